@@ -29,8 +29,10 @@ Check = Callable[..., object]
 
 def wrong() -> Iterator[tuple[str, Check]]:
     """Each slip by its kind and name, with a call that tries it."""
-    for kind, name, slip in slips.slips():
-        yield f"{kind}: {name}", partial(check_laws, **{kind: slip})
+    for name, certificate in slips.CERTIFICATES.items():
+        yield f"certificate: {name}", partial(check_laws, certificate=certificate)
+    for name, rule in slips.RULES.items():
+        yield f"rule: {name}", partial(check_laws, rule)
     for name, make in slips_of_selectors.SELECTORS.items():
         yield f"selector: {name}", partial(_check_made, make)
 

@@ -10,9 +10,8 @@ It is neither entailment nor a score. For arithmetic see `eldgr_dspy.rule.deriva
 An occurrence is a span of the evidence that votes with the answer (`eldgr_dspy.answer_types.answers.answer_class`), and
 so does the whole around it (`eldgr_dspy.matching.wholes`): "42" is not in "1942" or "42.5", nor "C" in "C++". It
 crosses no sentence end, no semicolon, no blank line and no single bracket of a pair. Under `token` and `folded` the
-certificate of a yes/no answer
-is inapplicable: neither certified nor uncertified. Title and text of each passage are searched separately, so that an
-occurrence never spans the two.
+certificate of a yes/no answer is inapplicable: neither certified nor uncertified. Title and text of each passage are
+searched separately, so that an occurrence never spans the two.
 """
 
 import re
@@ -95,13 +94,11 @@ _OCCURS = {"exact": "occurs in the evidence as written", "folded": "occurs in th
 class Evidence:
     """The passages of one question under one policy; each is folded at most once, when an answer first needs it.
 
-    Args:
-        passages: the evidence, in order. The witness is the first occurrence that is the answer as it is written, else
-            the first occurrence, in the first passage that has one, its text before its title.
-        policy: `substring`, `token` or `folded`.
+    The witness is the first occurrence that is the answer as it is written, else the first occurrence, in the first
+    passage that has one, its text before its title.
 
     Raises:
-        ArgumentError: the policy is not one of the three.
+        ArgumentError: The policy is not one of the three.
     """
 
     def __init__(self, passages: Sequence[Passage], policy: Policy = "folded") -> None:

@@ -2,8 +2,7 @@
 
 A rule yields the name of a role whose answer can still change the outcome, is sent that role's reply, and returns a
 `Choice`. It never uses an LM, a network, a clock, or even text: everything that it may ask about a question is in the
-protocol `Case`. So the selector, the batch runner, the replay of a journal and the prover all drive the same code. It
-uses only the standard library.
+protocol `Case`. So the selector, the batch runner, the replay of a journal and the prover all drive the same code.
 """
 
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
@@ -24,60 +23,47 @@ class Case(Protocol):
     @property
     def task(self) -> Task:
         """`retrieval` (the evidence certifies) or `arithmetic` (a derivation does), by the declared type of answers."""
-        ...
 
     @property
     def first(self) -> Any:
         """The first candidate's answer, None where it has none."""
-        ...
 
     @property
     def consensus(self) -> Any:
         """The majority's answer in the spelling that ships, None where no candidate has an answer."""
-        ...
 
     @property
     def contested(self) -> bool:
         """Whether the candidates' answers form more than one class."""
-        ...
 
     @property
     def standings(self) -> Sequence[tuple[Any, int]]:
         """An answer of each class with its votes: most votes first, then earliest, so consensus is the first."""
-        ...
 
     @property
     def repairable(self) -> bool:
         """Whether the repairer or the deriver may be asked at all (`homogeneous`, empty pools)."""
-        ...
 
     def same(self, one: Any, other: Any) -> bool:
         """Whether two answers vote together; None never equals an answer."""
-        ...
 
     def certified(self, answer: Any) -> bool | None:
         """Whether the evidence certifies an answer's class; None if none applies, as to a yes or a refusal."""
-        ...
 
     def rival(self) -> bool:
         """Whether a candidate outside the consensus's class is certified."""
-        ...
 
     def stated(self, reply: Any) -> Any:
         """The answer that a judge's reply names, None where it abstained."""
-        ...
 
     def preferred(self, reply: Any) -> Any:
         """The answer that a judge's reply stands for under the chosen reading of Eq. 3, None if it abstained."""
-        ...
 
     def repaired(self, reply: Any) -> Any:
         """The span that a repairer's reply gives, certified or not, None where it abstained."""
-        ...
 
     def derived(self, reply: Any) -> Any:
         """The answer of a deriver's reply, None where it abstained or its derivation does not pass the check."""
-        ...
 
 
 class Choice(NamedTuple):
@@ -223,7 +209,6 @@ def support(k: int | None = None) -> Rule:
 
 
 def _supportable(case: Case, k: int | None) -> list[Any]:
-    """The classes that a derivation may support."""
     standings = case.standings
     if k is None:
         return [answer for answer, _ in standings[1:]]
@@ -266,9 +251,7 @@ def always(rule: Rule, roles: Callable[[Any], tuple[Role, ...]]) -> Rule:
 def relayed(steps: Steps, hear: Callable[[Role, Any], Generator[Any, Any, None] | None]) -> Generator[Any, Any, Choice]:
     """Run a rule within another generator, and return its choice.
 
-    Args:
-        steps: The rule.
-        hear: Called with each role and its reply. If it returns a generator, that asks further first.
+    `hear` is called with each role and its reply. If it returns a generator, that asks further first.
     """
     reply = None
     while True:

@@ -1,8 +1,7 @@
 """Every exception that the package raises on purpose.
 
 Each message is a whole sentence: what was given, what was expected, what to do. The command prints only the message,
-never a traceback of one of these errors. Text from outside is shown in a message as
-`eldgr_dspy.showing` shows it, wherever it is printed or logged. Several messages are made with `result_of` and `brief`.
+never a traceback of one of these errors. Text from outside is shown as `eldgr_dspy.showing` shows it.
 """
 
 import inspect
@@ -65,15 +64,11 @@ class ScoringError(EldgrError, RuntimeError):
     """A scorer failed while a reward was computed, which ends the training."""
 
 
-_AHEAD = 1_000  # characters after the quoted part that are also read
-
-
 def result_of(value: T, what: str, instead: str) -> T:
-    """Return the result of a function of the user's that was called without await.
+    """Return what a user's function returned. `instead` ends the message.
 
     Raises:
-        ArgumentError: `what` is async, so that its result must still be awaited; `instead` says what to do. A
-            coroutine is closed, so that Python does not warn about it later.
+        ArgumentError: `what` is async. A coroutine is closed, so that Python does not warn about it later.
     """
     if inspect.iscoroutine(value):
         value.close()
@@ -89,7 +84,7 @@ def describe_failure(error: Exception) -> str:
 
 def brief(value: object, longest: int = 300) -> str:
     """Return foreign text as a message quotes it: as `display_text` returns it, and cut with an ellipsis if long."""
-    text = display_text(redacted(str(value))[: longest + _AHEAD])  # a credential that is cut in two would not be found
+    text = display_text(redacted(str(value))[: longest + 1_000])  # a credential that is cut in two would not be found
     if len(text) <= longest:
         return text
     head, _, _ = text[: longest + 1].rpartition(" ")

@@ -89,11 +89,7 @@ class Journal:
     """A journal open for appending. Thread-safe. One process at a time: the run directory's lock sees to that."""
 
     def __init__(self, path: Path) -> None:
-        """Open or create the journal at `path`, drop a torn last line with a `TornLineWarning`, and index the rest.
-
-        Raises:
-            JournalError: if a line other than the last cannot be read.
-        """
+        """Open or create the journal at `path`, drop a torn last line with a `TornLineWarning`, and index the rest."""
         self.path = path
         created = not path.exists()
         self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
@@ -171,7 +167,6 @@ class Journal:
         return end if flush or consultation.calls > 0 or not consultation.settled else 0
 
     def _append(self, record: Mapping[str, Any]) -> int:
-        """Append a line; return where it ends."""
         line = seal(record)
         with self._write_lock:
             with naming(self.path):
@@ -257,16 +252,10 @@ class Journal:
 def read_journal(
     path: Path, heads: list[dict[str, Any]] | None = None, on_torn: Callable[[JournalError], None] | None = None
 ) -> Iterator[Consultation]:
-    """Yield the consultations of a finished or recorded journal without opening it for writing.
+    """Yield the consultations of a finished or recorded journal, plain or .gz, without opening it for writing.
 
-    Args:
-        path: The journal, plain or .gz; a .gz file has the limits of a pool. Blank lines are skipped.
-        heads: A list that receives the lines that are not consultations.
-        on_torn: Called with a torn last line, which is then skipped: it has no end and cannot be read, as after a
-            crash or during a run. With None such a line is an error.
-
-    Raises:
-        JournalError: naming the line that cannot be read; or the file, if it is not text or is a damaged .gz.
+    Other lines are added to `heads`. A torn last line, as after a crash or during a run, is given to `on_torn` and
+    skipped. Without it, it is a `JournalError`, as is any other line that cannot be read.
     """
     in_memory = 0
     for number, line in _lines(path):
@@ -288,10 +277,7 @@ def read_journal(
 
 
 def _n_values(head: bytes, before: int, path: Path, where: str) -> int:
-    """Return how many values a head holds, which stays in memory. Raises `JournalError` if all together are too many.
-
-    `before` is how many the earlier heads hold.
-    """
+    """Return how many values a head holds; a `JournalError` if, with the `before` of earlier heads, it is too many."""
     n = n_values(head)
     try:
         require_few(before + n, f"{path}, up to {where}", MAX_DOCUMENT_VALUES)

@@ -17,12 +17,7 @@ from typing import IO, Any, Literal
 
 from eldgr_dspy.answer_types.base import NAMES_IN_FILES, AnswerType
 from eldgr_dspy.base.file_limits import MAX_LINE, scale
-from eldgr_dspy.base.files import (
-    read_lines,
-    read_object,
-    replacing,
-    require_file,
-)
+from eldgr_dspy.base.files import read_lines, read_object, replacing, require_file
 from eldgr_dspy.base.system import refusal
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.formats.census import BLOCK, DIGEST, Census, digest_of
@@ -73,10 +68,10 @@ class Pool:
     digests: bytes = field(repr=False)
 
     def rows(self, limit: int | None = None) -> Iterator[Row]:
-        """Yield the rows in the file's order, the first `limit` of them; sixteen at a time are in memory.
+        """Yield the first `limit` rows in the file's order; sixteen at a time are in memory.
 
         Raises:
-            PoolError: if the file has changed since the pool was opened.
+            PoolError: The file has changed since the pool was opened.
         """
         return islice(self._unchanged(), None if limit is None else min(limit, sys.maxsize))
 
@@ -112,10 +107,8 @@ def open_pool(path: str | Path) -> Pool:
 def open_pools(paths: Sequence[str | Path], kind: AnswerType | None = None) -> list[Pool]:
     """Open several pools, whose names must differ since results are filed under them.
 
-    If an answer type is given, all pools must have it.
-
     Raises:
-        ArgumentError: Two have one name, or one has another answer type. PoolError: One cannot be read.
+        ArgumentError: Two have one name, or one has another answer type than `kind`. PoolError: One cannot be read.
     """
     if isinstance(paths, str):
         raise ArgumentError(f"{paths!r} is one path; give a list of them.")
@@ -161,12 +154,10 @@ def write_rows(path: Path, out: IO[bytes], rows: Iterable[Row]) -> Pool:
 def write_records(path: str | Path, records: Iterable[dict[str, Any]]) -> None:
     """Write records that are not rows of a pool, in the format of the name, whole or not at all.
 
-    Args:
-        path: The file. records: at least one. All have the fields of the first, and none is null.
+    There must be at least one record. All have the fields of the first, and none is null.
 
     Raises:
-        PoolError: if the name states no known format.
-        OSError: if they cannot be written.
+        PoolError: The name states no known format. OSError: They cannot be written.
     """
     path = Path(path)
     kind = _kind(path)
@@ -204,7 +195,6 @@ def _refuse_twins(path: Path, twins: Sequence[tuple[int, int]]) -> None:
 
 
 def _kind(path: Path) -> _Kind:
-    """Return the format that a file's name states."""
     name = path.name
     if name.removesuffix(".gz").lower().endswith(_PICKLES):
         raise PoolError(
@@ -221,13 +211,11 @@ def _kind(path: Path) -> _Kind:
 def read_records(path: Path, wanted: Wanted = "rows") -> Iterator[tuple[str, Any]]:
     """Yield the records of a file in one of the formats of pools, not validated, each with its place in the file.
 
-    One record is in memory at a time. In Parquet, empty fields are left out.
-
-    Args:
-        path: The file. wanted: what its records must be, for the message if it is CSV.
+    One record is in memory at a time. In Parquet, empty fields are left out. `wanted` is what the records must be, for
+    the message if the file is CSV.
 
     Raises:
-        PoolError: if the file cannot be read, is damaged, or its name states no known format.
+        PoolError: The file cannot be read, is damaged, or its name states no known format.
     """
     require_file(path)
     refuse_csv(path, wanted)

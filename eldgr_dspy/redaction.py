@@ -23,14 +23,8 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
 MASK = "***"
-"""The text that replaces a credential."""
-
-LEAST = 8
-"""The minimum length of a credential. A shorter one may be a word of a reply."""
-
-LEAST_DIGITS = 12
-"""The minimum length of a credential of only digits. A shorter one may be a number of a reply."""
-
+LEAST = 8  # characters of a credential; a shorter one may be a word of a reply
+LEAST_DIGITS = 12  # digits of a credential of only digits; a shorter one may be a number of a reply
 SECRET_NAME = re.compile(
     r"key(?!word|board)|token(?!i[sz])|secret|pass(?:w|phrase|$)|pwd|auth(?!or(?!i[sz]))|cookie|credential|creds|bearer"
     r"|jwt",
@@ -67,7 +61,6 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )
 _NAMES = tuple("key token secret passw pwd auth cookie credential basic bearer digest negotiate".split())
-"""What `_SCHEME` and `_NAMED` look for. A text without these has neither."""
 _PERCENT = re.compile(r"%(?:25)*([0-9a-f]{2})", re.IGNORECASE)
 _BACKSLASH = re.compile(r"\\(?:u00|x)([0-9a-f]{2})", re.IGNORECASE)
 _ENTITY = re.compile(r"&(?:amp;)*(#x?[0-9a-f]{1,9}|amp|lt|gt|quot|apos);", re.IGNORECASE)
@@ -77,13 +70,6 @@ _WORKING_FOLDER = frozenset(("PWD", "OLDPWD"))
 
 
 class _Known:
-    """The credentials that this process has seen. Threads may add to them.
-
-    Attributes:
-        spellings: Each spelling of each credential, the longest first: bare, as a pattern, and whether it may be
-            wrapped.
-    """
-
     def __init__(self) -> None:
         self.spellings: tuple[tuple[str, str, bool], ...] = ()
         self._secrets = set[str]()
@@ -172,11 +158,8 @@ def remember_settings(settings: Mapping[str, Any], *, within: str = "", any_text
         elif isinstance(value, Mapping):
             remember_settings({str(inner): setting for inner, setting in value.items()}, within=name, any_text=any_text)
         elif isinstance(value, list | tuple):
-            pair = (
-                len(value) == 2 and isinstance(value[0], str) and "://" not in value[0]
-            )  # a header, not two addresses
-            items = {value[0]: value[1]} if pair else {}
-            remember_settings(items, within=name, any_text=any_text)
+            if len(value) == 2 and isinstance(value[0], str) and "://" not in value[0]:  # a header, not two addresses
+                remember_settings({value[0]: value[1]}, within=name, any_text=any_text)
             for item in value:
                 remember_settings({name: item}, within=within, any_text=any_text)
         elif callable(reveal := getattr(value, "get_secret_value", None)):  # of Pydantic's SecretStr

@@ -16,8 +16,6 @@ from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.pools import Pool, write_rows
 from eldgr_dspy.text.folding import fold
 
-_SIDES = 2**64
-
 
 def folded_question(question: str) -> str:
     """Return the text by which questions are compared: case, white space and kinds of quotes don't count."""
@@ -37,25 +35,19 @@ def is_confirmation(question: str, *, share: float, seed: int) -> bool:
     """
     text = f"split {seed}\0{folded_question(question)}"
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
-    return int.from_bytes(digest[:8]) < share * _SIDES
+    return int.from_bytes(digest[:8]) < share * 2**64
 
 
 def split_pool(pool: Pool, development: Path, confirmation: Path, *, share: float, seed: int) -> tuple[Pool, Pool]:
     """Write the two parts of a pool, each in the order of the pool and in the format of its name.
 
-    Args:
-        pool: The pool. Its file stays as it is.
-        development: The file for the questions that are not for confirmation.
-        confirmation: The file for those that are.
-        share: The share of the questions for confirmation, between 0 and 1. It is met on average. The two pools say
-            how many questions they have.
-        seed: Which split.
+    The `share` of the questions for confirmation is between 0 and 1, and is met on average.
 
     Raises:
         ArgumentError: The share is not between 0 and 1, or two of the three files are the same.
         PoolError: A part would have no question, or the pool has changed since it was opened.
-        OSError: A part cannot be written. Both files are then unchanged, unless both are on the disk and the system
-            refuses the last of the two renames.
+        OSError: A part cannot be written. Both files are then unchanged, unless the system refuses the last of the two
+            renames.
     """
     if not 0 < share < 1:
         raise ArgumentError(f"share must be between 0 and 1; got {share!r}. Give 0.4 for two questions in five.")

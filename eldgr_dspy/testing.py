@@ -1,14 +1,11 @@
 """Test decisions: Hypothesis strategies, and one line that checks a rule, a certificate or a type against the laws.
 
-    check_laws()                            # the rule of this package
-    check_laws(my_rule)                     # a generator function that takes a case
-    check_laws(my_rule, without=["the_cases_partition"])
-    check_laws(certificate=my_certificate)  # (answer, evidence, question) -> True, False, or None
-    check_answer_type(MyType())             # an answer type of your own
+    check_laws(my_rule, without=["the_cases_partition"])    # a generator function that takes a case
+    check_laws(certificate=my_certificate)                  # (answer, evidence, question) -> True, False, or None
+    check_answer_type(MyType())                             # an answer type of your own
 
-The strategies draw what a rule sees. Most questions are small situations (`eldgr_dspy.laws.situations`), as they are or
-with other candidates, passages or texts; some are any text at all. Examples shrink to the first situations. No LM is
-called: the replies of roles are drawn. No number of examples is a proof. Needs the extra `testing`. Source: ours.
+No LM is called: the replies of roles are drawn. No number of examples is a proof. Needs the extra `testing`. Source:
+ours.
 """
 
 import json
@@ -35,8 +32,9 @@ from eldgr_dspy.base.named_objects import name_of
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.decision import RULES, Rule, evidence_locked
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.laws import LAWS, Law, LawBroken
+from eldgr_dspy.laws import Law, LawBroken
 from eldgr_dspy.laws.literals import around, literals
+from eldgr_dspy.laws.of_rules import OF_RULES
 from eldgr_dspy.laws.of_types import LAWS_OF_TYPES, laws_of_type
 from eldgr_dspy.laws.situations import classes_of_examples, derived_sum, situations, typed
 from eldgr_dspy.laws.trials import SILENT, Outcome, Subject, Trial, laws_left, require_laws
@@ -95,10 +93,7 @@ def pools(words: Sequence[str] = WORDS) -> st.SearchStrategy[tuple[str | None, .
 
 
 def evidence(words: Sequence[str] = WORDS) -> st.SearchStrategy[tuple[Passage, ...]]:
-    """Draw up to three passages, each of up to three of these words; titles are mostly empty.
-
-    Give it the answers of a pool, so that its evidence contains them.
-    """
+    """Draw up to three passages, each of up to three of these words (such as a pool's answers), mostly untitled."""
     body = st.lists(st.sampled_from(words), min_size=1, max_size=3).map(" ".join)
     return st.lists(st.builds(Passage, st.just("") | st.sampled_from(("", *words)), body), max_size=3).map(tuple)
 
@@ -110,9 +105,10 @@ def _situations(kind: AnswerType) -> Sequence[Trial]:
 
 @st.composite
 def questions(draw: st.DrawFn, answer: Task | AnswerType | None = None) -> Question:
-    """Draw a question with its pool and evidence: a situation, one with changes, or one in ten from any text.
+    """Draw a question with its pool and evidence: a small situation, one with changes, or one in ten from any text.
 
-    It is of an answer type, given as a value or by its name; by default of short text or numbers.
+    It is of an answer type, given as a value or by its name; by default of short text or numbers. Examples shrink to
+    the first of `eldgr_dspy.laws.situations`.
     """
     kind = answer_type(draw(st.sampled_from((*TASKS, "retrieval"))) if answer is None else answer)
     way = draw(st.integers(0, 9))
@@ -191,35 +187,23 @@ def repairs(question: Question) -> st.SearchStrategy[Repair]:
 
 def derivations(question: Question) -> st.SearchStrategy[Derivation]:
     """Draw a deriver's valid reply: one that is sound for a situation, one with a fault, or any text."""
-    sound = _sound().get(question.text) or next(iter(_sound().values()))
+    sound = _SOUND.get(question.text, derived_sum("18")[1])
     faults: Sequence[Mapping[str, Any]] = ({"others": (sound,)}, {"check": ""}, {"answer": "9"}, {"steps": ()})
     steps = st.lists(st.builds(Step, st.sampled_from(("9*2", "20-2", "x", "1/0")), st.sampled_from(WORDS)), max_size=3)
-    odd = st.builds(
-        Derivation,
-        steps.map(tuple),
-        st.sampled_from(NUMBERS) | raw_text,
-        st.sampled_from(("", "18/2 = 9", "18 = 18", "18 - 9 = 9")),
-    )
+    checks = st.sampled_from(("", "18/2 = 9", "18 = 18", "18 - 9 = 9"))
+    odd = st.builds(Derivation, steps.map(tuple), st.sampled_from(NUMBERS) | raw_text, checks)
     return st.sampled_from((sound, sound, *(replace(sound, **fault) for fault in faults))) | odd
 
 
-@cache
-def _sound() -> Mapping[str, Derivation]:
-    """A sound derivation by the text of each situation with a sum."""
-    return dict(derived_sum(trial.gold) for trial in situations("arithmetic") if trial.gold)
-
-
-VALID_REPLIES: Mapping[Role, Callable[[Question], st.SearchStrategy[Any]]] = {
-    "judge": verdicts,
-    "repairer": repairs,
-    "deriver": derivations,
-}
+_SOUND: Mapping[str, Derivation] = dict(derived_sum(trial.gold) for trial in situations("arithmetic") if trial.gold)
+"""A sound derivation by the text of each situation with a sum."""
+VALID_REPLIES: Mapping[Role, Any] = {"judge": verdicts, "repairer": repairs, "deriver": derivations}
 
 
 def replies_of(question: Question, role: Role) -> st.SearchStrategy[Reply]:
     """Draw a role's reply: mostly a valid one, else an abstention, or any JSON object as it would be read."""
     contents = lm_contents.map(lambda one: read_reply(role, one, question.answers, len(question.passages)))
-    valid = VALID_REPLIES[role](question)
+    valid: st.SearchStrategy[Reply] = VALID_REPLIES[role](question)
     return st.integers(0, 9).flatmap(lambda way: abstentions if way == 0 else contents if way == 9 else valid)
 
 
@@ -251,21 +235,18 @@ def check_laws(
 ) -> dict[str, int]:
     """Check a rule against the laws, and return on how many trials each law applied.
 
-    A rule is a generator function that takes a `Case`, yields the roles that it asks and returns a `Choice`. Every law
-    is tried on it, also if it was never meant to be lawful: `scalar_judge` breaks `override_needs_a_certificate`.
     First come the small situations (`eldgr_dspy.laws.situations`), and those around the texts in the code of rule and
     certificate (`eldgr_dspy.laws.literals`), the same each time. Then Hypothesis draws trials, and makes one that
     breaks a law small. A count of 0 says that a law was not tried.
 
     Args:
-        rule: The rule, or the name of one: of `eldgr_dspy.decision.RULES`, or `module:function`.
+        rule: A generator function that takes a `Case`, yields the roles that it asks and returns a `Choice`; or the
+            name of one: of `eldgr_dspy.decision.RULES`, or `module:function`.
         certificate: A certificate of your own instead of the policies, or its name (`module:function`).
-        laws: The names of the laws to try; all those about a rule if it is not given. without: the names of laws that
-            are left out.
-        answer: An answer type or its name, for a rule that is meant for it alone; short text and numbers if it is not
-            given. The laws that the type gives up are not tried, and count 0.
-        max_examples: How many trials are drawn, 0 for the fixed ones alone; if it is not given, as many as the
-            Hypothesis profile says.
+        laws: The names of the laws to try, by default all those about a rule. without: those that are left out.
+        answer: An answer type or its name, for a rule that is meant for it alone; by default short text and numbers.
+            The laws that the type gives up are not tried, and count 0.
+        max_examples: How many trials are drawn, 0 for the fixed ones alone; by default as the Hypothesis profile says.
 
     Raises:
         LawBroken: For the first trial that breaks a law; the message names the other laws that it breaks.
@@ -281,7 +262,7 @@ def check_laws(
             raise ArgumentError("certificate is async, and it was called without await; give a function that is not.")
         subject = Subject(rule, lambda question, settings: Case(question, replace(settings, certificate=own)))
     kind = None if answer is None else answer_type(answer, "answer", BUILT_IN)
-    chosen = laws_left([law for law in LAWS if law.statement is not None], laws, without)
+    chosen = laws_left(OF_RULES, laws, without)
     unguarded = getattr(rule, "__wrapped__", rule)
     texts = around(literals(unguarded, own and own.function), "retrieval" if rule is evidence_locked else kind)
     return _check(subject.settle_twice, chosen, kind, chain(situations(kind), texts), max_examples)
@@ -292,8 +273,8 @@ def check_answer_type(
 ) -> dict[str, int]:
     """Check an answer type against the laws of classes, certificates and scores.
 
-    It returns on how many pools each law applied; a law that the type gives up is not tried and counts 0. The laws are
-    `eldgr_dspy.laws.of_types.LAWS_OF_TYPES`. First come small situations with the type's examples, then drawn ones.
+    It returns on how many pools each of `eldgr_dspy.laws.of_types.LAWS_OF_TYPES` applied; a law that the type gives up
+    is not tried and counts 0. First come small situations with the type's examples, then drawn ones.
 
     Args:
         answer: The type, or its name: a built-in one, or `module:name`.

@@ -55,10 +55,7 @@ ABSTENTION_KINDS: tuple[AbstentionKind, ...] = get_args(AbstentionKind)
 DECLARED_KINDS = ABSTENTION_KINDS[-3:]
 """The kinds that a role states itself; every other abstention is a reply that cannot be used."""
 NOTHING_TO_SAY = ABSTENTION_KINDS[-1]
-
-
-ASKING_NOBODY = ("first", "majority", "certified")
-"""The rules of the package that ask no role."""
+ASKING_NOBODY = ("first", "majority", "certified")  # rules that ask no role
 
 
 def is_role(name: object) -> TypeGuard[Role]:

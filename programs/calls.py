@@ -46,11 +46,7 @@ def require_timeout(timeout: object, name: str = "timeout") -> None:
 
 
 def role_timeouts_of(timeouts: object) -> dict[str, float | None]:
-    """Return timeouts by role, certificate or `scorer`.
-
-    Raises:
-        ArgumentError: A name is not one of these, or a timeout is not a number of seconds.
-    """
+    """Return timeouts by role, certificate or `scorer`; raise an `ArgumentError` for another name or value."""
     if timeouts is None:
         return {}
     names = ", ".join(map(repr, (*CONSULTED, SCORER)))
@@ -78,14 +74,7 @@ class Calls:
         role_timeouts: Mapping[str, float | None] | None = None,
         scorers: int = 0,
     ) -> None:
-        """Start the clock.
-
-        Args:
-            on_failure: `raise` what a call raises, or return an abstention for it.
-            timeout: For all calls together, in seconds.
-            role_timeouts: For one call each, by who is called.
-            scorers: How many scorers are called after all others.
-        """
+        """Start the clock of the timeout of all calls. `scorers` is how many scorers are called after all others."""
         self.failed: dict[str, Abstention] = {}
         self.seconds = dict[str, float]()
         self.unasked = set[str]()
@@ -97,12 +86,7 @@ class Calls:
     def ask(
         self, who: str, module: dspy.Module, inputs: Mapping[str, object], later: Sequence[str]
     ) -> RoleOutput | Abstention:
-        """Ask a role.
-
-        Args:
-            who: The role, or a certificate. module: its module. inputs: what it is told.
-            later: Who may be called after it, but for scorers.
-        """
+        """Ask a role or a certificate. `later` are those that may be called after it; so may scorers."""
         try:
             return self.within(who, lambda role: ask(role, inputs, who), module, later)
         except FAILURES as error:
@@ -118,17 +102,13 @@ class Calls:
             return self._failure(who, error)
 
     def within(self, who: str, call: Callable[[Any], T], module: Any, later: Sequence[str] = ()) -> T:
-        """Return what a call returns. One that is late is left behind in its thread, without its trace and its usage.
+        """Return what `call` returns. It is given `module`, or a scorer, with LMs that keep to the limit.
 
-        Args:
-            who: Who is called.
-            call: Makes the call. It is given what to call, of which the LMs keep to the limit.
-            module: What is called: a module, or a scorer of another kind.
-            later: Who may be called after it, but for scorers.
+        A late call is left behind in its thread, without its trace and its usage.
 
         Raises:
-            TimeoutError: It is late, or no time was left for it.
-            dspy.LMError: It is late, because its requests failed and were sent again.
+            TimeoutError: The call is late, or no time was left for it.
+            dspy.LMError: It is late because its requests failed and were sent again.
         """
         limit = self._limit(who, later)
         if limit is None:
@@ -182,13 +162,10 @@ class Calls:
             self.seconds[who] = self.seconds.get(who, 0.0) + monotonic() - began
 
     def _limit(self, who: str, later: Sequence[str]) -> Limit | None:
-        """Return until when a call may take, or None if it has no limit.
+        """Return when a call must end, None if it has no limit; raise a TimeoutError if no time is left.
 
         Without a timeout of its own it may take an equal share of what is left and not kept for others. If a failure
         is raised, nobody is called after it, so that it may take all that is left.
-
-        Raises:
-            TimeoutError: Nothing is left.
         """
         now, own = monotonic(), self._timeouts.get(who)
         self._scorers -= who == SCORER
@@ -230,11 +207,7 @@ class Calls:
 
 
 class Usage(UsageTracker):
-    """Tokens as servers report them, which the caller's tracker is given too, unless they come late.
-
-    Attributes:
-        is_late: Whether the caller has gone on without the call.
-    """
+    """Tokens as servers report them, which the caller's tracker is given too, unless the call `is_late`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -257,10 +230,6 @@ class _Records:
 
     The caller may read its trace while the call is late. In a stream the module and the LMs are as they are: a listener
     knows its predictor, and what was streamed is not sent again.
-
-    Attributes:
-        module: The module, or a view of it if it has LMs of its own.
-        usage: Its tokens.
     """
 
     def __init__(self, module: Any, limit: Limit) -> None:

@@ -15,8 +15,7 @@ from eldgr_dspy.programs.service.threads import in_own_loop
 from eldgr_dspy.rule.certifying import certificates_as_json
 from eldgr_dspy.rule.own_certificates import OwnCertificate
 
-_UNUSABLE = (dspy.AdapterParseError, FlawedReplyError)
-"""What counts as a reply that cannot be used, and is not asked again."""
+_UNUSABLE = (dspy.AdapterParseError, FlawedReplyError)  # replies that cannot be used, and are not asked for again
 
 
 class Certifier(dspy.Module):

@@ -3,13 +3,12 @@
 The judge is asked one easy question twice, as a `Selector` asks it, and the longest question of a pool. That decides.
 The model is also asked under a schema that demands a word which the prompt does not have: a server that does not
 constrain its output cannot give it.
-This shows whether a judge can be asked, not how well it judges.
 """
 
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import dspy
 import httpx
@@ -66,13 +65,7 @@ Pull = Callable[[Client, str, float], None]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one check.
-
-    Attributes:
-        check: What was checked.
-        ok: Whether it passed.
-        text: The result, as a sentence. If it did not pass, with what to do.
-    """
+    """The result of one check, as a sentence; if it did not pass, with what to do."""
 
     check: str
     ok: bool
@@ -82,11 +75,7 @@ class Finding:
 def diagnose(lm: dspy.LM, seconds: float, pull: Pull | None = None, pool: Pool | None = None) -> Iterator[Finding]:
     """Yield the findings about an LM, in order, up to the first failure that prevents all further checks.
 
-    Args:
-        lm: The LM; Ollama's get more checks.
-        seconds: How long each question to the server may take.
-        pull: What to do if an Ollama server lacks the model; None does nothing.
-        pool: Its longest question is asked too.
+    Each question to the server may take some `seconds`. The longest question of a `pool` is asked too.
     """
     remember_environment()
     remember_lm(lm)
@@ -150,15 +139,17 @@ def _answers(lm: dspy.LM, seconds: float, pool: Pool | None) -> Iterator[Finding
         reply, took, tokens = _meter(judge, _ASKED)
         form = STRICT.reply_format(lm, JudgeCandidates)  # afterwards: a server may have refused a schema
     except FAILURES as error:
-        yield Finding("call", False, f"{_cause(error, seconds).removesuffix('.')}.")
+        yield Finding("call", False, f"{_cause(error, seconds)}.")
         return
+    response: Response | None = None
     try:
-        response = _seal(lm)
-        yield Finding("structured output", True, f"A JSON schema was tried: {_obeys(response)}. {_reads(form)}")
+        config = Config(response_format={"type": "json_schema", "name": "verdict", "schema": _SCHEMA})
+        response = lm(Request(model=lm.model, messages=(Message.user(_PROMPT),), config=config))
+        result = f": {_obeys(response)}"
     except FAILURES as error:
-        refused = _cause(error, seconds).removesuffix(".")
-        yield Finding("structured output", True, f"A JSON schema was tried, and failed: {refused}. {_reads(form)}")
-        response = None
+        result = f", and failed: {_cause(error, seconds)}"
+    reads = f"The Selector {_SENDS[form]}, and abstains if a reply is not exactly as asked."
+    yield Finding("structured output", True, f"A JSON schema was tried{result}. {reads}")
     if refuses_schema(lm):
         without = "It is asked without one from its second call on; --structured off spares the first refusal."
         yield Finding("schema", True, f"The server refuses the JSON schema of the judge's reply. {without}")
@@ -172,21 +163,19 @@ def _answers(lm: dspy.LM, seconds: float, pool: Pool | None) -> Iterator[Finding
 
 
 def _longest(judge: Judge, seconds: float, pool: Pool) -> Finding:
-    """Ask the judge the longest question of a pool."""
-    case = max((Case(row.to_question()) for row in pool.rows()), key=lambda one: len(str(_judge_inputs(one, judge))))
+    def inputs(case: Case) -> Mapping[str, object]:
+        return inputs_of(case, "judge", {}, judge)
+
+    case = max((Case(row.to_question()) for row in pool.rows()), key=lambda one: len(str(inputs(one))))
     question = f"The longest question of {pool.name}, {brief(repr(case.question.text), 80)}"
     try:
-        output, took, tokens = _meter(judge, _judge_inputs(case, judge))
+        output, took, tokens = _meter(judge, inputs(case))
     except FAILURES as error:
-        return Finding("your question", False, f"{question}, failed: {_cause(error, seconds).removesuffix('.')}.")
+        return Finding("your question", False, f"{question}, failed: {_cause(error, seconds)}.")
     reply = read_reply("judge", output.content, case.question.answers, len(case.question.passages))
     if isinstance(reply, Abstention) and reply.unusable:
         return Finding("your question", False, f"{question}: the Selector would abstain: {reply.reason}")
     return Finding("your question", True, f"{question}, took {took:.1f} seconds and {tokens}.")
-
-
-def _judge_inputs(case: Case, judge: Judge) -> Mapping[str, object]:
-    return inputs_of(case, "judge", {}, judge)
 
 
 def _meter(judge: Judge, inputs: Mapping[str, object]) -> tuple[RoleOutput, float, str]:
@@ -202,8 +191,9 @@ def _meter(judge: Judge, inputs: Mapping[str, object]) -> tuple[RoleOutput, floa
 def _cause(error: Exception, seconds: float) -> str:
     """Return what went wrong in the words of the command. The client's own words name a Python argument."""
     if _ran_out(error):
-        return f"The model had not answered in full after {seconds:g} s; use a larger --timeout to wait longer."
-    return brief((error.message if isinstance(error, dspy.LMError) else str(error)).partition("\n")[0])
+        return f"The model had not answered in full after {seconds:g} s; use a larger --timeout to wait longer"
+    message = error.message if isinstance(error, dspy.LMError) else str(error)
+    return brief(message.partition("\n")[0]).removesuffix(".")
 
 
 def _ran_out(error: BaseException | None) -> bool:
@@ -211,12 +201,6 @@ def _ran_out(error: BaseException | None) -> bool:
     if error is None or type(error).__name__ == "ConnectTimeout":
         return False
     return isinstance(error, dspy.LMTimeoutError | TimeoutError | httpx.TimeoutException) or _ran_out(error.__cause__)
-
-
-def _seal(lm: dspy.LM) -> Response:
-    response_format = {"type": "json_schema", "name": "verdict", "schema": _SCHEMA}
-    config = Config(response_format=response_format)
-    return lm(Request(model=lm.model, messages=(Message.user(_PROMPT),), config=config))
 
 
 def _obeys(response: Response) -> str:
@@ -231,12 +215,7 @@ def _obeys(response: Response) -> str:
     return f"the server accepts it but does not hold the model to it, which wrote {brief(repr(text), 120)}"
 
 
-def _reads(form: ReplyFormat) -> str:
-    return f"The Selector {_SENDS[form]}, and abstains if a reply is not exactly as asked."
-
-
 def _verdict(output: RoleOutput, form: ReplyFormat) -> Finding:
-    """Return what the rule would make of the judge's reply."""
     reply = read_reply("judge", output.content, _ASKED["candidates"], len(_ASKED["evidence"]))
     if isinstance(reply, Abstention):
         other = ", or a server that holds it to a JSON schema" if form == "json_schema" else ""
@@ -249,12 +228,8 @@ def _verdict(output: RoleOutput, form: ReplyFormat) -> Finding:
 
 def _text_of(response: Response) -> str:
     """Return the text of a reply; DSPy's own engine has already read some of it."""
-    parts = [
-        json.dumps(part.value) if isinstance(part, DataPart) else part.text
-        for part in response.message.parts
-        if isinstance(part, DataPart | TextPart)
-    ]
-    return "".join(parts)
+    parts = [part for part in response.message.parts if isinstance(part, DataPart | TextPart)]
+    return "".join(json.dumps(part.value) if isinstance(part, DataPart) else part.text for part in parts)
 
 
 def _thinking(response: Response, *, asked_for: bool) -> Finding:
@@ -270,9 +245,8 @@ def _thinking(response: Response, *, asked_for: bool) -> Finding:
 def _server_finding(served: str, model: str) -> Finding:
     if _with_tag(served) == _with_tag(model):
         return Finding("model served", True, f"{served} answers.")
-    return Finding(
-        "model served", False, f"{served} answers, but {model} was asked; check which model this address serves."
-    )
+    other = f"{served} answers, but {model} was asked; check which model this address serves."
+    return Finding("model served", False, other)
 
 
 def _with_tag(model: str) -> str:
@@ -281,5 +255,5 @@ def _with_tag(model: str) -> str:
 
 def as_json(findings: list[Finding], model: str) -> str:
     """Return the findings as a JSON object."""
-    rows = [{"check": finding.check, "ok": finding.ok, "text": finding.text} for finding in findings]
+    rows = list(map(asdict, findings))
     return json.dumps({"judge": model, "ok": all(finding.ok for finding in findings), "findings": rows}, indent=2)

@@ -1,9 +1,4 @@
-"""Convert what a user gives to the selector, once and at the boundary, into a frozen `Question`.
-
-Candidates may be strings, predictions or the completions of one prediction, and their answers numbers. Evidence may be
-strings, mappings or objects with a text, or the prediction of a retriever. Anything else is refused with a sentence
-that names its place.
-"""
+"""Convert what a user gives to the selector, once and at the boundary, into a frozen `Question`."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -46,16 +41,12 @@ def to_question(
     columns: bool = False,
     comparisons: Comparisons | None = None,
 ) -> Question:
-    """Return the question with its pool, evidence and options, frozen.
+    """Return the question with its pool, evidence and options, frozen; the arguments are those of `Selector.forward`.
 
-    Args:
-        question, candidates, evidence, options: see `eldgr_dspy.programs.selector.Selector.forward`.
-        answer: The answer type. answer_field: The field of the candidates that holds the answer.
-        columns: Whether `confidence`, `logprobs`, `scores` and `tags` of candidates are read too.
-        comparisons: See `Question`.
+    With `columns`, the `confidence`, `logprobs`, `scores` and `tags` of candidates are read too.
 
     Raises:
-        ArgumentError: naming the argument, its place, the value and what was expected.
+        ArgumentError: It names the argument, its place, the value and what was expected.
     """
     if not isinstance(question, str):
         raise ArgumentError(f"question must be text; got {_on_one_line(question)}. Give the question as a string.")
@@ -97,7 +88,6 @@ def _options(options: Any, kind: AnswerType) -> tuple[str, ...]:
 
 
 def _pool(candidates: Any, answer_field: str) -> list[Any]:
-    """Return the candidates one by one, from any kind of pool."""
     if isinstance(candidates, dspy.Prediction):
         if candidates.completions is None:
             return [candidates]
@@ -136,8 +126,7 @@ def _candidate(value: Any, index: int, kind: AnswerType, answer_field: str) -> t
 
 def _columns(pool: Iterable[Any]) -> Iterator[Columns]:
     for index, candidate in enumerate(pool):
-        is_record = isinstance(candidate, _RECORD)
-        yield read_columns(candidate, f"candidates[{index}].{{}}") if is_record else Columns()
+        yield read_columns(candidate, f"candidates[{index}].{{}}") if isinstance(candidate, _RECORD) else Columns()
 
 
 def _values_of(pool: Sequence[Any]) -> Iterator[Stated]:
@@ -147,10 +136,7 @@ def _values_of(pool: Sequence[Any]) -> Iterator[Stated]:
 
 
 def _number_as_text(value: Any) -> Any:
-    """Return a number as its shortest text without an exponent, 4.0 as "4"; anything else unchanged.
-
-    A truth value does not count as a number here, nor does an infinite one or one with very many digits.
-    """
+    """Return a finite number of few digits as its shortest text without an exponent, 4.0 as "4"; all else unchanged."""
     if isinstance(value, bool) or not isinstance(value, Integral | float | Decimal):
         return value
     plain = int(value) if isinstance(value, Integral) else value

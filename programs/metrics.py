@@ -5,7 +5,7 @@ does not ask it. Feedback is read from the decision. It names the right answer, 
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, get_args
+from typing import Any
 
 import dspy
 
@@ -15,7 +15,7 @@ from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.rule.reasons import NOT_ACCEPTED, refusal_of_derivation
-from eldgr_dspy.words import ROLES, Role, Task
+from eldgr_dspy.words import ROLES, Role, Task, is_role
 
 _INPUTS = ("question", "candidates", "evidence")
 
@@ -59,8 +59,7 @@ def selection_score(gold: dspy.Example, pred: dspy.Prediction, trace: Any = None
     Args:
         gold: An example with `gold`, an accepted answer or a list of them, and perhaps `task`, the
             answer type as rows state it (short text by default).
-        pred: The selector's prediction.
-        trace: Not used; DSPy gives it.
+        pred: The selector's prediction. DSPy also gives a trace, which is not used.
     """
     return _is_right(pred.get("answer"), gold)
 
@@ -73,10 +72,8 @@ def selection_feedback(
     Args:
         gold: As for `selection_score`. Its `candidates` tell whether the judge's preference was right.
         pred: The selector's prediction. From a program around it, one that keeps the fields of the decision.
-        trace: Not used; DSPy gives it.
         pred_name: The predictor that the feedback is for, such as `judge.predict` or `select.repairer.predict`; None
             for the program as a whole. The score is the same for all of them.
-        pred_trace: Not used; DSPy gives it.
 
     Returns:
         A prediction with `score`, 0.0 or 1.0, and `feedback`, a few sentences.
@@ -91,8 +88,7 @@ def selection_feedback(
 
 def role_of_predictor(name: str) -> Role | None:
     """Return the role that a predictor plays by its path, as `judge` in `select.judge.judge.predict`."""
-    parts = name.split(".")
-    return next((role for part in parts for role in get_args(Role) if part == role), None)
+    return next((part for part in name.split(".") if is_role(part)), None)
 
 
 def _is_right(answer: Any, gold: dspy.Example) -> bool:

@@ -7,7 +7,6 @@ from eldgr_dspy.decision import Decision
 from eldgr_dspy.errors import ArgumentError
 
 FIELDS = tuple(field.name for field in fields(Decision))
-"""The fields of a decision."""
 
 
 def plain(decision: Decision) -> dict[str, Any]:

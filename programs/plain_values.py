@@ -21,11 +21,7 @@ class UnwritableError(Exception):
 def plain(value: Any) -> Any:
     """Return a value as plain JSON: models as objects, tuples as lists, numbers of NumPy and decimals as numbers.
 
-    An object of any other type becomes its `repr`, and half of a surrogate pair U+FFFD.
-
-    Raises:
-        UnwritableError: A number is infinite, NaN or too long, lists are nested too deep, or a class of the user's
-            raises.
+    An object of any other type becomes its `repr`, and half of a surrogate pair U+FFFD. It raises `UnwritableError`.
     """
     try:
         return _plain(value, 0)

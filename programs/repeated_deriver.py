@@ -1,8 +1,4 @@
-"""A deriver that is asked several times, so that the level `agreed` can compare its derivations.
-
-Agreement does not prove an answer: samples of one LM share its mistakes. `docs/reference/certificates.md` has the
-measurements.
-"""
+"""A deriver that is asked several times, so that the level `agreed` can compare its derivations."""
 
 import asyncio
 from collections.abc import Sequence

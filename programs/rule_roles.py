@@ -34,8 +34,8 @@ def later_roles(
 ) -> list[Consulted]:
     """Return who may still be asked under a rule after this one, given who was heard.
 
-    EL-DGR asks in the order of the table; `near(K)` and a rule of one's own may ask a role after any other. Where a
-    consulted certificate `certifies`, a repair is put to it.
+    `near(K)` and a rule of one's own may ask a role after any other. If a consulted certificate `certifies`, a repair
+    is put to it.
     """
     roles, free = roles_of(rule, kind), rule.startswith("near(") or rule not in _ASKED[kind.task]
     later = roles if free or name not in roles else roles[roles.index(name) :]

@@ -264,11 +264,7 @@ class Sampled(Saved):
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """A call of the program in service, and what is looked up of it once a call, not once a sample.
-
-    Attributes:
-        inputs: By name. bound: whether the program has LMs of its own. outputs: the output fields of its predictors.
-    """
+    """A call: inputs by name, whether the program has LMs of its own, and the output fields of its predictors."""
 
     inputs: dict[str, Any]
     bound: bool
@@ -276,11 +272,7 @@ class _Call:
 
 
 def _require_settling(select: Selector) -> None:
-    """Refuse a selector for which "settled" is not proved.
-
-    Raises:
-        ArgumentError: naming what must be another one.
-    """
+    """Refuse a selector for which "settled" is not proved, naming what must be another one."""
     own, refusals, rules = select.settings.own, select.settings.refusals, ", ".join(map(repr, SETTLED_BY))
     is_asked = own is not None and own.consulted and select.type.way == "evidence"
     ends_votes = isinstance(refusals, OwnRefusals) and select.settings.refusal == "no_answer"

@@ -22,13 +22,7 @@ _EVIDENCE = ("evidence", "context", "passages")
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One call of a program.
-
-    Attributes:
-        trace: The calls of its predictors. error: why it failed.
-        prediction: What it returned, None if it failed. candidate: the same as a selector is given it.
-        passages: Those that it retrieved, None without any.
-    """
+    """One call of a program: why it failed, or what it returned, also as a candidate, and the passages it retrieved."""
 
     trace: Trace
     error: Exception | None = None
@@ -42,14 +36,7 @@ class UnfitProgramError(ArgumentError):
 
 
 def require_prediction(output: Any, name: str, field: str, advice: str) -> dspy.Prediction:
-    """Return what a program returned.
-
-    Args:
-        output: That. name: of the program. field: of the answer. advice: how that field is named.
-
-    Raises:
-        UnfitProgramError: It is not a prediction with this field.
-    """
+    """Return what a program returned; raise an `UnfitProgramError` unless it is a prediction with the field."""
     if not isinstance(output, dspy.Prediction):
         text = " ".join(repr(output).split())
         raise UnfitProgramError(f"{name} must return a dspy.Prediction with {field!r}; got {text:.80}.")
@@ -88,11 +75,7 @@ def question_of(inputs: Mapping[str, Any]) -> str:
 
 
 def candidate_of(prediction: dspy.Prediction, field: str) -> dict[str, Any]:
-    """Return a sample as a candidate of a selector.
-
-    Raises:
-        ArgumentError: Its answer is not a text, a number, or a value that JSON can hold.
-    """
+    """Return a sample as a candidate of a selector; raises as `as_candidate` does."""
     return {**prediction.toDict(), field: as_candidate(prediction[field])}
 
 
@@ -101,15 +84,8 @@ def passages_of_sample(
 ) -> tuple[Passage, ...] | None:
     """Return the passages of a sample: among its inputs, in its prediction, or else what its predictors were given.
 
-    What an LM wrote is not evidence: a field that a predictor writes, or a passage that is a predictor's output.
-
-    Args:
-        outputs: The names of the fields that the program's predictors write.
-        fields: The inputs of the program. output: its prediction. trace: the calls of its predictors.
-        field: The name of the passages; None looks for evidence, context and passages.
-
-    Returns:
-        The passages, each once, or None if nothing has such a name.
+    What an LM wrote is not evidence: one of the `outputs`, which predictors write, or a passage that is a predictor's
+    output. Passages have the name `field`, or one of the usual names; None if nothing has such a name.
     """
     names = [name for name in ((field,) if field else _EVIDENCE) if name not in outputs]
     for place in (fields, output):
@@ -145,15 +121,7 @@ def shipment(
     declared: Mapping[str, Any],
     field: str,
 ) -> tuple[dict[str, Any], int | None]:
-    """Return the fields of a decision with the answer in its type, and which sample ships, or None if none has it.
-
-    Args:
-        case: The samples as the rule sees them.
-        decided: The fields of the selector's prediction.
-        predictions: What the samples returned.
-        declared: The types of the program's outputs.
-        field: The field of the answer.
-    """
+    """Return the fields of a decision with the answer in its type, and which sample ships, or None if none has it."""
     values = {name: str(value) if isinstance(value, str) else value for name, value in decided.items()}
     answers = [None if one is None else one[field] for one in predictions]
     kind = declared.get(field) or next((type(one) for one in answers if one is not None), str)

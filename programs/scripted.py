@@ -1,8 +1,7 @@
 """A scripted LM: replies written beforehand replace a model's, through all of DSPy's own machinery.
 
-For tests and demonstrations. It is an engine for `dspy.LM`, not a subclass with a `forward` of its own, so it works
-sync and async, under threads, with streaming, usage and callbacks, and without a deprecation warning. It calls no
-network and imports no test library.
+It is an engine for `dspy.LM`, not a subclass with a `forward` of its own, so it works sync and async, under threads,
+with streaming, usage and callbacks, and without a deprecation warning.
 """
 
 import asyncio
@@ -11,26 +10,23 @@ import re
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeAlias, cast
 
 import dspy
 from dspy.lm15 import Message, Request, Response, TextPart, Usage, response_to_events
 
 from eldgr_dspy.errors import ArgumentError, result_of
+from eldgr_dspy.laws.trials import Trial
 from eldgr_dspy.programs.engines.reply_forms import FORM
+from eldgr_dspy.rule.consultations import Derivation, Repair, Reply, Verdict
 from eldgr_dspy.signatures import DeriveAnswer, JudgeCandidates, RepairAnswer
 from eldgr_dspy.words import ROLES, Role
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A scripted reply that may be cut off.
-
-    Attributes:
-        text: The reply. A mapping is sent as JSON.
-        cut: Whether the response says that it was cut off (`finish_reason` is `length`). The text is sent unchanged.
-    """
+    """A scripted reply: text, or a mapping that is sent as JSON; if `cut`, the response says that it was cut off."""
 
     text: str | Mapping[str, Any] = ""
     cut: bool = False
@@ -45,6 +41,9 @@ _OUTPUTS = re.compile(
 _LISTED = re.compile(r"^\d+\. `(\w+)` \(", re.M)
 _FORM_FIELD = re.compile(r'^"(\w+)": ', re.M)
 _SIGNATURES: dict[Role, Any] = {"judge": JudgeCandidates, "deriver": DeriveAnswer, "repairer": RepairAnswer}
+_ASPECTS = ("logic", "fact", "epist", "info", "triang", "adv", "min", "scalar")
+ALONE: Mapping[str, Any] = {"trace": None, "track_usage": False, "usage_tracker": None, "disable_history": True}
+"""Settings of DSPy under which calls leave nothing behind."""
 
 
 class ScriptedEngine:
@@ -159,13 +158,8 @@ def text_of(request: Request) -> str:
 
 
 def role_of(request: Request) -> Role | None:
-    """Return the role that is asked, None if the request is for something else.
-
-    It is known by the outputs that the schema names or, without a schema, by the list of outputs at the start of each
-    DSPy adapter's prompt. A prompt that quotes such a list, as an optimizer's does, asks no role.
-    """
-    response_format: Any = request.config.response_format
-    schema = (response_format or {}).get("schema")
+    """Return the role whose outputs a request asks for, or None. A prompt that quotes their list asks no role."""
+    schema = _schema_of(request)
     names = schema.get("properties", ()) if schema else _output_names(_opening(request))
     return next((role for role in ROLES if {*_SIGNATURES[role].output_fields} <= {*names}), None)
 
@@ -175,6 +169,11 @@ def _output_names(opening: str) -> list[str]:
     _, ours, form = opening.rpartition(FORM)
     match = _OUTPUTS.search(opening)
     return _FORM_FIELD.findall(form) if ours else _LISTED.findall(match[1]) if match else []
+
+
+def _schema_of(request: Request) -> Mapping[str, Any]:
+    response_format: Any = request.config.response_format
+    return (response_format or {}).get("schema") or {}
 
 
 def _opening(request: Request) -> str:
@@ -190,3 +189,48 @@ def _events(response: Response) -> Iterator[Any]:
             yield replace(event, delta=replace(event.delta, text=text[at : at + 4]))
         if not text:
             yield event
+
+
+# -- what an LM replies in a check ------------------------------------------------------------------------------------
+
+
+def reply_to(request: Request, trial: Trial) -> Scripted:
+    """Return a trial's reply to a request; further fields of a user's own module have the number of the preference."""
+    role, schema = role_of(request), _schema_of(request)
+    fields = _fields_of(role, trial.reply(role)) if role else {}
+    if not isinstance(fields, Mapping):
+        return fields
+    judged, defs = _fields_of("judge", trial.reply("judge")), schema.get("$defs", {})
+    number = judged.get("preferred", 0) if isinstance(judged, Mapping) else 0
+    return {**{name: value_of(kind, "", number, defs) for name, kind in schema.get("properties", {}).items()}, **fields}
+
+
+def _fields_of(role: Role, reply: "Reply | Scripted") -> Scripted:
+    """The fields in which an LM gives a reply; for an abstention, those that say nothing. A raw reply as it is."""
+    if not isinstance(reply, Reply):
+        return reply
+    if role == "judge":
+        preferred, scores = (reply.preferred, reply.scores) if isinstance(reply, Verdict) else (-1, None)
+        assessments = [{**dict.fromkeys(_ASPECTS, 0.5), "scalar": score} for score in scores or ()]
+        return {"judge_rationale": "", "assessments": assessments, "preferred": preferred}
+    if role == "repairer":
+        return {"repair_passage": -1, "repaired_answer": reply.answer if isinstance(reply, Repair) else ""}
+    derived = reply if isinstance(reply, Derivation) else Derivation((), "")
+    steps = [asdict(step) for step in derived.steps]
+    return {"derivation_steps": steps, "derived_answer": derived.answer, "consistency_check": derived.check}
+
+
+def value_of(schema: Mapping[str, Any], word: str, number: int, defs: Mapping[str, Any]) -> Any:
+    """Return a value of an output's declared type, by its JSON schema, made of a word and a number."""
+    schema = defs[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+    if choices := schema.get("enum") or ([schema["const"]] if "const" in schema else []):
+        return choices[number % len(choices)]
+    if several := schema.get("anyOf"):  # an object that may be absent is: it could hold itself
+        absent = "$ref" in several[0] and {"type": "null"} in several
+        return None if absent else value_of(several[0], word, number, defs)
+    if schema.get("type") == "object":
+        return {name: value_of(part, word, number, defs) for name, part in schema.get("properties", {}).items()}
+    counted = int(word) if word.isdecimal() else number
+    counted = min(max(counted, schema.get("minimum", counted)), schema.get("maximum", counted))
+    values = {"integer": counted, "number": float(counted), "boolean": number % 2 == 1, "null": None, "array": []}
+    return values.get(schema.get("type", ""), word)

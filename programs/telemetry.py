@@ -129,7 +129,6 @@ def _hand(event: DecisionEvent, listener: Callable[..., Any], select: dspy.Modul
 
 @cache
 def _api() -> Any:
-    """Return OpenTelemetry's module for spans, or None where it is not installed."""
     try:
         from opentelemetry import trace
     except ImportError:

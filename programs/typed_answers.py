@@ -17,9 +17,8 @@ from eldgr_dspy.text.numbers import parse_number
 def as_candidate(value: Any) -> Any:
     """Return an answer as a candidate of a `Selector` has it.
 
-    A text, a number and None stay as they are. A truth value is the word true or false, so that a certificate is
-    inapplicable to it. A list, a set, an object, a model or a dataclass is canonical JSON (`Structured`). An enum or a
-    date is its text.
+    A truth value is the word true or false, so that a certificate is inapplicable to it. A list, a set, an object, a
+    model or a dataclass is canonical JSON (`Structured`). An enum or a date is its text.
 
     Raises:
         ArgumentError: The value cannot be written as JSON.
@@ -64,11 +63,7 @@ def outputs(program: dspy.Module) -> dict[str, Any]:
 
 
 def as_declared(text: str, kind: Any) -> Any:
-    """Return a text, such as a span of the evidence, as a value of a type.
-
-    Raises:
-        ValueError: It is not such a value.
-    """
+    """Return a text, such as a span of the evidence, as a value of a type; raise a ValueError if it is not one."""
     adapter: TypeAdapter[Any] = TypeAdapter(kind)
     number = parse_number(text)
     for parse in (adapter.validate_python, adapter.validate_json):

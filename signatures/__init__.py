@@ -4,14 +4,19 @@ A signature's docstring is its prompt and a field's description is part of it: b
 `tests/golden`. Nothing is checked here; ranges and membership are the business of `eldgr_dspy.rule.replies`.
 """
 
-from eldgr_dspy.signatures.assessor import AssessCandidate
 from eldgr_dspy.signatures.channels import ScoreSteps, StepAspects
 from eldgr_dspy.signatures.checks import CheckCandidate, PlanChecks
-from eldgr_dspy.signatures.comparer import CompareCandidates
 from eldgr_dspy.signatures.deriver import DerivationStep, DeriveAnswer
-from eldgr_dspy.signatures.judge import ASPECTS, JudgeCandidates, Scores, read_scores
+from eldgr_dspy.signatures.judge import (
+    ASPECTS,
+    AssessCandidate,
+    CompareCandidates,
+    JudgeCandidates,
+    JudgeSlice,
+    Scores,
+    read_scores,
+)
 from eldgr_dspy.signatures.repairer import RepairAnswer
-from eldgr_dspy.signatures.slices import JudgeSlice
 
 __all__ = [
     "ASPECTS",

@@ -197,9 +197,16 @@ class Returns(dspy.Module):
 
 
 def selector_of(judge: Any = SILENT, repairer: Any = SILENT, deriver: Any = SILENT, **options: Any) -> Selector:
-    """A selector whose roles return these fields: the way around every adapter."""
+    """A selector whose roles are these modules, or return these fields: the way around every adapter."""
     select = Selector(**options)
-    select.judge, select.repairer, select.deriver = Returns(judge), Returns(repairer), Returns(deriver)
+    roles = (one if isinstance(one, dspy.Module) else Returns(one) for one in (judge, repairer, deriver))
+    select.judge, select.repairer, select.deriver = roles
+    return select
+
+
+def with_judge(judge: dspy.Module, **options: Any) -> Selector:
+    select = Selector(**options)
+    select.judge = judge
     return select
 
 

@@ -29,7 +29,7 @@ def runs_here(arguments: Sequence[str]) -> dict[str, Here]:
 
 
 def _pool(named: NamedRun, published: Selection) -> str:
-    figures = {pool: named.figures(pool) for pool in named.pools}
+    figures = {pool: named.summary["pools"][pool] for pool in named.pools}
     fitting = [pool for pool, of in figures.items() if of["task"] == published.task and of["n_scored"]]
     if len(fitting) != 1:
         listed = ", ".join(f"{pool!r} ({of['task']})" for pool, of in figures.items()) or "none"
@@ -42,7 +42,7 @@ def _pool(named: NamedRun, published: Selection) -> str:
 
 def found_in(named: NamedRun, pool: str) -> Here:
     """Return what a run measured on a pool."""
-    figures = named.figures(pool)
+    figures = named.summary["pools"][pool]
     leads = {row["against"]: row for row in figures["contrasts"] if row["rule"] == "eldgr"}
     authority = [row for row in figures["contrasts"] if (row["rule"], row["against"]) == ("judge", "majority")]
     consultations, roles = _consultations(named, pool), named.run.heads_of("role")

@@ -28,12 +28,10 @@ _SHOWN: dict[Task, StatedType] = {}
 def answer_type(name: object, argument: str = "answer", built_in: Mapping[Task, AnswerType] = IN_FILES) -> AnswerType:
     """Return the answer type of that name: a built-in one, or one that `load_type` has loaded; a type as it is.
 
-    Args:
-        name: Its name, or the type. argument: what it was given as, for the message.
-        built_in: The built-in types by name; `BUILT_IN` refuses the names that only files state.
+    `built_in` has the built-in types by name; `BUILT_IN` lacks the names that only files may use.
 
     Raises:
-        ArgumentError: no type has that name.
+        ArgumentError: No type has that name. The message names the `argument`.
     """
     if isinstance(name, AnswerType):
         return name

@@ -21,10 +21,7 @@ from eldgr_dspy.words import Form, Homogeneous, Mark, Policy, Role, Task
 Way = Literal["evidence", "derivation"]
 
 _TASKS: dict[Way, Task] = {"evidence": "retrieval", "derivation": "arithmetic"}
-NAMES_IN_FILES: Mapping[Task, Task] = {
-    "short": "retrieval",
-    "number": "arithmetic",
-}
+NAMES_IN_FILES: Mapping[Task, Task] = {"short": "retrieval", "number": "arithmetic"}
 """The types that pools, journals, runs and freezes state under another name."""
 
 
@@ -42,11 +39,9 @@ class Certifying(Protocol):
     @property
     def passages(self) -> tuple[Passage, ...]:
         """The passages."""
-        ...
 
     def certify(self, answer: str | None, question: str = "") -> Certificate:
         """Return the certificate of an answer."""
-        ...
 
 
 class Asked(Protocol):
@@ -55,32 +50,26 @@ class Asked(Protocol):
     @property
     def text(self) -> str:
         """The question as asked."""
-        ...
 
     @property
     def answers(self) -> tuple[str | None, ...]:
         """The candidates' answers."""
-        ...
 
     @property
     def texts(self) -> tuple[str, ...]:
         """The candidates' full texts; empty if only the answers are known."""
-        ...
 
     @property
     def passages(self) -> tuple[Passage, ...]:
         """The evidence."""
-        ...
 
     @property
     def options(self) -> tuple[str, ...]:
         """The options to choose from; empty for a type that has none."""
-        ...
 
     @property
     def comparisons(self) -> Comparisons | None:
         """What a run recorded of comparing the answers, and until when they may be compared; None for a new start."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,7 @@ from eldgr_dspy.matching.text_keys import AnswerClass, short_class, text_key
 from eldgr_dspy.text.stripping import strip_answer
 from eldgr_dspy.words import Form, Policy
 
-OPTIONS_BELOW = "\nOptions:\n"
-"""What stands between a question and its options where roles see it."""
-
+OPTIONS_BELOW = "\nOptions:\n"  # between a question and its options, where roles see it
 _NAMED = (
     r"(?i:(?:therefore|thus|hence|so)\b,?\ )?(?i:(?:it\ (?:is|must\ be)|it's|i\ think)\ )?"
     r"(?i:(?:the\ )?(?:(?:correct|right|best|final|selected|chosen)\ )?(?:option|choice|answer|letter)(?:\ is|:)?\ )?"
@@ -53,7 +51,6 @@ _ABOUT_OTHERS = frozenset(
 )
 _NO_OPTION = Certificate(False, "the answer is not one of the options")
 _ABOUT_OPTIONS = Certificate(None, "the option is about the other options, which an occurrence does not support")
-
 _PART_OF_ANOTHER = Certificate(None, "the option is part of another option, so an occurrence does not tell them apart")
 
 
@@ -107,10 +104,7 @@ class Choice(AnswerType):
         return place if text is None or own or self._by_text(text) == place else None
 
     def unmarked(self, text: str) -> tuple[str, Form]:
-        """Return the letter that a sentence says is right, or a first or last line that begins with one; or all.
-
-        A first line that is option A of a list does not count.
-        """
+        """Return the letter that a sentence says is right, or a first or last line that begins with one; or all."""
         sentences = [
             one for one in _SENTENCE.finditer(text) if not _NEGATED.search(text, one.start() - 60, one.start())
         ]
@@ -155,7 +149,6 @@ class _OptionEvidence:
         self._evidence = Evidence(passages, policy)
 
     def certify(self, answer: str | None, question: str = "") -> Certificate:
-        """Return the certificate of the option that an answer names."""
         index = None if answer is None else self._kind.index(answer)
         if index is None:
             return _NO_OPTION

@@ -20,14 +20,10 @@ from typing import Any, Final, NamedTuple
 
 from eldgr_dspy.errors import ArgumentError
 
-SECONDS: Final = 3.0
-"""The processor time that a pair may take, both ways together; ten times as long by the clock."""
-QUESTION_SECONDS: Final = 15.0
-"""The processor time that the classes of a question may take; its scores may take as much again."""
-MEMORY = 1 << 30
-"""The bytes of address space that the process may take, where the system can limit it."""
-_AGAIN: Final = 10
-"""How many times as long a question may take if a run recorded which pairs were late: the others were in time."""
+SECONDS: Final = 3.0  # of processor time for a pair, both ways together; ten times as long by the clock
+QUESTION_SECONDS: Final = 15.0  # of processor time for the classes of a question, and again for its scores
+MEMORY = 1 << 30  # bytes of address space for the process, where the system can limit it
+_AGAIN: Final = 10  # times as long if a run recorded which pairs were late: the others were in time
 _WAYS: Final = {"classes": True, "scores": False}
 _START: Final = "import sys; sys.path[:] = sys.argv[1:]; from eldgr_dspy.answer_types.comparing import serve; serve()"
 
@@ -51,13 +47,12 @@ class Comparisons:
     """The comparisons about one question: the time that is left for them, and the pairs that ran out of it.
 
     Attributes:
-        late: The pairs that could not be compared, those of the records included.
-        is_close: Whether a pair or the question took more than half of its time, so that a slower machine may run out
-            of it. A run records such a question.
+        late: The pairs that could not be compared in time, including those of a run's records.
+        is_close: Whether a pair or the question took more than half of its time. A run records such a question.
     """
 
     def __init__(self, records: Sequence[Mapping[str, Any]] = (), ends: float | None = None) -> None:
-        """Start with what a run recorded of the question, as `record` returns it; its pairs are not compared.
+        """Start with what a run recorded of the question; its pairs are not compared again.
 
         `ends` is when all comparisons end, by `time.monotonic`; None for no such limit.
         """
@@ -118,9 +113,7 @@ def recorded_in(lines: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], lis
 def compare(gold: str, answer: str, both: bool, *, seconds: float = SECONDS, ends: float | None = None) -> Compared:
     """Return whether an expression is equal to a gold one by `math-verify`; `ends` is as in `Comparisons`.
 
-    It takes any text, but one that needs more time or memory than allowed ends the process, and starting another takes
-    about a second. `math.fault` finds most such texts beforehand. If the process ends during the pair, for whatever
-    reason, nothing is found out.
+    It takes any text. One that needs too much time or memory ends the process; then the result is unknown.
 
     Raises:
         ArgumentError: `math-verify` is not installed, or its process cannot be started.
@@ -177,7 +170,6 @@ class _Worker:
         return reply
 
     def stop(self) -> None:
-        """End the process, if there is one."""
         process, self._process = self._process, None
         if process is not None:
             with process:
@@ -197,10 +189,7 @@ atexit.register(lambda: _worker(os.getpid()).stop())
 
 
 def serve() -> None:
-    """Answer `[seconds, gold, answer, both]` by `[equal, seconds used]`, and an empty list at the start by null.
-
-    Only this process imports `math-verify`. It ends itself if a pair takes too much processor time or memory.
-    """
+    """Answer `[seconds, gold, answer, both]` by `[equal, seconds used]`, and an empty list at the start by null."""
     replies, sys.stdout = sys.stdout, sys.stderr  # what the libraries print is not a reply
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program that started this one decides what Ctrl-C does
     with suppress(ImportError, ValueError, OSError):  # not on this system

@@ -91,13 +91,7 @@ class Extraction:
 
 
 class SampleReading(NamedTuple):
-    """What a sample says.
-
-    Attributes:
-        extraction: Its answer, or None if it has none.
-        unclosed: Whether its thinking never ends. Then there is no answer.
-        cut: Whether it ran on into a new turn or a new question, which was not read.
-    """
+    """A sample's answer, whether its thinking never ends, and whether it ran on into a new turn or question."""
 
     extraction: Extraction | None
     unclosed: bool = False
@@ -169,7 +163,6 @@ def _guess(text: str, kind: AnswerType) -> Extraction | None:
 
 
 def _marked_answer(text: str, kind: AnswerType) -> Extraction | None:
-    """Return the answer that a text marks as one."""
     marks = [*_MARK.finditer(text)]
     if jsons := [mark for mark in marks if mark.lastgroup == "json"]:  # what else is in its object explains it
         end = _object_end(text, jsons[-1].end())

@@ -19,13 +19,9 @@ from eldgr_dspy.text.folding import PLAIN, drop_invisible
 from eldgr_dspy.text.numbers import last_number, read_number
 from eldgr_dspy.words import Form, Mark
 
-LENGTH: Final = 500
-"""Characters; a longer text is not compared."""
-DEPTH: Final = 8
-"""How deep brackets may nest."""
-DISTINCT: Final = 32
-"""How many different texts of a pool are compared with one another: the shortest ones."""
-
+LENGTH: Final = 500  # characters of a text that is compared
+DEPTH: Final = 8  # of nested brackets
+DISTINCT: Final = 32  # texts of a pool that are compared with one another: the shortest ones
 _NOT_COMPARED: Final = "not compared as mathematics: "
 _LATE: Final = (
     f"{_NOT_COMPARED}a pair took longer than {SECONDS:g} seconds or ended its process, or the question longer than "
@@ -36,6 +32,7 @@ _PROSE: Final = "text:"
 _LATEX: Final = r"\cdot \cdot \cap \infty ^2 ^3 \frac{1}{2} ^\circ".split()
 _SIGNS: Final = PLAIN | {ord(sign): f"{latex} " for sign, latex in zip("·⋅∩∞²³½°", _LATEX, strict=True)}
 _DELIMITER: Final = re.compile(r"\\?\$|(?<!\\)\\[()\[\]]")
+# What is written in plain text and `math-verify` reads otherwise or not at all, and how LaTeX has it.
 _PLAIN: Final = (
     (re.compile(r"(?:\*\*|\^)\s*(-?\d+|\w+)"), r"^{\1}"),
     (re.compile(r"\*\*"), "^"),
@@ -45,7 +42,6 @@ _PLAIN: Final = (
     (re.compile(r"(?<![\\A-Za-z])(?:oo|inf(?:inity)?)(?![A-Za-z])", re.I), r"\\infty "),
     (re.compile(r"\^\s*(?:\{\s*\\prime\s*\}|\\prime)"), "'"),
 )
-"""What is written in plain text and `math-verify` reads otherwise or not at all, and how LaTeX has it."""
 _WORD: Final = re.compile(r"(?<![\\\w])[^\W\d_]{3,}")
 _FUNCTIONS: Final = frozenset(
     "sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh log exp sqrt frac min max gcd lcm mod and abs"
@@ -54,6 +50,7 @@ _FUNCTIONS: Final = frozenset(
 _INLINE: Final = re.compile(
     r"\$\$?([^$]++)\$\$?(?![\d$])|\\\(((?>(?:[^\\]|\\[^()])+))\\\)|\\\[((?>(?:[^\\]|\\[^\[\]])+))\\\]"
 )
+# What could take long to compare, by what it looks like.
 _REFUSED: Final = {
     "it has a character that is not printed": re.compile(r"[^\x20-\U0010ffff]|[\x7f-\x9f\ud800-\udfff]"),
     "it has a power of a power, or an exponent of five digits or more": re.compile(
@@ -66,9 +63,7 @@ _REFUSED: Final = {
     "it has a sum, a product, an integral or a limit": re.compile(r"\\(?:sum|prod|i*int|oint|lim)(?![a-z])"),
     "it has more than eight bars or unions": re.compile(r"(?:(?>.*?(?:[|∪]|\\[lr]?vert|\\c[ua]p))){9}"),
 }
-"""What could take long to compare, by what it looks like."""
-_BRACKET: Final = re.compile(r"(\^\s*)?([({\[])|[)}\]]|\\[lr]?[({\[)}\]]")
-"""A bracket, and the exponent that it opens; one behind a backslash is a sign of a set, and neither."""
+_BRACKET: Final = re.compile(r"(\^\s*)?([({\[])|[)}\]]|\\[lr]?[({\[)}\]]")  # with the exponent that it opens
 
 
 class Math(Related):
@@ -139,8 +134,6 @@ class Math(Related):
             return replace(class_, note=_LATE) if class_ and late else class_
 
         return Grouping(tuple(map(class_of, answers)), class_of)
-
-    # -- how a final answer is found in a text ------------------------------------------------------------------------
 
     def stated(self, payload: str, mark: Mark) -> str:
         """Return what follows a mark; without the words around it if it has one formula between dollar signs."""

@@ -76,7 +76,7 @@ _SYMBOLS = re.compile(
 def numeric_equal(answer: str | None, gold: Sequence[str]) -> bool:
     """Say whether the answer is exactly the number of a gold answer: '18.0' is '$18', '5%' is not '5'.
 
-    Both must be numbers by `read_number`; a text that is not a number equals nothing, not even itself.
+    A text that is not a number equals nothing, not even itself.
 
     Raises:
         ArgumentError: `gold` is empty, or one text instead of a sequence.

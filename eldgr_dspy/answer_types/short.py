@@ -18,12 +18,10 @@ _ARTICLE = re.compile(r"\b(?:an?|the)\b")
 class ShortText(AnswerType):
     """Short text, scored by exact match and token F1 as HotpotQA does.
 
-    The key of a class is that of the stripped answer (`strip_answer`) in lower case, without punctuation, surplus white
-    space and the article at its head. It keeps what tells answers apart: signs, decimal points, currency, percent, `<`
-    and `>`, feet, inches and marks between digits, the marks of 'A-', 'C++' and 'C#', semicolons and the ends of
-    sentences. It drops well-formed thousands commas. An answer of only articles or punctuation is kept whole. Numerals
-    such as '½' and '①' count as digits, and each stays itself: '①' is not '1'. A quantity has one key in all its
-    spellings (`eldgr_dspy.derivation.amounts`).
+    The key of a class is that of the stripped answer in lower case, without surplus white space and without the article
+    at its head. Punctuation goes too, except where it tells answers apart (`eldgr_dspy.matching.text_keys`): signs,
+    decimal points, currency and the marks of 'A-' and 'C++' stay. Numerals such as '½' and '①' count as digits, and
+    each stays itself: '①' is not '1'. A quantity has one key in all its spellings (`eldgr_dspy.derivation.amounts`).
     """
 
     name = "short"
@@ -51,17 +49,12 @@ class ShortText(AnswerType):
 
 @lru_cache(maxsize=4096)
 def normalise(text: str) -> str:
-    """Return the text in lower case without ASCII punctuation, articles and surplus white space.
-
-    Source: the official HotpotQA evaluation. Votes use `ShortText.read` instead.
-    """
+    """Return a text in lower case without ASCII punctuation, articles and surplus white space, as HotpotQA does."""
     return " ".join(_ARTICLE.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
 
 
 def exact_match(answer: str | None, gold: Sequence[str]) -> bool:
-    """Say whether the answer equals a gold answer after `normalise`. No answer, or a blank one, never does.
-
-    Both are stripped first (`strip_answer`), so that marks around an answer do not matter.
+    """Say whether an answer equals a gold answer after `strip_answer` and `normalise`; a blank one never does.
 
     Raises:
         ArgumentError: `gold` is empty, or one text instead of a sequence.
@@ -83,7 +76,6 @@ def token_f1(answer: str | None, gold: Sequence[str]) -> float:
 
 
 def _compared(text: str) -> str:
-    """An answer as it is scored: stripped, then normalised."""
     return normalise(strip_answer(text))
 
 

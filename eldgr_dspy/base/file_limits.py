@@ -14,42 +14,20 @@ from typing import Any, Final
 
 from eldgr_dspy.errors import ArgumentError, PoolError
 
-VARIABLE: Final = "ELDGR_FILE_LIMITS"
-"""The environment variable with the factor by which every limit in bytes or values is multiplied."""
-
+VARIABLE: Final = "ELDGR_FILE_LIMITS"  # the environment variable with the factor of every limit in bytes or values
 RAISE: Final = f"If you trust the file, set {VARIABLE}=2 or more, which multiplies every limit on files."
-"""The sentence that ends a refusal."""
-
-MAX_LINE: Final = 16 * 2**20
-"""The longest line or row that is read, in bytes."""
-
-MAX_VALUES: Final = 500_000
-"""How many values a line or row may hold: texts, numbers, lists and so on, within one another."""
-
-MAX_DOCUMENT_VALUES: Final = 20 * MAX_VALUES
-"""How many values a file may hold that is in memory whole."""
-
-MAX_DOCUMENT: Final = 256 * 2**20
-"""The longest file that is in memory whole, in bytes."""
-
-MAX_DEPTH: Final = 100
-"""How deep JSON may be nested; Python's recursion limit is ten times as far. The factor does not change it."""
-
-MAX_EXPANSION: Final = 100
-"""How many times its size on disk a file may have when expanded, beyond the first 64 MiB."""
-
-_FREE_EXPANSION = 64 * 2**20
+MAX_LINE: Final = 16 * 2**20  # bytes of a line or row
+MAX_VALUES: Final = 500_000  # texts, numbers, lists and so on, within one another, of a line or row
+MAX_DOCUMENT_VALUES: Final = 20 * MAX_VALUES  # of a file that is in memory whole
+MAX_DOCUMENT: Final = 256 * 2**20  # bytes of a file that is in memory whole
+MAX_DEPTH: Final = 100  # of nested JSON, whatever the factor; Python's recursion limit is ten times as far
+MAX_EXPANSION: Final = 100  # times its size that a file may have when expanded, beyond the first 64 MiB
 _TEXT = re.compile(rb'"[^"]*(?:"|\Z)')  # without escapes; one without an end matches too
-_SEPARATORS = (b",", b":", b"[", b"{")
 _NO_BRACKET = bytes(sorted({*range(256)} - {*b"[]{}"}))
 
 
 def scale(limit: int) -> int:
-    """Return a limit in bytes or values, multiplied by the factor of the environment.
-
-    Raises:
-        ArgumentError: The factor is not a number above 0.
-    """
+    """Return a limit in bytes or values, multiplied by the factor of the environment."""
     setting = os.environ.get(VARIABLE) or "1"
     try:
         factor = float(setting)
@@ -62,16 +40,11 @@ def scale(limit: int) -> int:
 
 def expansion_limit(size: int) -> int:
     """Return how many bytes a file of this size may expand to."""
-    return scale(_FREE_EXPANSION + MAX_EXPANSION * size)
+    return scale(64 * 2**20 + MAX_EXPANSION * size)
 
 
 def document(path: Path) -> bytes:
-    """Return what a file holds, for a reader that needs it whole. Nothing is read of a longer one than the limit.
-
-    Raises:
-        PoolError: It is longer than the limit.
-        OSError: It cannot be read.
-    """
+    """Return what a file holds, for a reader that needs it whole; beyond the limit it is refused unread."""
     limit = scale(MAX_DOCUMENT)
     if path.stat().st_size > limit:
         raise PoolError(f"{path}: holds more than {limit:,} bytes, the limit for reading it whole. {RAISE}")
@@ -79,16 +52,10 @@ def document(path: Path) -> bytes:
 
 
 def parsed_json(data: bytes, where: str, most: int = MAX_VALUES, decode: Callable[[str], Any] = json.loads) -> Any:
-    """Return the value of one JSON text, which is measured before it is parsed.
-
-    Args:
-        data: The text, in UTF-8. where: its place, for a message. most: how many values it may hold.
-        decode: What parses it.
+    """Return the value of one JSON text, which is measured before it is parsed; `decode` parses it.
 
     Raises:
-        PoolError: It holds more values, or is nested too deep.
-        UnicodeDecodeError: It is not UTF-8.
-        ValueError: It is not JSON.
+        PoolError: It holds more than `most` values, or is nested too deep. ValueError: It is not JSON, or not UTF-8.
     """
     require_few_in(data, where, most)
     try:
@@ -108,22 +75,14 @@ def require_few_in(data: bytes, where: str, most: int = MAX_VALUES) -> None:
 
 
 def require_few(n: int, where: str, most: int = MAX_VALUES) -> None:
-    """Refuse what holds too many values.
-
-    Args:
-        n: How many. where: the place, for the message. most: how many there may be, before the factor.
-
-    Raises:
-        PoolError: There are more.
-    """
+    """Refuse what holds more values than `most`, times the factor, by a PoolError that begins with its place."""
     if n > (limit := scale(most)):
         raise PoolError(f"{where}: holds more than {limit:,} values, which is the limit; give fewer. {RAISE}")
 
 
 def n_values(data: bytes) -> int:
     """Return a number that is not below that of the values in JSON text, and at most twice as large."""
-    bare = _bare(data)
-    return 1 + sum(map(bare.count, _SEPARATORS))
+    return 1 + sum(map(_bare(data).count, (b",", b":", b"[", b"{")))
 
 
 def _bare(data: bytes) -> bytes:

@@ -21,11 +21,7 @@ from eldgr_dspy.base.file_limits import MAX_EXPANSION, MAX_LINE, MAX_VALUES, RAI
 from eldgr_dspy.base.system import create_file, naming, open_file, refusal
 from eldgr_dspy.errors import PoolError
 
-_MAX_NAME = 120
-
-GZIP = b"\x1f\x8b"
-"""The first bytes of a gzip file."""
-
+GZIP = b"\x1f\x8b"  # the first bytes of a gzip file
 _FOREIGN = {
     b"\x80": "a pickle, which is never loaded since loading one can run code",
     b"PK\x03\x04": "a zip archive (.npz and .pt are ones), which is never unpacked",
@@ -40,9 +36,7 @@ _FOREIGN = {
 }
 """The first bytes of files that are not UTF-8 text, and what such files are."""
 
-_begun = set[Path]()
-"""The temporary files that are in use."""
-
+_begun = set[Path]()  # the temporary files that are in use
 _POOL = "a pool is JSON lines or Parquet"
 _UNFINISHED = re.compile(r"\.[0-9a-f]{16}\.tmp")
 _DEVICE = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
@@ -52,15 +46,13 @@ _DEVICE = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """Open a file that will replace `path`: a reader, or a crash, sees the old file or the new one, never a part.
 
-    A temporary file in the same folder is written, flushed to the disk and renamed over `path`. On any error the old
-    file is left as it was and the temporary one is removed.
-
-    Raises:
-        OSError: it cannot be written, or `path` exists and is not a file: a rename would replace a device by a file.
+    On any error the old file is left as it was. A device, a link or a folder is refused: a rename would replace it.
     """
     if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
         raise FileExistsError(errno.EEXIST, "The path is a link, a folder, a pipe or a device", str(path))
-    with removed_afterwards(path.parent) as temporary:  # not made from the name, which may be as long as allowed
+    temporary = path.parent / f".{secrets.token_hex(8)}.tmp"  # without the name, which may be as long as allowed
+    _begun.add(temporary)
+    try:
         out = create_file(temporary, becomes=path)
         try:
             yield out
@@ -73,15 +65,6 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
             with suppress(OSError):
                 out.close()  # writes the rest, and fails where the first write did
             raise
-
-
-@contextmanager
-def removed_afterwards(folder: Path) -> Iterator[Path]:
-    """Yield the path of a new file in a folder, to be created by the caller, and remove it at the end if it exists."""
-    temporary = folder / f".{secrets.token_hex(8)}.tmp"
-    _begun.add(temporary)
-    try:
-        yield temporary
     finally:
         temporary.unlink(missing_ok=True)
         _begun.discard(temporary)
@@ -94,15 +77,12 @@ def flush_to_disk(path: Path, out: IO[bytes]) -> None:
         os.fsync(out.fileno())
 
 
-def append_whole(file: int, data: bytes, *, flush: bool = False) -> None:
-    """Append data to an open file, flushed or not. If the disk does not take all of it, undo the write and raise."""
-    before = os.fstat(file).st_size
+def append_whole(file: int, data: bytes) -> None:
+    """Append data to an open file. If the disk does not take all of it, undo the write and raise."""
+    before, count = os.fstat(file).st_size, 0
     try:
-        count = os.write(file, data)
         while count < len(data):
             count += os.write(file, data[count:])
-        if flush:
-            os.fsync(file)
     except OSError:
         os.ftruncate(file, before)
         raise
@@ -135,21 +115,14 @@ def sync_folder(folder: Path) -> None:
 
 
 def safe_name(text: str, default: str = "pool") -> str:
-    """Return `text` as a name that every file system accepts, and that cannot lead out of its folder.
-
-    Letters, digits, `.`, `-`, `+` and `_` stay, up to 120 bytes. A name that Windows reserves for a device gets a `_`.
-    """
+    """Return a name of at most 120 bytes that every file system accepts, and that cannot lead out of its folder."""
     name = re.sub(r"[^\w.+-]", "_", text).strip(".")
     name = f"_{name}" if _DEVICE.match(name) else name
-    return name.encode("utf-8")[:_MAX_NAME].decode("utf-8", "ignore").rstrip(".") or default
+    return name.encode("utf-8")[:120].decode("utf-8", "ignore").rstrip(".") or default
 
 
 def require_file(path: Path) -> None:
-    """Refuse anything but a file that can be read more than once.
-
-    Raises:
-        PoolError: if the file does not exist, or is a folder, a pipe or a device.
-    """
+    """Refuse anything but a file that can be read more than once, by a PoolError."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError as error:
@@ -164,37 +137,34 @@ def require_file(path: Path) -> None:
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    r"""Yield (number, line) of a plain or .gz file, counted from 1, split at `\n` alone, without line end.
+    r"""Yield (number, line) of a plain or .gz file, counted from 1, split at `\n` alone, without line end or BOM.
 
-    A byte-order mark and a carriage return before the line end are dropped. No more than one line is in memory.
-
-    Raises:
-        PoolError: if the file cannot be read, is damaged or is not text, or if a line is longer than `MAX_LINE` or a
-            compressed file expands beyond `expansion_limit`.
+    No more than one line is in memory. A file or a line that cannot be read, or is too large, is a PoolError.
     """
     for number, line in whole_lines(path):
         yield number, line.rstrip(b"\r\n")
 
 
 def whole_lines(path: Path, expected: str = _POOL) -> Iterator[tuple[int, bytes]]:
-    """Yield (number, line) as `read_lines` does, each line with its end; `expected` ends a refusal.
-
-    Raises:
-        PoolError: as `read_lines`.
-    """
+    """Yield (number, line) as `read_lines` does, each line with its end; `expected` ends a refusal."""
     with _unpack(path) as (source, limit):
-        yield from _lines(path, source, limit, expected)
+        number, total, longest = 0, 0, scale(MAX_LINE)
+        while line := source.readline(longest + 1):
+            number += 1
+            total += len(line)
+            if number == 1:
+                line = require_text(path, line, expected)
+            if len(line) > longest:
+                raise PoolError(
+                    f"{path}, line {number}: longer than {longest:,} bytes; one row a line is expected. {RAISE}"
+                )
+            if limit is not None and total > limit:
+                raise _expansion_error(path, limit)
+            yield number, line
 
 
 def read_whole(path: Path, most: int, remedy: str) -> bytes:
-    """Return what a plain or .gz file holds, without byte-order mark, unpacked and at most `most` bytes.
-
-    `remedy` ends the message for a longer file.
-
-    Raises:
-        PoolError: if the file cannot be read, is damaged or is not text; or if it holds more, or a compressed file
-            expands beyond `expansion_limit`.
-    """
+    """Return a plain or .gz file's content as `read_lines` has it, at most `most` bytes; `remedy` ends a refusal."""
     limit = scale(most)
     with _unpack(path) as (source, expansion):
         data = source.read(min(limit, expansion or limit) + 1)
@@ -228,24 +198,6 @@ def _expansion_error(path: Path, limit: int) -> PoolError:
     )
 
 
-def _lines(
-    path: Path, source: IO[bytes] | gzip.GzipFile, limit: int | None, expected: str
-) -> Iterator[tuple[int, bytes]]:
-    number, total, longest = 0, 0, scale(MAX_LINE)
-    while line := source.readline(longest + 1):
-        number += 1
-        total += len(line)
-        if number == 1:
-            line = require_text(path, line, expected)
-        if len(line) > longest:
-            raise PoolError(
-                f"{path}, line {number}: longer than {longest:,} bytes; one row a line is expected. {RAISE}"
-            )
-        if limit is not None and total > limit:
-            raise _expansion_error(path, limit)
-        yield number, line
-
-
 def require_text(path: Path, line: bytes, expected: str) -> bytes:
     """Return the first line without a byte-order mark; refuse a file that does not begin as text."""
     foreign = next((what for magic, what in _FOREIGN.items() if line.startswith(magic)), None)
@@ -255,14 +207,7 @@ def require_text(path: Path, line: bytes, expected: str) -> bytes:
 
 
 def read_object(line: bytes, where: str, most: int = MAX_VALUES) -> Any:
-    """Return the value of a line of JSON, which should be an object of at most `most` values.
-
-    `where` is its place, for the message.
-
-    Raises:
-        PoolError: if it is not UTF-8, not one JSON value, nested too deeply, or if a key of an object occurs twice; if
-            it holds more values.
-    """
+    """Return the value of a line of JSON at a place of this name: at most `most` values, and no key twice."""
     try:
         return parsed_json(line, where, most, _DECODER.decode)
     except PoolError:

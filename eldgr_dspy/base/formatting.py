@@ -1,7 +1,4 @@
-"""Format numbers for people: rounded half up, as the paper does, with a dash for an undefined value.
-
-The files have all digits.
-"""
+"""Format numbers for people: rounded half up, as the paper does, with a dash for an undefined value."""
 
 import math
 from collections.abc import Iterable

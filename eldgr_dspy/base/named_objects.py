@@ -17,19 +17,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from eldgr_dspy.errors import ArgumentError, describe_failure
+from eldgr_dspy.errors import ArgumentError, EldgrError, describe_failure
 
 _DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
 
 @dataclass(frozen=True, slots=True)
 class NamedFunction:
-    """A user's function.
-
-    Attributes:
-        name: `module:function`. source: a hash of its source code, None if Python has no source.
-        function: What is called.
-    """
+    """A user's function, its name `module:function`, and a hash of its source, None if Python has none."""
 
     name: str
     source: str | None
@@ -67,15 +62,10 @@ def names_without_hash(value: object) -> Iterator[str]:
 
 @cache
 def object_named(name: str, argument: str, example: str) -> Any:
-    """Return the object of that name, which a caller gave. A name in a file must not come here.
+    """Return the object `module:object` that a caller named. A name in a file must not come here.
 
-    Args:
-        name: `module:object`. The module is looked for as Python looks for any, and then in the working directory.
-        argument: What the name was given as, and example: a name that would be understood. Both for the message.
-
-    Raises:
-        ArgumentError: the name has another form, the module cannot be imported, or it has no such object; or the object
-            is one of Python's own, such as `eval`.
+    The module is looked for as Python looks for any, and then in the working directory. An object of Python's own,
+    such as `eval`, is refused. The message names the argument and an example.
     """
     if not is_dotted(name):
         raise ArgumentError(
@@ -130,6 +120,17 @@ def source_of(function: Callable[..., Any]) -> str | None:
     except (OSError, TypeError):
         return None
     return sha256(text.encode()).hexdigest()[:16]
+
+
+@contextmanager
+def naming_function(what: str, function: object) -> Iterator[None]:
+    """Raise what a user's function raises as an ArgumentError that begins so, and has the line of the function."""
+    try:
+        yield
+    except EldgrError:
+        raise
+    except Exception as error:
+        raise ArgumentError(f"{what}: {cause(error, function)}.") from error
 
 
 def cause(error: Exception, function: object = None) -> str:

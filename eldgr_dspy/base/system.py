@@ -31,19 +31,14 @@ _REMEDIES = {
     errno.EIO: "Check the disk",
     errno.ELOOP: "Check where its links lead",
 }
-_OTHERWISE = "Check the file and its folder"
 
 
 def refusal(error: OSError, path: Path | None = None) -> str:
-    """Return an error of the operating system as a sentence that names the file, and a sentence with the remedy.
-
-    Args:
-        error: What was raised. path: the file, for an error that names none.
-    """
+    """Return an operating system's error as a sentence that names the file, `path` if it has none, and a remedy."""
     if error.errno is None or error.strerror is None:
         return f"{error}."
     name = os.fsdecode(error.filename or path or "The system")
-    return f"{name}: {error.strerror}. {_REMEDIES.get(error.errno, _OTHERWISE)}."
+    return f"{name}: {error.strerror}. {_REMEDIES.get(error.errno, 'Check the file and its folder')}."
 
 
 @contextmanager

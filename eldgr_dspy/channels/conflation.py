@@ -47,16 +47,14 @@ def conflated(
         raise ArgumentError(f"eta and delta must satisfy eta < 0 < delta <= 1; got eta={eta} and delta={delta}.")
     require_one_of("over", over, get_args(Over))
     scores = Scores.of(judged, "judged", 0, 1)
-    best = _best(grounding) if over == "retrieved" else grounding.best_of_those_that_speak()
+    if over == "retrieved":
+        best, empty = grounding.best(), ~grounding.retrieved.any(axis=1)  # without documents there is no maximum
+        reasons = {int(at): "no document was retrieved" for at in np.flatnonzero(empty)}
+        best = Scores(best.numbers, best.defined & ~empty, {**reasons, **best.reasons})
+    else:
+        best = grounding.best_of_those_that_speak()
     verdicts = each(lambda score, most: (score >= delta) & (most <= eta), scores, best)
     return [verdict if isinstance(verdict, Undefined) else bool(verdict) for verdict in verdicts]
-
-
-def _best(grounding: Grounding) -> Scores:
-    """`grounding.best()`, but undefined without documents, which have no maximum."""
-    best, empty = grounding.best(), ~grounding.retrieved.any(axis=1)
-    reasons = {int(at): "no document was retrieved" for at in np.flatnonzero(empty)}
-    return Scores(best.numbers, best.defined & ~empty, {**reasons, **best.reasons})
 
 
 def unsupported_rate(grounding: Grounding, eta: float = ETA) -> Score:

@@ -40,22 +40,16 @@ def f_nli(probabilities: ArrayLike, reading: Reading = "label") -> Floats:
         ArgumentError: A row is not a distribution (NaN, negative, not summing to 1), or `reading` is unknown.
     """
     require_one_of("reading", reading, READINGS)
-    rows = _distributions(probabilities)
-    labels = _labels(rows)
-    if reading == "label":
-        return labels
-    expected: Floats = rows[:, 2] - rows[:, 0]
-    if reading == "settled":
-        expected[labels == 0] = 0.0
-    return expected
-
-
-def _labels(rows: Floats) -> Floats:
-    contradiction, neutral, entailment = rows.T
+    contradiction, neutral, entailment = _distributions(probabilities).T
     entails: Flags = (entailment > neutral) & (entailment > contradiction)
     contradicts: Flags = (contradiction > neutral) & (contradiction > entailment)
     labels: Floats = entails.astype(np.float64) - contradicts.astype(np.float64)
-    return labels
+    if reading == "label":
+        return labels
+    expected: Floats = entailment - contradiction
+    if reading == "settled":
+        expected[labels == 0] = 0.0
+    return expected
 
 
 def _distributions(probabilities: ArrayLike) -> Floats:
@@ -96,7 +90,7 @@ class Grounding:
 
     @classmethod
     def of(cls, rows: Iterable[Row]) -> "Grounding":
-        """Return the grounding of rows of f_NLI; a document is neutral if its f is 0.
+        """Return the grounding of rows of f_NLI, one a step; a document is neutral if its f is 0.
 
         Raises:
             ArgumentError: A value is not in [-1, 1].
@@ -129,7 +123,7 @@ class Grounding:
         ends = np.cumsum([len(row) for row in arrays])[:-1]
         flat = np.concatenate(arrays) if arrays else np.zeros((0, 3))
         f, neutral = np.split(f_nli(flat, reading), ends), np.split(f_nli(flat) == 0, ends)
-        return cls._pad(f, neutral, reasons) if arrays else cls._pad([], [], {})
+        return cls._pad(f if arrays else [], neutral if arrays else [], reasons)
 
     @classmethod
     def _pad(cls, f: Sequence[Floats], neutral: Sequence[NDArray[Any]], reasons: dict[int, str]) -> "Grounding":
@@ -138,9 +132,8 @@ class Grounding:
         padded, neutrals = np.zeros(retrieved.shape), np.zeros(retrieved.shape, dtype=np.bool_)
         if f:
             padded[retrieved], neutrals[retrieved] = np.concatenate(f), np.concatenate(neutral)
-        return cls(
-            padded, retrieved, neutrals, reasons, np.broadcast_to(np.arange(retrieved.shape[1]), retrieved.shape)
-        )
+        places = np.broadcast_to(np.arange(retrieved.shape[1]), retrieved.shape)
+        return cls(padded, retrieved, neutrals, reasons, places)
 
     def renumber(self, documents: Sequence[Sequence[int]]) -> "Grounding":
         """Return the same rows with documents numbered as in the corpus and not by their places.
@@ -166,18 +159,18 @@ class Grounding:
 
     def best(self) -> Scores:
         """max_d f, in [-1, 1]: 0 if nothing was retrieved; `fact` uses it."""
-        return self._column(_or_neutral(np.where(self.retrieved, self.f, -np.inf).max(axis=1, initial=-np.inf)))
+        return self._column(np.where(self.retrieved, self.f, -np.inf).max(axis=1, initial=-np.inf))
 
     def least(self) -> Scores:
         """min_d f, in [-1, 1] (ours): one neutral document hides contradictions from `best`, but not from this."""
-        return self._column(_or_neutral(np.where(self.retrieved, self.f, np.inf).min(axis=1, initial=np.inf)))
+        return self._column(np.where(self.retrieved, self.f, np.inf).min(axis=1, initial=np.inf))
 
     def best_of_those_that_speak(self) -> Scores:
         """max_d f over the documents that are not neutral (ours); undefined without such a document."""
         speaks = self.retrieved & ~self.neutral
         best = np.where(speaks, self.f, -np.inf).max(axis=1, initial=-np.inf)
         silent = {int(at): "every document is neutral" for at in np.flatnonzero(np.isinf(best))}
-        return self._column(_or_neutral(best), silent)
+        return self._column(best, silent)
 
     def deciding(self) -> list[int | None]:
         """The number of the document whose f is `best`; the earliest of several; None if nothing was retrieved."""
@@ -199,12 +192,9 @@ class Grounding:
         numbers = np.take_along_axis(self.numbers, order.argmax(axis=1)[:, None], axis=1)[:, 0].tolist()
         return [number if any(row) else None for number, row in zip(numbers, counted.tolist(), strict=True)]
 
-    def _column(self, numbers: Floats, silent: dict[int, str] | None = None) -> Scores:
+    def _column(self, extremes: Floats, silent: dict[int, str] | None = None) -> Scores:
+        """Return a column; an extreme of no document is infinite, and counts as neutral."""
         reasons = {**(silent or {}), **self.reasons}
-        defined = np.ones(len(numbers), dtype=np.bool_)
+        defined = np.ones(len(extremes), dtype=np.bool_)
         defined[list(reasons)] = False
-        return Scores(np.where(defined, numbers, 0.0), defined, reasons)
-
-
-def _or_neutral(extremes: Floats) -> Floats:
-    return np.where(np.isinf(extremes), 0.0, extremes)
+        return Scores(np.where(defined & np.isfinite(extremes), extremes, 0.0), defined, reasons)

@@ -127,19 +127,15 @@ def new_unsupported(claims: Sequence[Sequence[str] | Undefined], best: Sequence[
         raise ArgumentError(
             f"Claims of {len(claims)} steps were given with {len(best)} columns of scores; give one a step."
         )
-    earlier_claims: _Made = defaultdict(set)
-    counts: list[float | Undefined] = []
-    for own, support in zip(claims, best, strict=True):
-        counts.append(_count_new(own, support, earlier_claims))
+    earlier_claims = defaultdict[object, set[frozenset[object]]](set)
+    counts = [_count_new(own, support, earlier_claims) for own, support in zip(claims, best, strict=True)]
     return Scores.of(counts, "unsupported", 0)
 
 
-_Made = defaultdict[object, set[frozenset[object]]]
-"""The earlier claims, indexed by each run of words in them."""
-
-
-def _count_new(own: Sequence[str] | Undefined, support: Scores, index: _Made) -> float | Undefined:
-    """Count one step's claims, and add them to the index."""
+def _count_new(
+    own: Sequence[str] | Undefined, support: Scores, index: defaultdict[object, set[frozenset[object]]]
+) -> float | Undefined:
+    """Count one step's claims, and add them to an index of claims by each run of words in them."""
     if isinstance(own, Undefined):
         return own
     if len(own) != len(support):

@@ -34,7 +34,7 @@ class Reasoning:
     confidences: Sequence[Score] | None = None
 
     def confidences_of(self, n: int, name: str = "confidences") -> Scores | None:
-        """Return c_t of the n steps of the text, None if there are none; `name` is theirs in an error.
+        """Return c_t of the n steps of the text, None if it has none; `name` is theirs in an error.
 
         Raises:
             ArgumentError: There are more or fewer than n, or one is not in [0, 1].
@@ -79,8 +79,7 @@ class NLI(Protocol):
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> Floats:
         """Return the readings of (premise, hypothesis) pairs.
 
-        Returns:
-            Shape (n, 3): contradiction, neutral, entailment. A row of NaN is a pair that it could not read.
+        The shape is (n, 3): contradiction, neutral, entailment. A row of NaN is a pair that it could not read.
         """
         ...
 

@@ -5,7 +5,7 @@ the gate. The paper finds no effect of this scalar as a training signal; no rule
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -32,9 +32,10 @@ Columns = Mapping[Channel, Values]
 ABSENT = "the channel was not scored"
 
 
-def _check_channel(name: str) -> None:
-    if name not in CHANNELS:
-        raise ArgumentError(f"{name!r} is not a channel; the channels are {', '.join(CHANNELS)}.")
+def _require_channels(names: Iterable[str]) -> None:
+    for name in names:
+        if name not in CHANNELS:
+            raise ArgumentError(f"{name!r} is not a channel; the channels are {', '.join(CHANNELS)}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +53,7 @@ class Weighting:
     tau: float = TAU
 
     def __post_init__(self) -> None:
-        for name in (*self.weights, *self.gated):
-            _check_channel(name)
+        _require_channels((*self.weights, *self.gated))
         values = list(self.weights.values())
         if any(not 0 <= value <= 1 for value in values) or not math.isclose(math.fsum(values), 1, abs_tol=1e-9):
             raise ArgumentError(
@@ -68,8 +68,7 @@ class Weighting:
         Raises:
             ArgumentError: A name is not a channel, or all weights would be zero.
         """
-        for name in dropped:
-            _check_channel(name)
+        _require_channels(dropped)
         rest = {name: value for name, value in self.weights.items() if name not in dropped}
         total = math.fsum(rest.values())
         if not total:
@@ -166,8 +165,7 @@ def columns_of(columns: Columns) -> dict[Channel, Scores]:
     Raises:
         ArgumentError: As `weighted_mean`.
     """
-    for name in columns:
-        _check_channel(name)
+    _require_channels(columns)
     if not columns:
         raise ArgumentError(
             "No column was given, so there is nothing to combine; give the scores of one channel or more."

@@ -1,8 +1,4 @@
-"""The record of a step's seven channels, and a table of the records of a text, for logs, the command and trainers.
-
-Channels that a model measured and aspects that a judge stated have the same record. In JSON an undefined score is null,
-and its reason is under `undefined`.
-"""
+"""The record of a step's seven channels, and a table of the records of a text, for logs, the command and trainers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -92,11 +88,7 @@ class StepTable:
 
 
 def checked_tables(tables: object, n: int, name: str) -> list[StepTable]:
-    """Return what a scorer of the user's returned for n texts; `name` is its method in an error.
-
-    Raises:
-        ArgumentError: It is not one table for each text, or must still be awaited.
-    """
+    """Return what a scorer of the user's returned for n texts, one table each; `name` is its method in an error."""
     tables = result_of(tables, name, "give a scorer whose score is not, or one with an async method ascore")
     if not isinstance(tables, list | tuple) or not all(isinstance(table, StepTable) for table in tables):
         raise ArgumentError(f"{name} returned {tables!r:.80}; expected a list of StepTable, one for each text.")

@@ -199,13 +199,12 @@ def _refine(text: str, piece: Span, by: By, longest: int, whole: list[Span]) -> 
     """A piece that is too long, cut by the finer kinds one after the other."""
     if piece[1] - piece[0] <= longest:
         return [piece]
-    kinds = list(_KINDS)
-    pieces = [piece]
+    kinds = [*_KINDS]
     for finer in kinds[kinds.index(by) + 1 :] if by in kinds else []:
-        pieces = [
-            part for cut in pieces for part in (_cut(text, cut, finer, whole) if cut[1] - cut[0] > longest else [cut])
-        ]
-    return pieces
+        parts = _cut(text, piece, finer, whole)
+        if len(parts) > 1:
+            return [one for part in parts for one in _refine(text, part, finer, longest, whole)]
+    return [piece]
 
 
 def _answer_line(text: str, whole: list[Span]) -> Span | None:
@@ -228,9 +227,5 @@ def _laid_out(text: str, pieces: list[Span], answer: Span | None, by: By, most: 
     edges = [0, *starts[1:], len(text)] if starts else [0, len(text)]
     steps = [Step(start, end, text[start:end]) for start, end in pairwise(edges)]
     at = starts.index(answer[0]) if answer else None
-    return Steps(
-        text,
-        tuple(step for place, step in enumerate(steps) if place != at),
-        steps[at] if at is not None else None,
-        by,
-    )
+    others = tuple(step for place, step in enumerate(steps) if place != at)
+    return Steps(text, others, steps[at] if at is not None else None, by)

@@ -64,27 +64,21 @@ class Scores(Sequence[Score]):
         Raises:
             ArgumentError: A value is NaN, infinite, out of range, or not a number.
         """
+        reasons: Mapping[int, str] = values.reasons if isinstance(values, Scores) else {}
         if isinstance(values, Scores):
-            column = values
+            numbers, defined = values.numbers, values.defined
         elif isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "fiu":
-            column = cls(values.astype(np.float64), np.ones(len(values), dtype=np.bool_))
+            numbers, defined = values.astype(np.float64), np.ones(len(values), dtype=np.bool_)
         else:
-            column = cls._collect(list(values), name)
-        return column._within(name, low, high)
-
-    @classmethod
-    def _collect(cls, values: list[object], name: str) -> "Scores":
-        reasons = {at: value.reason for at, value in enumerate(values) if isinstance(value, Undefined)}
-        numbers = [0.0 if at in reasons else _number(value, name, at) for at, value in enumerate(values)]
-        defined = np.array([at not in reasons for at in range(len(values))], dtype=np.bool_)
-        return cls(np.array(numbers, dtype=np.float64), defined, reasons)
-
-    def _within(self, name: str, low: float, high: float) -> "Scores":
-        inside = np.isfinite(self.numbers) & (self.numbers >= low - _SLACK) & (self.numbers <= high + _SLACK)
-        wrong = np.flatnonzero(self.defined & ~inside)
+            items = list(values)
+            reasons = {at: item.reason for at, item in enumerate(items) if isinstance(item, Undefined)}
+            numbers = np.array([0.0 if at in reasons else _number(item, name, at) for at, item in enumerate(items)])
+            defined = np.array([at not in reasons for at in range(len(items))], dtype=np.bool_)
+        inside = np.isfinite(numbers) & (numbers >= low - _SLACK) & (numbers <= high + _SLACK)
+        wrong = np.flatnonzero(defined & ~inside)
         if wrong.size:
-            refuse(name, int(wrong[0]), float(self.numbers[wrong[0]]), low, high)
-        return Scores(np.where(self.defined, np.clip(self.numbers, low, high), 0.0), self.defined, self.reasons)
+            refuse(name, int(wrong[0]), float(numbers[wrong[0]]), low, high)
+        return cls(np.where(defined, np.clip(numbers, low, high), 0.0), defined, reasons)
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -107,8 +101,6 @@ class Scores(Sequence[Score]):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Scores) and list(self) == list(other)
 
-    __hash__ = None  # type: ignore[assignment]  # arrays may change
-
     def mean(self) -> Score:
         """The mean of the measured scores; undefined without any."""
         if not self.defined.any():
@@ -117,27 +109,16 @@ class Scores(Sequence[Score]):
 
 
 def each(compute: Callable[..., Floats], *columns: Scores) -> Scores:
-    """Apply an elementwise function to columns; a step is undefined if any of them is, with the first one's reason.
-
-    Raises:
-        ArgumentError: The columns differ in length.
-    """
+    """Apply an elementwise function to columns; a step is undefined if any of them is, with the first one's reason."""
     same_length(*columns)
     defined = np.logical_and.reduce([column.defined for column in columns])
     numbers = np.zeros(len(defined))
     numbers[defined] = compute(*(column.numbers[defined] for column in columns))
-    reasons: dict[int, str] = {}
-    for column in columns:
-        reasons = {**column.reasons, **reasons}
-    return Scores(numbers, defined, reasons)
+    return Scores(numbers, defined, {at: why for one in reversed(columns) for at, why in one.reasons.items()})
 
 
 def same_length(*columns: Sized) -> int:
-    """Return the length that all columns have.
-
-    Raises:
-        ArgumentError: They differ, or there are no columns.
-    """
+    """Return the length that all columns have; raise an `ArgumentError` if they differ."""
     lengths = {len(column) for column in columns}
     if len(lengths) != 1:
         raise ArgumentError(

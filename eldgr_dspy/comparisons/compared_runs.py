@@ -1,8 +1,6 @@
 """Compare runs on the same questions: one rule question by question, or two rules over runs of several seeds.
 
-Two runs of one pool, or the runs of several policies, each on a pool of its own candidates. A seed is one of sampling
-if each run has its own pool, or of the judge if all runs are on one. Percentages are numbers from 0 to 100, differences
-percentage points, a run minus the first, and variances their squares.
+Percentages are from 0 to 100, differences percentage points, a run minus the first, and variances their squares.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,28 +27,16 @@ from eldgr_dspy.figures.results.summary_fields import Adjusted, Paired, Scores, 
 from eldgr_dspy.statistics import SeedVariance, holm, seed_variance
 from eldgr_dspy.words import Consulted, Task, roles_and
 
-_FEW = 5  # seeds, with fewer of which a note says so
-
 
 class ComparedScores(Scores):
-    """What the rule scored on a pool of a run, how many calls it alone would take, and how it differs from the first.
-
-    Attributes:
-        differ: On how many questions an answer of another class ships than in the first run; None for that one, and for
-            an answer type whose classes need the question's options or pool.
-        contrast: With the first run, where a question has a gold answer; `p_holm` is over all contrasts.
-    """
-
     pool: str
     sha256: str
-    calls: int
-    differ: int | None
-    contrast: Adjusted | None
+    calls: int  # LM calls that the rule alone would take
+    differ: int | None  # questions where an answer of another class ships than in the first run; None if unknown
+    contrast: Adjusted | None  # with the first run, where a question has a gold answer; adjusted for all contrasts
 
 
 class ComparedPool(TypedDict):
-    """A set of questions in all runs."""
-
     task: Task
     n: int
     n_scored: int
@@ -59,32 +45,20 @@ class ComparedPool(TypedDict):
 
 
 class ComparedRun(TypedDict):
-    """What a run asked in all, and the model of each role: `none` for a role without one.
-
-    Attributes:
-        differences: A line for each difference of its settings and roles from those of the first run.
-    """
-
     run: str
-    consultations: RoleSums
-    models: dict[Consulted, str]
-    differences: list[str]
+    consultations: RoleSums  # in all
+    models: dict[Consulted, str]  # `none` for a role without one
+    differences: list[str]  # how its settings and roles differ from the first run's, a line each
 
 
 class Comparison(TypedDict):
-    """How a rule did in several runs; `pools` by the names in the first run, with which the others are compared."""
-
     rule: str
     runs: dict[str, ComparedRun]
-    pools: dict[str, ComparedPool]
+    pools: dict[str, ComparedPool]  # by the names in the first run
 
 
 def compare_runs(runs: Mapping[str, NamedRun], *, rule: str = "eldgr") -> Comparison:
     """Return how a rule did in runs, each against the first.
-
-    Args:
-        runs: Two or more runs by name, on the same questions and gold answers.
-        rule: Whose answers are compared.
 
     Raises:
         ArgumentError: there are fewer than two runs; they differ in questions or gold answers; or the rule has no
@@ -101,11 +75,7 @@ def compare_runs(runs: Mapping[str, NamedRun], *, rule: str = "eldgr") -> Compar
     family = [of["contrast"] for pool in pools.values() for of in pool["runs"].values() if of["contrast"]]
     for contrast, p in zip(family, holm([contrast["p"] for contrast in family]), strict=True):
         contrast["p_holm"] = p
-    return {
-        "rule": rule,
-        "runs": {name: _run(named, first) for name, named in runs.items()},
-        "pools": pools,
-    }
+    return {"rule": rule, "runs": {name: _run(named, first) for name, named in runs.items()}, "pools": pools}
 
 
 def _by_pool(runs: Mapping[str, NamedRun]) -> dict[str, list[str]]:
@@ -162,9 +132,6 @@ def _on_contents(arms: Mapping[str, RuleScores]) -> Iterator[str]:
         yield from (f"{names}: the same pool." for names in same)
 
 
-# -- cost and settings ------------------------------------------------------------------------------------------------
-
-
 def _run(named: NamedRun, reference: NamedRun) -> ComparedRun:
     heads = named.run.heads_of("role")
     return {
@@ -192,48 +159,29 @@ def _differences(reference: NamedRun, named: NamedRun) -> Iterator[str]:
                 yield f"{name}: {line}"
 
 
-# -- seeds ------------------------------------------------------------------------------------------------------------
-
-
 class SeedRun(WinsLosses):
-    """A seed: the scores of both rules, and the difference."""
-
     run: str
     pool: str
     sha256: str
-    em: list[float]
+    em: list[float]  # of both rules
     f1: list[float] | None
     delta: float
 
 
-class Spreads(TypedDict):
-    """The spread of the rule, of the other rule, and of their difference."""
-
-    rule: SeedVariance
-    against: SeedVariance
-    difference: SeedVariance
-
-
 class Seeds(TypedDict):
-    """One rule against another over several seeds; the contrast is over questions, each with the mean of its seeds."""
-
     rule: str
     against: str
     task: Task
     n: int
     n_scored: int
     runs: list[SeedRun]
-    variance: dict[ScoreName, Spreads]
-    contrast: Paired
+    variance: dict[ScoreName, dict[str, SeedVariance]]  # of `rule`, of `against`, and of their `difference`
+    contrast: Paired  # over questions, each with the mean of its seeds
     remarks: list[str]
 
 
 def over_seeds(runs: Mapping[str, NamedRun], *, rule: str = "eldgr", against: str = "majority") -> Seeds:
-    """Return how one rule did against another in runs of several seeds.
-
-    Args:
-        runs: Two or more runs by name, each of one pool, on the same questions.
-        rule, against: Whose answers are scored.
+    """Return how one rule did against another in runs of several seeds, each of one pool, on the same questions.
 
     Raises:
         ArgumentError: there are fewer than two runs or scored questions, one is given twice, or the rules are the same;
@@ -305,5 +253,5 @@ def _on_seeds(contents: Sequence[str]) -> Iterator[str]:
         yield "All runs are on one pool: the seeds are those of the roles; the results are only for these candidates."
     elif len({*contents}) < len(contents):
         yield "Some of the runs are on the same pool: its candidates count as several seeds."
-    if len(contents) < _FEW:
+    if len(contents) < 5:
         yield f"{len(contents)} seeds say little about other seeds, so the interval over seeds is wide."

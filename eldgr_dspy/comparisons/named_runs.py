@@ -1,9 +1,4 @@
-"""Finished runs under names, and a rule's answers and scores in them, question by question.
-
-A run is given as `[NAME=]RUN[:POOL]`: it has the name that it is given, or that of its directory. The candidates of
-runs that are compared may differ; their questions and gold answers may not. Scores are percentages, and differences
-percentage points.
-"""
+"""Finished runs under names, `[NAME=]RUN[:POOL]`, and a rule's answers and scores in them, question by question."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,20 +21,12 @@ _NAMED = 3  # ids that a message names
 
 @dataclass(frozen=True)
 class NamedRun:
-    """A finished run under a name, with those of its pools that are meant.
-
-    Attributes:
-        name: What the run stands for. pools: names of pools. summary: the content of `summary.json`.
-    """
+    """A finished run under a name, with the names of the pools that are compared."""
 
     name: str
     run: RunRead
     pools: Sequence[str]
     summary: Summary
-
-    def figures(self, pool: str) -> PoolFigures:
-        """Return a pool's part of `summary.json`."""
-        return self.summary["pools"][pool]
 
     def __str__(self) -> str:
         return self.name if self.name == str(self.run.path) else f"{self.name}={self.run.path}"
@@ -50,16 +37,20 @@ def named_runs(arguments: Iterable[str]) -> dict[str, NamedRun]:
 
     Raises:
         ArgumentError: a name is given twice; a run cannot be read, is not finished, or has no pool of that name.
-        JournalError: a journal cannot be read.
     """
     runs = dict[str, NamedRun]()
     for argument in arguments:
         name, _, place = argument.partition("=") if not Path(argument).is_dir() else ("", "", "")
         path, pool = _locate(place or argument)
-        named = _name_run(name if name and place else argument, read_run(path), pool)
-        if named.name in runs:
-            raise ArgumentError(f"{argument!r}: {named.name!r} is given already; give each run a name, NAME=RUN.")
-        runs[named.name] = named
+        run, name = read_run(path), name if name and place else argument
+        summary = run.summary()
+        pools = [*summary["pools"]]
+        if pool is not None and pool not in pools:
+            listing = ", ".join(map(repr, pools)) or "none"
+            raise ArgumentError(f"{run.path} has no pool {pool!r}; its pools are {listing}.")
+        if name in runs:
+            raise ArgumentError(f"{argument!r}: {name!r} is given already; give each run a name, NAME=RUN.")
+        runs[name] = NamedRun(name, run, pools if pool is None else [pool], summary)
     return runs
 
 
@@ -71,28 +62,11 @@ def _locate(place: str) -> tuple[Path, str | None]:
     return Path(run), pool
 
 
-def _name_run(name: str, run: RunRead, pool: str | None) -> NamedRun:
-    summary = run.summary()
-    pools = [*summary["pools"]]
-    if pool is not None and pool not in pools:
-        raise ArgumentError(f"{run.path} has no pool {pool!r}; its pools are {', '.join(map(repr, pools)) or 'none'}.")
-    return NamedRun(name, run, pools if pool is None else [pool], summary)
-
-
-# -- a rule in a run ---------------------------------------------------------------------------------------------------
-
-
 class Outcome(NamedTuple):
-    """What a rule shipped on a question, and how it scored; None without a gold answer.
-
-    Attributes:
-        text: The folded text of the question; rows with the same text are one question in a contrast.
-    """
-
     answer: str | None
-    score: Score | None
+    score: Score | None  # None without a gold answer
     gold: frozenset[str]
-    text: str
+    text: str  # folded; rows with the same text are one question in a contrast
 
 
 @dataclass(frozen=True)
@@ -106,7 +80,6 @@ class RuleScores:
 
     @property
     def sha256(self) -> str:
-        """The hash of the pool's content."""
         return str(self.named.run.heads_of("pool")[self.pool]["details"]["sha256"])
 
     @property
@@ -115,7 +88,6 @@ class RuleScores:
         return {id_: of.score for id_, of in self.outcomes.items() if of.score is not None}
 
     def percentages(self, score: ScoreName, ids: Iterable[str]) -> list[float]:
-        """Return a score of questions with a gold answer."""
         scored = self.scored
         return [100.0 * (getattr(scored[id_], score) or 0.0) for id_ in ids]
 
@@ -130,12 +102,8 @@ class RuleScores:
 
 
 def rule_scores_of(named: NamedRun, pool: str, rule: str) -> RuleScores:
-    """Return the scores of a rule in a run.
-
-    Raises:
-        ArgumentError: the rule has no result there, or the decisions cannot be read.
-    """
-    figures = named.figures(pool)
+    """Return the scores of a rule in a run; an ArgumentError if it has none, or the decisions cannot be read."""
+    figures = named.summary["pools"][pool]
     if rule not in figures["rules"]:
         why = "it is withheld there" if rule in figures["withheld"] else "it was not among the rules"
         raise ArgumentError(
@@ -156,11 +124,7 @@ def rule_scores_of(named: NamedRun, pool: str, rule: str) -> RuleScores:
 
 
 def require_the_same_questions(arms: Sequence[RuleScores]) -> None:
-    """Check that every run has the questions and gold answers of the first.
-
-    Raises:
-        ArgumentError: naming the first questions that one of them lacks, or a different task or gold answer.
-    """
+    """Raise an ArgumentError unless every run has the first run's task, questions and gold answers."""
     first, *others = arms
     for other in others:
         for arm, lacking in ((first, other), (other, first)):
@@ -184,10 +148,7 @@ def require_the_same_questions(arms: Sequence[RuleScores]) -> None:
 
 
 def contrast_of(pairs: Sequence[tuple[RuleScores, RuleScores]]) -> Paired:
-    """Return one arm against another on the same questions, over one or more runs, as a contrast of `summary.json`.
-
-    The outcomes of questions with the same text are one unit, since they err together.
-    """
+    """Return the contrast of arms over one or more runs; outcomes of questions with the same text are one unit."""
     units = defaultdict[str, list[tuple[Score, Score]]](list)
     for arm, against in pairs:
         others = against.scored

@@ -16,11 +16,7 @@ from eldgr_dspy.derivation.tracing import SPELLED, amount_at
 from eldgr_dspy.text.numbers import CURRENCY_SIGNS, read_number
 
 SCALES = {"thousand": (10**3, "k"), "million": (10**6, "m mn"), "billion": (10**9, "b bn"), "trillion": (10**12, "tn")}
-"""What may follow an amount in digits: its value, and how it is abbreviated behind a currency sign."""
-
-WORD = rf"(?:{'|'.join(sorted((*SPELLED, 'hundred', *SCALES), key=len, reverse=True))})"
-"""A number word, fit for a regular expression."""
-
+WORD = rf"(?:{'|'.join(sorted((*SPELLED, 'hundred', *SCALES), key=len, reverse=True))})"  # a number word
 _CURRENCIES = {"$": "dollar", "\u20ac": "euro"}  # a pound is a weight too
 _LONGEST = 240  # a number in words with its unit
 _MOST, _MOST_IN_WORDS, _PLACES = 10**15, 10**12, 10**6

@@ -67,19 +67,11 @@ class Expression:
         return tuple(item for item in self.program if isinstance(item, Operand))
 
     def value(self) -> Fraction:
-        """Return the exact value.
-
-        Raises:
-            UnexecutableError: A result on the way is undefined or too big.
-        """
+        """Return the exact value, or raise an UnexecutableError: a result on the way is undefined or too big."""
         return Fraction(self._run(None))
 
     def operations(self) -> tuple[Operation, ...]:
-        """Return the binary operations in the order in which they are carried out.
-
-        Raises:
-            UnexecutableError: A result on the way is undefined or too big.
-        """
+        """Return the binary operations in the order in which they are carried out; raises as `value` does."""
         operations: list[Operation] = []
         self._run(operations)
         return tuple(operations)
@@ -162,11 +154,7 @@ def evaluate(expression: str) -> Fraction:
 
 
 def parse(expression: str) -> Expression:
-    """Read an expression without computing anything.
-
-    Raises:
-        UnexecutableError: The text is not an expression, or exceeds a bound.
-    """
+    """Read an expression without computing anything; an UnexecutableError if it is not one, or exceeds a bound."""
     if len(expression) > MAX_LENGTH:
         raise _refusal(expression, f"it has {len(expression)} characters, and at most {MAX_LENGTH} are read")
     tokens = _scan(expression)
@@ -176,11 +164,7 @@ def parse(expression: str) -> Expression:
 
 
 def parse_sides(text: str) -> tuple[Expression, ...]:
-    """Read each side of the equals signs in a text. Without one, the whole text is the only side.
-
-    Raises:
-        UnexecutableError: The text is too long, or a side is not an expression.
-    """
+    """Read each side of the equals signs in a text. Without one, the whole text is the only side."""
     sides = text.split("=") if len(text) <= MAX_LENGTH else [text]
     return tuple(parse(side.strip()) for side in sides)
 

@@ -20,21 +20,15 @@ from eldgr_dspy.derivation.arithmetic import Exact, Expression, Operand, Operati
 from eldgr_dspy.derivation.tracing import folded, traces
 from eldgr_dspy.errors import UnexecutableError
 
-Sides = tuple[Expression, ...]
-"""The sides of the equals signs of a step or of a check."""
-
+Sides = tuple[Expression, ...]  # of the equals signs of a step or of a check
 _Key = tuple[str, Exact, Exact]
 _Numbers = Counter[Exact]  # magnitudes, as often as they are used
 
 
 def fault_of_check(check: str, steps: Sequence[Sides], sources: Iterable[Exact], answer: Fraction) -> str | None:
-    """Return a sentence that says why an equation is not a check, or None if it is one.
+    """Return why an untrusted equation is not a check, in a sentence, or None if it is one.
 
-    Args:
-        check: The equation, as untrusted text.
-        steps: The steps, executed and found true.
-        sources: The numbers of the question and the constants that its words mean.
-        answer: The answer that the check must hold.
+    The steps were executed; sources are the numbers of the question and the constants that its words mean.
     """
     try:
         numbers = _apart_from(answer, steps, sources) | {answer}
@@ -162,14 +156,12 @@ def _undoes(operation: Operation, keys: set[_Key]) -> bool:
 
 
 class Origins:
-    """The numbers that the answer, and each intermediate result, was computed from, back to those that no step gives.
+    """The numbers that the answer, and each intermediate result, was computed from.
 
-    Attributes:
-        ways: What the answer was computed from, once for each operation or step that gives it.
+    `ways` has those of the answer, once for each operation or step that gives it.
     """
 
     def __init__(self, steps: Iterable[Sides], answer: Fraction) -> None:
-        """Follow every operation of the steps, in their order."""
         self.ways: list[_Numbers] = []
         self._answer = abs(answer)
         self._behind: dict[Exact, _Numbers] = {}
@@ -219,8 +211,7 @@ def _names(operands: Iterable[Operand], answer: Fraction) -> bool:
 def _undoes_all(sides: Sides, steps: Sequence[Sides], answer: Fraction) -> bool:
     """Whether the negative of the answer is a number of the steps that the check works back to.
 
-    For 6 - 12 = -6 this is true of `-6 + 12 = 6`: if another number replaces 6, the steps give another answer, and the
-    check holds for both. If it does not hold, the negative is only the answer with its sign changed.
+    So for `-6 + 12 = 6` after 6 - 12 = -6: with another 6 the steps give another answer, and the check still holds.
     """
     for other in (10 * answer + 7, 11 - answer):
         outcome = recompute(steps, -answer, other)
@@ -260,8 +251,7 @@ def _numbers_behind(part: Iterable[Operand], origins: Origins, answer: Fraction)
     return numbers
 
 
-# --- how sentences name numbers and texts --
-# ---------------------------------------------------------------------------
+# --- how sentences name numbers and texts -----------------------------------------------------------------------------
 
 
 def spell(value: Exact) -> str:

@@ -27,12 +27,9 @@ _WORDS_OF_MONEY: Final = frozenset({"dollar", "euro", "cent", "¢", "pence"})
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """An amount that a question states once.
+    """An amount that a question states once: the numbers that it may mean, all above zero.
 
-    Attributes:
-        readings: The numbers that it may mean, all above zero.
-        factor: Whether it only multiplies or divides, as a share or "twice" does.
-        money: Whether it is an amount of money.
+    A `factor` only multiplies or divides, as a share or "twice" does; `money` is an amount of money.
     """
 
     readings: frozenset[Exact]

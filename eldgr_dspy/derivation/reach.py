@@ -34,13 +34,12 @@ _ALL_TRIED: Final = 6  # quantities; of more, ones and repetitions are not tried
 
 _EXTRA: Final = 2  # detours for a result that is not whole, for a quantity taken again, and for a conversion
 
-_Numbers = tuple[set[Exact], set[Exact]]
-"""Plain numbers, and amounts of money."""
+_Numbers = tuple[set[Exact], set[Exact]]  # plain numbers, and amounts of money
 
 
 @lru_cache(maxsize=16)
 def reach(question: str, near: int = NEAR, few: int = FEW) -> frozenset[Exact]:
-    """Return the numbers within reach of a question; zero is not listed.
+    """Return the numbers within reach of a question, without zero.
 
     The result is empty if the question states no quantity, or more than `MOST_QUANTITIES` of them.
 
@@ -91,7 +90,6 @@ class _Group:
 
     @property
     def is_factor(self) -> bool:
-        """Whether the group is one quantity that only multiplies or divides."""
         return len(self.members) == 1 and self.members[0].factor
 
     def terms(self, money: bool) -> list[Exact]:
@@ -133,11 +131,7 @@ class _Search:
         self._groups = _groups(quantities)
 
     def numbers(self, detours: int) -> set[Exact]:
-        """Return the numbers that take this many detours. Call it for 0 detours, then 1, and so on.
-
-        Raises:
-            _ExhaustedError: More pairs would have to be tried than are left.
-        """
+        """Return the numbers that take this many detours, from 0 on; raises if more pairs are needed than are left."""
         for group in self._groups:
             results: _Numbers = (set(), set())
             due = group.due(detours)

@@ -104,11 +104,7 @@ _TOKEN: Final = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)|\d*\.?\d+|[^\W\d
 
 
 def traceable(question: str) -> frozenset[Exact]:
-    """Return every number that an operand may trace to: stated by the question, or licensed by the table.
-
-    Args:
-        question: The question as asked; time and memory are linear in its length.
-    """
+    """Return every number that an operand may trace to: stated by the question, or licensed by the table."""
     licensed = {value for token in set(tokens_of(question)) for value in TABLE.get(token, ())}
     return question_numbers(question).union(licensed)
 
@@ -127,8 +123,7 @@ def traces(operand: Operand, numbers: Container[Exact]) -> bool:
 def folded(expression: Expression, values: Container[Exact]) -> Expression:
     """Return the expression with a division of two whole numbers as one number where it writes one of `values`.
 
-    So `10/3 * 9`, `9 * 10/3` and `9 * (10/3)` are products of two numbers. A whole value is never folded: 18/2 is an
-    operation.
+    So `10/3 * 9` and `9 * (10/3)` are products of two numbers. A whole value is never folded: 18/2 is an operation.
     """
     program: list[Operand | str] = []
     for item in expression.program:

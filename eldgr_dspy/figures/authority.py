@@ -1,20 +1,18 @@
 """The authority bound of a whole pool: the lowest and highest accuracy of every rule, its price, and what roles change.
 
-It needs only the pool: no LM, no recording and no run. Without gold answers, accuracy is unknown, but not the number of
-questions on which a judge or a repairer can change what ships. Percentages are numbers from 0 to 100; an undefined
-value is None, never 0. Source: ours.
+It needs only the pool, and what roles can change needs no gold answers. Source: ours.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from typing_extensions import TypedDict
 
 from eldgr_dspy.answer_types import answer_type
-from eldgr_dspy.decision import DEFAULT_RULES, Rule
+from eldgr_dspy.decision import DEFAULT_RULES
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.bounds import (
     answer_and_roles,
@@ -38,33 +36,22 @@ from eldgr_dspy.rule.rules import is_own, require_no_judge
 from eldgr_dspy.statistics import passing, proportion_upper_bound, questions_without_loss
 from eldgr_dspy.words import ASKING_NOBODY, Role, Task
 
+_EndsOfRules = tuple[tuple[str, tuple[bool, bool] | None], ...]
+"""For each rule, whether its worst and its best outcome are right; None if unknown."""
+
 
 class QuestionBounds(NamedTuple):
-    """What the bounds need of a question with a gold answer; rules are without the names of judges.
+    """What the bounds need of a question with a gold answer; rules are without the names of judges."""
 
-    Attributes:
-        silent: Whether each rule is right under all judges, and under some; the other roles silent.
-        widest: The same also over all spans of the evidence as repair, or over all derivers.
-        lost: The rules under which majority is right, and some judge or deriver makes what ships wrong.
-        uncovered: The rules whose `widest` is not known.
-    """
-
-    silent: tuple[tuple[bool, bool], ...]
-    widest: tuple[tuple[bool, bool], ...]
-    lost: frozenset[str]
-    uncovered: frozenset[str]
+    silent: _EndsOfRules  # whether each rule is right under all judges, and under some; others silent
+    widest: _EndsOfRules  # also over all spans as repair, or all derivers
+    lost: frozenset[str]  # rules that some judge or deriver makes wrong, where majority is right
 
 
 def question_bounds(
     rules: Iterable[str], case: Case, gold: Sequence[str], judged: Mapping[str, Sequence[str | None]] | None = None
 ) -> QuestionBounds:
-    """Return the bounds of rules on a question.
-
-    Args:
-        rules: Their names, without those of judges.
-        case: The question. gold: its gold answers, at least one.
-        judged: For each rule the answers that it ships over all judges, where they are known already.
-    """
+    """Return the bounds of rules; `judged` has what each ships over all judges, where that is known already."""
 
     @cache
     def correct(answer: str | None) -> bool:
@@ -76,63 +63,42 @@ def question_bounds(
 
     derives = case.type.way == "derivation"
     derivations = derivable(case, gold) if derives else []
-    silent, widest, lost, uncovered = list[tuple[bool, bool]](), list[tuple[bool, bool]](), set[str](), set[str]()
+    silent, widest, lost = dict[str, tuple[bool, bool]](), dict[str, tuple[bool, bool] | None](), set[str]()
     for name in rules:
         rule = case.rule(name)
         ends = ends_of(judged[name] if judged else answers_over_any(rule, case), correct)
-        silent.append(ends)
+        silent[name] = ends
         if derives and name not in ASKING_NOBODY:
             ends = ends_of(answers_over_any(rule, case, derivations=derivations), correct)
         if correct(case.consensus) and not ends[0]:
             lost.add(name)
+        covered = True
         if is_own(name):
-            if roles_over_any(rule, case, derivations) - {"judge", *(["deriver"] if derives else [])}:
-                uncovered.add(name)
-        elif name not in ASKING_NOBODY and case.type.enumerates_spans and _asks_repairer(rule, case):
-            if case.settings.own:
-                uncovered.add(name)
-            else:
-                ends = ends_of(answers_over_any(rule, case, spans=spans()), correct)
-        widest.append(ends)
-    return QuestionBounds(tuple(silent), tuple(widest), frozenset(lost), frozenset(uncovered))
+            covered = roles_over_any(rule, case, derivations) <= {"judge", *(["deriver"] if derives else [])}
+        elif name not in ASKING_NOBODY and case.type.enumerates_spans and "repairer" in answer_and_roles(rule, case)[1]:
+            covered = not case.settings.own
+            ends = ends_of(answers_over_any(rule, case, spans=spans()), correct) if covered else ends
+        widest[name] = ends if covered else None
+    return QuestionBounds(tuple(silent.items()), tuple(widest.items()), frozenset(lost))
 
 
-def _asks_repairer(rule: Rule, case: Case) -> bool:
-    return "repairer" in answer_and_roles(rule, case)[1]
-
-
-def bounds_of(
-    task: Task,
-    rules: Sequence[str],
-    units: Units[QuestionBounds],
-    *,
-    without: Collection[str] = (),
-    withheld: bool = False,
-) -> Bounds:
+def bounds_of(task: Task, rules: Sequence[str], units: Units[QuestionBounds], *, withheld: bool = False) -> Bounds:
     """Return `bounds`, `bounds_any_span`, `bounds_any_deriver` and `price` as `summary.json` has them.
 
-    Args:
-        task: The pool's. rules: their names, with those of judges; the bounds hold for every judge.
-        units: The bounds of its questions with a gold answer, those of `rules` without the names of judges. Copies of
-            a question are lost once, if any of them is.
-        without: Rules that are left out.
-        withheld: Whether the certificates of a question are not known, so that nothing is.
+    The bounds hold for every judge. Copies of a question are lost once, if any of them is. If the certificates of a
+    question are `withheld`, nothing is known.
     """
     kind, bounds = answer_type(task), questions_in(units)
-    places = {name: place for place, name in enumerate(dict.fromkeys(map(unlabelled, rules)))}
-    uncovered = frozenset[str]().union(*(of.uncovered for of in bounds))
     lost = counts_by(units, lambda unit: tuple(of.lost for of in unit))
-    rules = [rule for rule in rules if rule not in without]
 
-    def percentages(rule: str, part: Callable[[QuestionBounds], Sequence[tuple[bool, bool]]]) -> list[float] | None:
-        if not bounds or withheld:
+    def percentages(rule: str, part: Callable[[QuestionBounds], _EndsOfRules]) -> list[float] | None:
+        ends: Any = [dict(part(of))[unlabelled(rule)] for of in bounds]
+        if withheld or not bounds or None in ends:
             return None
-        place, n = places[unlabelled(rule)], bounds.total()
-        return [100.0 * sum(part(of)[place][end] * times for of, times in bounds.items()) / n for end in (0, 1)]
+        right = (sum(one[end] * times for one, times in zip(ends, bounds.values(), strict=True)) for end in (0, 1))
+        return [100.0 * n / bounds.total() for n in right]
 
-    widest = {
-        rule: None if unlabelled(rule) in uncovered else percentages(rule, lambda of: of.widest) for rule in rules
-    }
+    widest = {rule: percentages(rule, lambda of: of.widest) for rule in rules}
     figures: Bounds = {
         "task": kind.name_in_files,
         "bounds": {rule: percentages(rule, lambda of: of.silent) for rule in rules},
@@ -148,11 +114,8 @@ def price_of(rule: str, lost: Units[frozenset[str]]) -> Price | None:
     """Return the price of a rule: the most accuracy that any judge can cost against majority on new questions.
 
     Where a derivation certifies, it is the most that any judge and any deriver can cost together. A question is lost
-    under a rule if majority is right on it and some of them make the rule ship a wrong answer, while the other roles
-    abstain. That depends on the question, its candidates and its evidence, but not on an LM. So an upper bound on the
-    share of lost questions bounds what any LM loses against majority on questions that are drawn alike, even one that
-    was chosen after the pool was seen. Right means exact match, or numeric equality, with ties to the earliest
-    candidate. The price of `majority` is 0, because majority is what the others are compared with. None without a
+    under a rule if majority is right on it and some of them make the rule ship a wrong answer. That does not depend on
+    an LM, so an upper bound on the share of lost questions holds for all LMs. For `majority` it is 0. None without a
     scored question. Source: ours; the bound on the share is that of Clopper and Pearson.
     """
     n, count = sum(lost.values()), sum(times for unit, times in lost.items() if any(rule in one for one in unit))
@@ -160,23 +123,13 @@ def price_of(rule: str, lost: Units[frozenset[str]]) -> Price | None:
     return {"lost": count, "of": n, "at_most": at_most} if n and at_most is not None else None
 
 
-# -- a pool without a run ---------------------------------------------------------------------------------------------
-
-
 class Authority(Bounds):
-    """The authority bound of a pool.
-
-    Attributes:
-        can_change: For each rule and role the percentage of questions on which it can change the class of answers that
-            ships, see `bounds.sways`; None without questions. For the repairer also None if a user's own rule asks
-            another role than the judge, or if a rule asks the repairer under a user's own certificate.
-        gives_up: The laws that the answer type gives up.
-    """
+    """The authority bound of a pool; `can_change` is in percent of the questions, see `sways`, and None if unknown."""
 
     n: int
     n_scored: int
     can_change: dict[str, dict[Role, float | None]]
-    gives_up: list[str]
+    gives_up: list[str]  # the laws that the answer type gives up
 
 
 def pool_authority(
@@ -188,15 +141,9 @@ def pool_authority(
 ) -> Authority:
     """Return the ends of each rule's accuracy on a pool over all judges and derivers, and what the roles can change.
 
-    Args:
-        rows: The pool's rows, taken one by one. task: Its task.
-        settings: Of the rule; `certificate`, `derivation` and `homogeneous` matter here.
-        rules: Their names, as `eldgr_dspy.rule.rules` takes them.
-        pool: Its name, for messages.
-
     Raises:
-        ArgumentError: A rule names a judge, or the settings have a certificate that must be asked. CertificateError: it
-            failed on a question.
+        ArgumentError: A rule names a judge, or the settings have a certificate that must be asked.
+        CertificateError: it failed on a question of the pool, whose name is `pool`.
     """
     for name in rules:
         require_no_judge(name, "rules")
@@ -222,8 +169,8 @@ def pool_authority(
             for name, rule in ruling.items():
                 changed[name, kind.repairer] += not own and sways(rule, case, kind.repairer)
                 beyond = is_own(name) and kind.repairer == "repairer" and roles_over_any(rule, case) - {"judge"}
-                if beyond or (own and _asks_repairer(rule, case)):
-                    unknown.add(name)
+                if beyond or (own and "repairer" in answer_and_roles(rule, case)[1]):
+                    unknown.add(name)  # it asks more than a judge, or a repairer under a user's own certificate
 
     def share(name: str, role: Role) -> float | None:
         return 100.0 * changed[name, role] / n if n and (role == "judge" or name not in unknown) else None
@@ -238,24 +185,14 @@ def pool_authority(
     }
 
 
-# -- which rules pass -------------------------------------------------------------------------------------------------
-
-
 class Allowed(TypedDict):
-    """The rules under which any judge costs at most a given number of points on new questions.
+    """The rules under which any judge costs at most a given number of points on new questions."""
 
-    Attributes:
-        worst: The most that a judge may lose, in percentage points.
-        chains: The rules in the order in which they were tested, from narrow to wide.
-        passing: The widest rule of each chain that passes; empty if none does, so that only majority is left.
-        questions: The distinct scored questions. needed: how many it takes for a rule that loses none of them to pass.
-    """
-
-    worst: float
-    chains: list[list[str]]
-    passing: list[str]
-    questions: int
-    needed: int
+    worst: float  # the most that a judge may lose, in percentage points
+    chains: list[list[str]]  # rules in the order in which they were tested, from narrow to wide
+    passing: list[str]  # the widest rule of each chain that passes; empty if only majority is left
+    questions: int  # distinct scored ones
+    needed: int  # of them, for a rule that loses none to pass
 
 
 def allowed(prices: Mapping[str, Price | None], worst: float, task: Task = "retrieval") -> Allowed:
@@ -263,7 +200,7 @@ def allowed(prices: Mapping[str, Price | None], worst: float, task: Task = "retr
 
     Args:
         prices: The price of each rule, see `price_of`.
-        worst: In percentage points, between 0 and 100.
+        worst: The most that a judge may cost, in percentage points, above 0 and below 100.
         task: `arithmetic` where a derivation certifies, else `retrieval`.
 
     Raises:

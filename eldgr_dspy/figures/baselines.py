@@ -1,8 +1,7 @@
 """The baselines that a judge must beat, and whether it does.
 
 A baseline asks no LM. Those that draw at random are exact expectations, for which a rule is run once on each class of
-answers that a judge may prefer. Sums are exact, so figures do not depend on the order of the questions. Numbers are in
-percent; an undefined value is None, with the reason. Source: ours.
+answers that a judge may prefer. Sums are exact, so figures do not depend on the order of the questions. Source: ours.
 """
 
 from collections import Counter, defaultdict
@@ -23,25 +22,15 @@ from eldgr_dspy.splitting import is_confirmation
 from eldgr_dspy.statistics import contrast_of_units
 from eldgr_dspy.words import Task
 
-HALVES = 0x6861_6C76
-"""The seed of the two halves for the best source; nobody splits a pool by it, so a part of a pool has both."""
+HALVES = 0x6861_6C76  # the seed of the halves for the best source; nobody splits a pool by it
 
 Place = Literal["alone", "locked"]
-_PLACES: tuple[Place, ...] = get_args(Place)
 _AUTHORITY: Mapping[Place, Rule] = {"alone": scalar_judge, "locked": evidence_locked}
 _RANDOM: Mapping[Place, tuple[BaselineName, BaselineName]] = {
     "alone": ("random_candidate", "random_class"),
     "locked": ("random_candidate_locked", "random_class_locked"),
 }
-_DRAWN: tuple[BaselineName, ...] = (
-    *("first", "majority", "majority_uniform_ties", "certified"),
-    *_RANDOM["alone"],
-    *_RANDOM["locked"],
-)
-"""The baselines that are an expectation over draws."""
-_CERTIFIED: tuple[BaselineName, ...] = ("certified", *_RANDOM["locked"])
-"""The baselines for which certificates must be known."""
-
+_CERTIFIED: tuple[BaselineName, ...] = ("certified", *_RANDOM["locked"])  # for which certificates must be known
 _UNKNOWN: Any = dict.fromkeys(JudgeUse.__annotations__)
 _NOT_ASKED = -1
 _UNSCORED = "no question has a gold answer"
@@ -50,40 +39,25 @@ _NEVER_ASKED = "in arithmetic the locked rule never asks a judge"
 
 
 class Chances(NamedTuple):
-    """What the baselines need of a question with a gold answer.
+    """What the baselines need of a question with a gold answer."""
 
-    Attributes:
-        draws: For each baseline of `_DRAWN` how many of how many equally probable draws are right.
-        half: Which half of the questions it is in; equal questions are in one half.
-        sources: Each source with how many of how many of its candidates are right; None if a candidate has none.
-        unasked: For each place, whether a judge is right there that was not asked; -1 if that depends on its reply.
-        judges: For each judge that replied, by its name, whether it is right in each place.
-    """
+    draws: tuple[tuple[BaselineName, tuple[int, int]], ...]  # (right, all) of the equally probable draws
+    half: bool  # which half of the questions it is in; equal questions are in one half
+    sources: tuple[tuple[str, int, int], ...] | None  # (name, right, all) candidates; None if one has no source
+    unasked: tuple[int, ...]  # by place: is an unasked judge right? -1 if its reply decides
+    judges: tuple[tuple[str, tuple[int, ...]], ...]  # for each that replied: is it right in each place?
 
-    draws: tuple[tuple[int, int], ...]
-    half: bool
-    sources: tuple[tuple[str, int, int], ...] | None
-    unasked: tuple[int, ...]
-    judges: tuple[tuple[str, tuple[int, ...]], ...]
-
-    def expected(self, baseline: BaselineName) -> float:
+    def expected(self, baseline: BaselineName) -> Fraction:
         """Return the probability of a right answer under a baseline, in percent."""
-        right, of = self.draws[_DRAWN.index(baseline)]
-        return 100.0 * right / of
+        return 100 * Fraction(*dict(self.draws)[baseline])
 
     def right(self, judge: str, place: Place) -> int:
         """Return whether a judge is right in a place, 0 or 1; -1 where that is not known."""
-        return dict(self.judges).get(judge, self.unasked)[_PLACES.index(place)]
+        return dict(zip(_AUTHORITY, dict(self.judges).get(judge, self.unasked), strict=True))[place]
 
 
 def chances_of(case: Case, gold: Sequence[str], sources: Sequence[str | None], replies: Mapping[str, Reply]) -> Chances:
-    """Return what the baselines need of a question with a gold answer.
-
-    Args:
-        case: The question. gold: its gold answers.
-        sources: Where each candidate comes from, None if unknown.
-        replies: What each judge said, by its name; without a judge that was not asked.
-    """
+    """Return what the baselines need of a question, from its candidates' sources and what each judge replied."""
 
     @cache
     def correct(answer: str | None) -> bool:
@@ -94,23 +68,23 @@ def chances_of(case: Case, gold: Sequence[str], sources: Sequence[str | None], r
 
     standings, votes, classes = case.standings, case.vote.counts, case.vote.classes
     tied = [answer for answer, of in standings if of == standings[0][1]]
-    draws: list[tuple[int, int]] = [
-        (correct(case.first), 1),
-        (correct(case.consensus), 1),
-        (sum(map(correct, tied)), len(tied) or 1),
-        (correct(answer_and_roles(certified_majority, case)[0]), 1),
-    ]
+    draws: dict[BaselineName, tuple[int, int]] = {
+        "first": (correct(case.first), 1),
+        "majority": (correct(case.consensus), 1),
+        "majority_uniform_ties": (sum(map(correct, tied)), len(tied) or 1),
+        "certified": (correct(answer_and_roles(certified_majority, case)[0]), 1),
+    }
     unasked = list[int]()
     judged: dict[str, list[int]] = {name: [] for name in replies}
-    for rule in _AUTHORITY.values():
+    for place, rule in _AUTHORITY.items():
         answer, roles = answer_and_roles(rule, case)
         silent, asks = correct(answer), "judge" in roles
         by_class = {key: right_on(rule, Verdict(classes.index(key))) for key in dict.fromkeys(classes) if key and asks}
+        by_candidate, one_a_class = _RANDOM[place]
+        draws[by_candidate] = draws[one_a_class] = (silent, 1)
         if by_class:
-            draws.append((sum(votes[key] for key, right in by_class.items() if right), sum(votes.values())))
-            draws.append((sum(by_class.values()), len(votes)))
-        else:
-            draws += [(silent, 1)] * 2
+            draws[by_candidate] = sum(votes[key] for key, right in by_class.items() if right), sum(votes.values())
+            draws[one_a_class] = sum(by_class.values()), len(votes)
         unasked.append(_NOT_ASKED if by_class else int(silent))
         for name, reply in replies.items():
             if isinstance(reply, Verdict) and reply.scores is None:
@@ -118,7 +92,7 @@ def chances_of(case: Case, gold: Sequence[str], sources: Sequence[str | None], r
             else:
                 judged[name].append(int(right_on(rule, reply) if by_class else silent))
     return Chances(
-        tuple((int(right), of) for right, of in draws),
+        tuple((name, (int(right), of)) for name, (right, of) in draws.items()),
         is_confirmation(case.question.text, share=0.5, seed=HALVES),
         _sources(sources, [*map(correct, case.question.answers)]),
         tuple(unasked),
@@ -134,9 +108,6 @@ def _sources(sources: Sequence[str | None], right: Sequence[bool]) -> tuple[tupl
     return tuple((source, counts[source], of) for source, of in sorted(Counter(filter(None, sources)).items()))
 
 
-# -- figures ----------------------------------------------------------------------------------------------------------
-
-
 def baselines_of(
     task: Task,
     units: Units[Chances],
@@ -145,13 +116,10 @@ def baselines_of(
     withheld: bool = False,
     lacking: Mapping[str, str] | None = None,
 ) -> BaselineFigures:
-    """Return the section of `summary.json`.
+    """Return the section of `summary.json`, from the questions with a gold answer.
 
-    Args:
-        task: The pool's. units: its questions with a gold answer.
-        judges: Their names in the order of the figures; others that replied come last, and those that did not are out.
-        withheld: Whether the certificates of a question are not known.
-        lacking: The judges to which the pool does not apply, as `judge[NAME]`, each with the reason.
+    Judges that replied are in the order of `judges`, others last; those in `lacking` do not apply to the pool, for the
+    reason given. If `withheld`, the certificates of a question are not known.
     """
     counts, derives = questions_in(units), answer_type(task).way == "derivation"
 
@@ -183,9 +151,7 @@ def baselines_of(
 
 
 def _expected(counts: Mapping[Chances, int], name: BaselineName) -> float:
-    at = _DRAWN.index(name)
-    right = sum(Fraction(*chances.draws[at]) * n for chances, n in counts.items())
-    return float(100 * right / Fraction(sum(counts.values())))
+    return float(sum(chances.expected(name) * n for chances, n in counts.items()) / Fraction(sum(counts.values())))
 
 
 def _best_source(counts: Mapping[Chances, int]) -> Baseline:
@@ -223,8 +189,8 @@ def _use(place: Place, judge: str, units: Units[Chances], counts: Mapping[Chance
 
 
 def _lead(units: Units[Chances], judge: str, place: Place, baseline: BaselineName) -> Lead:
-    """A judge in a place against a baseline."""
-    over = contrast_of_units(
-        counts_by(units, lambda unit: tuple((100.0 * of.right(judge, place), of.expected(baseline)) for of in unit))
-    )
+    def scores(unit: tuple[Chances, ...]) -> tuple[tuple[float, float], ...]:
+        return tuple((100.0 * of.right(judge, place), float(of.expected(baseline))) for of in unit)
+
+    over = contrast_of_units(counts_by(units, scores))
     return {"delta": over.delta, "ci": list(over.interval), "notes": list(over.notes)}

@@ -8,7 +8,6 @@ bound holds for any rule of the same form. Source: ours; it makes the paper's ti
 import re
 import string
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import count, product
 from typing import Any
 
@@ -39,21 +38,18 @@ def outcomes(rule: Rule, case: Case, replies: Mapping[Role, Sequence[Reply]]) ->
     Args:
         replies: The possible replies of each role, at least one; a missing role abstains.
     """
-    untried: list[Mapping[Role, Reply]] = [{}]
+    untried: list[dict[Role, Reply]] = [{}]
     while untried:
-        way = dict(untried.pop())
-        yield drive(rule(case), partial(_next_reply, way, replies, untried)).answer
+        way = untried.pop()
 
+        def reply_of(role: Role, way: dict[Role, Reply] = way) -> Reply:
+            if role not in way:  # the first that is possible; the others are to be tried next
+                first, *others = replies.get(role, (_SILENT,))
+                untried.extend({**way, role: other} for other in others)
+                way[role] = first
+            return way[role]
 
-def _next_reply(
-    way: dict[Role, Reply], replies: Mapping[Role, Sequence[Reply]], untried: list[Mapping[Role, Reply]], role: Role
-) -> Reply:
-    """The reply of a role: what it has said, else the first that is possible; the others are to be tried next."""
-    if role not in way:
-        first, *others = replies.get(role, (_SILENT,))
-        untried.extend({**way, role: other} for other in others)
-        way[role] = first
-    return way[role]
+        yield drive(rule(case), reply_of).answer
 
 
 def answer_and_roles(rule: Rule, case: Case, judge: Reply = _SILENT) -> tuple[str | None, list[Role]]:
@@ -182,11 +178,9 @@ def extreme_spans(case: Case, gold: Sequence[str], correct: Callable[[str | None
     A right span with a TeX command or a link inside is not found.
     """
     most = len(gold) + 2  # pieces of a wrong span: no more than this can all be right, or consensus
-    spans = (
-        _first(case, spans, accepts)
-        for spans, accepts in ((_spans_like(case, gold), correct), (_spans(case, most), _not(correct)))
-    )
-    return [span for span in spans if span is not None]
+    right = _first(case, _spans_like(case, gold), correct)
+    wrong = _first(case, _spans(case, most), lambda span: not correct(span))
+    return [span for span in (right, wrong) if span is not None]
 
 
 def _first(case: Case, spans: Iterable[str], accepts: Callable[[str], bool]) -> str | None:
@@ -194,10 +188,6 @@ def _first(case: Case, spans: Iterable[str], accepts: Callable[[str], bool]) -> 
     overriding = (span for span in spans if not case.same(span, case.consensus) and case.certified(span))
     repairs = ((span, case.repaired(Repair(span))) for span in overriding)
     return next((span for span, ships in repairs if ships is not None and accepts(ships)), None)
-
-
-def _not(correct: Callable[[str | None], bool]) -> Callable[[str], bool]:
-    return lambda span: not correct(span)
 
 
 def _sources(case: Case) -> Iterator[str]:

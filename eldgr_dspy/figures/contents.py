@@ -1,14 +1,10 @@
-"""The contents of a pool, before any role is asked: candidates, agreement, missing answers, evidence, repetitions.
-
-These numbers do not depend on a rule. The share of questions with a right candidate is the best possible score of any
-choice among candidates; on questions whose candidates all agree there is nothing to choose.
-"""
+"""The contents of a pool, before any role is asked: candidates, agreement, missing answers, evidence, repetitions."""
 
 import hashlib
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, NotRequired, cast
+from typing import Annotated, Any, Literal, NotRequired, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,29 +28,13 @@ class Ends(TypedDict):
 
     fewest: int | None
     most: int
-
-
-class CandidateEnds(Ends):
-    """The same of candidates, and how many there are in all."""
-
-    total: int
-
-
-class Evidence(TypedDict):
-    """Passages and characters a question, titles aside."""
-
-    passages: Ends
-    characters: Ends
+    total: NotRequired[int]  # of candidates, in all
 
 
 class SpellingOnly(Share):
-    """How many candidates are uncertified only because the evidence spells their quantity in another way.
+    """How many candidates are uncertified only because the evidence spells their quantity in another way."""
 
-    Attributes:
-        examples: Up to five of their answers, each with the spelling of the evidence.
-    """
-
-    examples: dict[str, str]
+    examples: dict[str, str]  # up to five of their answers, each with the spelling of the evidence
 
 
 class Column(Share):
@@ -65,15 +45,7 @@ class Column(Share):
 
 
 class Shares(TypedDict):
-    """The figures of a pool that are shares: of its questions, of those with a gold answer, or of its candidates.
-
-    Attributes:
-        homogeneous: Questions with one class of answers, those without an answer aside.
-        unclosed_thinking: Candidates whose thinking never ends, so that they have no answer.
-        cut_texts: Candidates that ran on into a new turn or a new question, which is not read.
-        repeated_texts: Candidates whose text an earlier one of the question has.
-        repeated_questions: Those whose folded text an earlier one has.
-    """
+    """The figures of a pool that are shares: of its questions, of those with a gold answer, or of its candidates."""
 
     homogeneous: Annotated[Share, Field(title="questions with one class of answers")]
     unanswered: Annotated[Share, Field(title="questions without any answer")]
@@ -91,43 +63,39 @@ class PoolContents(Shares):
 
     n: int
     task: Task
-    candidates: CandidateEnds
-    evidence: Evidence
+    candidates: Ends
+    evidence: dict[Literal["passages", "characters"], Ends]  # titles aside
     spelling_only: SpellingOnly
     columns: NotRequired[dict[str, Column]]
 
 
-_OF: Mapping[str, str] = {
-    **dict.fromkeys(("homogeneous", "unanswered", "repeated_questions", "without_evidence"), "questions"),
-    "any_correct": "scored",
-    **dict.fromkeys(("missing_answers", "unclosed_thinking", "cut_texts", "repeated_texts"), "candidates"),
-}
-"""What each share is a share of."""
-
-
 def contents_of(task: Task, rows: Iterable[Row]) -> tuple[PoolContents, NDArray[np.int64]]:
     """Read rows through once; return what they hold, and a hash of each different question, by its folded text."""
-    counts, columns, ends = Counter[str](), Counter[str](), dict[str, tuple[float, float]]()
+    counts, totals, columns = Counter[str](), Counter[str](), Counter[str]()
+    ends = dict[str, tuple[float, float]]()
     spellings, keys = Coded[Spellings](), array("q")
     for row in rows:
         case = Case(row.to_question())
-        keys.append(_digest(row.question))
+        # that two of a million questions share the first eight bytes by chance has odds of one in 10^7
+        keys.append(int.from_bytes(hashlib.sha256(folded_question(row.question).encode()).digest()[:8], signed=True))
         spellings.append(spellings_of(case))
-        counts.update(_counts(row, case))
+        for name, (count, of) in _counts(row, case).items():
+            counts[name] += count
+            totals[name] += of
         columns.update(name for candidate in row.candidates for name in _columns(candidate))
         for name, values in _measures(row):
             least_and_most = [*values, *ends.get(name, ())]
             ends[name] = min(least_and_most), max(least_and_most)
     questions = np.unique(np.array(keys, np.int64))
     counts["repeated_questions"] = len(keys) - questions.size
-    total, (count, examples) = counts["candidates"], spelling_only(spellings)
+    total, (uncertified, examples) = totals["missing_answers"], spelling_only(spellings)
     figures: dict[str, Any] = {
         "n": len(keys),
         "task": task,
         "candidates": {**_ends(ends, "candidates"), "total": total},
-        **{name: share_of(counts[name], counts[_OF[name]]) for name in Shares.__annotations__},
+        **{name: share_of(counts[name], totals[name]) for name in Shares.__annotations__},
         "evidence": {"passages": _ends(ends, "passages"), "characters": _ends(ends, "characters")},
-        "spelling_only": {**share_of(count, total), "examples": examples},
+        "spelling_only": {**share_of(uncertified, total), "examples": examples},
     }
     for name in sorted(columns):
         lowest, highest = ends.get(name, (None, None))
@@ -136,21 +104,21 @@ def contents_of(task: Task, rows: Iterable[Row]) -> tuple[PoolContents, NDArray[
     return cast(PoolContents, figures), questions
 
 
-def _counts(row: Row, case: Case) -> dict[str, int]:
+def _counts(row: Row, case: Case) -> dict[str, tuple[int, int]]:
+    """Return (part, whole) of a question for each share. Only all questions together show `repeated_questions`."""
     texts = [candidate.text for candidate in row.candidates if candidate.text]
-    readings = [read_sample(candidate.text, case.type) for candidate in row.candidates]
+    readings, n = [read_sample(candidate.text, case.type) for candidate in row.candidates], len(row.candidates)
+    right = bool(row.gold) and any(case.type.right(one, row.gold) for one in {*case.question.answers})
     return {
-        "questions": 1,
-        "scored": bool(row.gold),
-        "candidates": len(row.candidates),
-        "homogeneous": case.vote.n_classes == 1,
-        "unanswered": case.vote.n_classes == 0,
-        "any_correct": bool(row.gold) and any(case.type.right(one, row.gold) for one in {*case.question.answers}),
-        "missing_answers": case.vote.classes.count(None),
-        "unclosed_thinking": sum(reading.unclosed for reading in readings),
-        "cut_texts": sum(reading.cut for reading in readings),
-        "repeated_texts": len(texts) - len({*texts}),
-        "without_evidence": not row.evidence,
+        "homogeneous": (case.vote.n_classes == 1, 1),
+        "unanswered": (case.vote.n_classes == 0, 1),
+        "any_correct": (right, bool(row.gold)),
+        "missing_answers": (case.vote.classes.count(None), n),
+        "unclosed_thinking": (sum(reading.unclosed for reading in readings), n),
+        "cut_texts": (sum(reading.cut for reading in readings), n),
+        "repeated_texts": (len(texts) - len({*texts}), n),
+        "repeated_questions": (0, 1),
+        "without_evidence": (not row.evidence, 1),
     }
 
 
@@ -173,9 +141,3 @@ def _columns(candidate: CandidateRow) -> Iterator[str]:
 def _ends(ends: Mapping[str, tuple[float, float]], name: str) -> Ends:
     fewest, most = ends.get(name, (None, 0))
     return {"fewest": None if fewest is None else int(fewest), "most": int(most)}
-
-
-def _digest(question: str) -> int:
-    """The first eight bytes of a hash; that two of a million questions share them by chance has odds of one in 10^7."""
-    digest = hashlib.sha256(folded_question(question).encode("utf-8")).digest()
-    return int.from_bytes(digest[:8], signed=True)

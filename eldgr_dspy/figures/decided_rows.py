@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answer_types.answers import official_score, score
-from eldgr_dspy.answer_types.base import AnswerType, Score
+from eldgr_dspy.answer_types.base import Score
 from eldgr_dspy.decision import Decision
-from eldgr_dspy.figures.audit import Marks, became, marks_of
 from eldgr_dspy.figures.authority import QuestionBounds, question_bounds
 from eldgr_dspy.figures.baselines import Chances, chances_of
 from eldgr_dspy.figures.distinct import Column, text_key
@@ -29,68 +28,48 @@ from eldgr_dspy.rule.consultations import Abstention, Consultation, Heard
 from eldgr_dspy.rule.named_judges import Asked, asked_by, judge_in, role_of, unlabelled
 from eldgr_dspy.rule.replies import journaled_reply
 from eldgr_dspy.rule.spellings import other_spelling
-from eldgr_dspy.words import NOTHING_TO_SAY, Consulted, Task, is_role
+from eldgr_dspy.words import NOTHING_TO_SAY, Branch, Consulted, Task, is_role
 
-_WITHOUT_CERTIFICATES = ("first", "majority", "judge")
-"""Rules that use no certificate, so that asking one does not add to their costs."""
+_WITHOUT_CERTIFICATES = ("first", "majority", "judge")  # rules that use no certificate, so asking for one adds no cost
 
 Spellings = tuple[tuple[str, str, int], ...]
 """Answers of a question that the evidence has in another spelling alone: each, that spelling, and its candidates."""
 
-_Scores = tuple[Score, Score]
-"""An answer's score, and its score by the official script."""
+_Scores = tuple[Score | None, Score | None]
+"""An answer's score, None without a gold answer, and its score by the official script if that differs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One rule's decision on one question, with the consultations that this rule needed.
+    """One rule's decision on one question, with the consultations that this rule needed."""
 
-    Attributes:
-        decision: None if a role that the rule needs was never asked; `missing` names that role.
-    """
-
-    decision: Decision | None
-    missing: Consulted | None = None
+    decision: Decision | None  # None if a role that the rule needs was never asked
+    missing: Consulted | None = None  # that role
     consultations: Sequence[Consultation] = ()
 
 
 class Facts(NamedTuple):
-    """What a question is, apart from the rules.
+    """What a question is, apart from the rules."""
 
-    Attributes:
-        scored: Whether it has a gold answer. failed: whether a call for it failed.
-        candidates: How many it has. unanswered: how many of them have no answer.
-        classes: How many classes of answers vote. tie: whether several have as many votes.
-        conflict: Whether the evidence certifies several classes. bare: whether there is no evidence.
-        late: Whether some answers could not be compared in time.
-    """
-
-    scored: bool
-    failed: bool
+    scored: bool  # it has a gold answer
+    failed: bool  # a call for it failed
     candidates: int
-    unanswered: int
-    classes: int
+    unanswered: int  # candidates without an answer
+    classes: int  # of answers that vote
     tie: bool
-    conflict: bool
-    bare: bool
-    late: bool
+    conflict: bool  # the evidence certifies several classes
+    bare: bool  # there is no evidence
+    late: bool  # some answers could not be compared in time
 
 
 class Ruled(NamedTuple):
-    """What a rule decided on a question.
+    """What a rule decided on a question."""
 
-    Attributes:
-        missing: The role that was never asked, so that nothing is decided.
-        score: Of the answer; None without a gold answer. official: by the official script, if that differs.
-        trusted: Whether it ships if uncertified answers abstain. answered: whether an answer ships at all.
-        used: Whom the rule asked.
-    """
-
-    missing: Consulted | None = None
-    score: Score | None = None
-    official: Score | None = None
-    trusted: bool = False
-    answered: bool = False
+    missing: Consulted | None = None  # the role that was never asked, so that nothing is decided
+    score: Score | None = None  # of the answer; None without a gold answer
+    official: Score | None = None  # by the official script, if that differs
+    trusted: bool = False  # the answer ships if uncertified answers abstain
+    answered: bool = False  # an answer ships
     used: tuple[Asked, ...] = ()
 
     @property
@@ -100,24 +79,48 @@ class Ruled(NamedTuple):
         return self.score
 
 
+class Marks(NamedTuple):
+    """The marks of what `eldgr` decided on a question, for its audit."""
+
+    branch: Branch
+    level: str  # what supports the answer that shipped: its witness or derivation
+    became: Became
+    homogeneous: bool  # the candidates form one class
+    settled: bool | None  # the certificate of consensus; in arithmetic, whether a checked derivation agrees with it
+    abstained: bool  # a role abstained; a failed call does not count
+
+
 class ReplyMarks(NamedTuple):
-    """How a consultation ended.
+    """How a consultation ended; texts are empty where they do not apply."""
 
-    Attributes:
-        called: Whether an LM was called.
-        outcome: `ok`, `abstained` or `failed`, by the reply that the rules have.
-        lacks: Why the question does not apply to a judge; empty if it does.
-        kind: That of an abstention without a usable reply; empty for others.
-        implausible: Counts that the server reported and that cannot be true.
-        fault: Why a part of the reply could not be used, although the rest counts.
-    """
+    called: bool  # an LM was called
+    outcome: str  # `ok`, `abstained` or `failed`, by the reply that the rules have
+    lacks: str  # why the question does not apply to a judge
+    kind: str  # of an abstention without a usable reply
+    implausible: str  # counts that the server reported and that cannot be true
+    fault: str  # why a part of the reply could not be used, although the rest counts
 
-    called: bool
-    outcome: str
-    lacks: str
-    kind: str
-    implausible: str
-    fault: str
+
+def became(before: bool | None, after: bool | None) -> Became:
+    """Return the outcome of an answer from whether it was right before and is right after; None if that is unknown."""
+    if before is None or after is None:
+        return "unscored"
+    if after:
+        return "right" if before else "won"
+    return "lost" if before else "wrong"
+
+
+def marks_of(case: Case, decision: Decision, outcome: Became, failed: Collection[Consulted] = ()) -> Marks:
+    """Return the marks of what `eldgr` decided on a question; `failed` are the roles whose call failed."""
+    is_consensus, certified = decision.branch == "consensus", decision.certified
+    if case.type.way == "derivation":
+        settled: bool | None = is_consensus and certified is True
+        level: str = case.settings.derivation if certified else "unchecked"
+    else:
+        settled = certified if is_consensus else case.certified(decision.consensus)
+        level = decision.witness.level if decision.witness else "inapplicable" if certified is None else "uncertified"
+    abstained = any(role not in failed for role in decision.abstentions)
+    return Marks(decision.branch, level, outcome, case.vote.n_classes == 1, settled, abstained)
 
 
 def reply_marks(one: Consultation, reply: Heard | None) -> ReplyMarks:
@@ -141,16 +144,12 @@ def spellings_of(case: Case) -> Spellings:
 
 
 class RoleColumns:
-    """The consultations of a role or a named judge, one entry a question that was asked.
-
-    Attributes:
-        marks: How each ended. places: its question's place in the pool.
-        calls, tokens, seconds: What it took; tokens are -1 where a server did not report them.
-    """
+    """The consultations of a role or a named judge, one entry a question that was asked."""
 
     def __init__(self) -> None:
         self.marks = Column[ReplyMarks]()
-        self.places, self.calls, self.tokens, self.seconds = array("i"), array("i"), array("q"), array("d")
+        self.places = array("i")  # of the questions in the pool
+        self.calls, self.tokens, self.seconds = array("i"), array("q"), array("d")  # tokens: -1 if not reported
 
     def append(self, place: int, one: Consultation, marks: ReplyMarks) -> None:
         """Add a consultation of the question at a place."""
@@ -163,10 +162,7 @@ class RoleColumns:
         self.seconds.append(one.seconds or 0.0)
 
     def sums(self, mask: NDArray[np.bool_] | None = None) -> tuple[int, int, int | None, float]:
-        """Return questions, calls, tokens and seconds; `mask` says of each question whether it counts, all by default.
-
-        Tokens are None where a server did not report them for any.
-        """
+        """Return questions, calls, tokens (None if unreported for any) and seconds, of all or the marked questions."""
         mine: NDArray[np.bool_] | slice = slice(None) if mask is None else mask[np.array(self.places, np.int32)]
         tokens = np.array(self.tokens, np.int64)[mine]
         calls, seconds = np.array(self.calls, np.int64)[mine], np.array(self.seconds)[mine]
@@ -174,18 +170,11 @@ class RoleColumns:
 
 
 class DecidedRows:
-    """The decided questions of one pool, in the pool's order.
-
-    Attributes:
-        type: The answer type. judges: the named judges of the rules.
-        facts, rules, audits: What each question is, what each rule decided, and the audit of each `eldgr`.
-        roles: The consultations that the rules used, by who was asked.
-        chances, bounds: What baselines and bounds need of each question; None without a gold answer.
-        spellings: Its answers that are uncertified for their spelling only.
-    """
+    """The decided questions of one pool, in the pool's order."""
 
     def __init__(self, task: Task, rules: Sequence[str]) -> None:
-        self.task = answer_type(task).name_in_files
+        self.type = answer_type(task)
+        self.task = self.type.name_in_files
         self.facts = Column[Facts]()
         self.rules = {name: Column[Ruled]() for name in rules}
         self.audits = {name: Column[Marks]() for name in rules if unlabelled(name) == "eldgr"}
@@ -198,11 +187,6 @@ class DecidedRows:
     def __len__(self) -> int:
         return len(self.facts)
 
-    @property
-    def type(self) -> AnswerType:
-        """The answer type."""
-        return answer_type(self.task)
-
     def add(
         self,
         case: Case,
@@ -213,21 +197,20 @@ class DecidedRows:
     ) -> dict[str, Score | None]:
         """Add a question. Return each rule's score, None without a gold answer or a decision.
 
-        Args:
-            case: The question. gold: its gold answers. outcomes: what each rule decided.
-            failed: Who had a call for this question that failed; the question decided as if they had abstained, stays
-                in n and is not counted among abstentions.
-            sources: Where each candidate comes from, None where unknown.
+        Roles in `failed` had a call that failed: the question decided as if they had abstained, stays in n and is not
+        counted among abstentions.
         """
         if any(outcome.missing == "certificate" for outcome in outcomes.values()):
             certify_again(case, {})
 
         @cache
         def scores_of(answer: str | None) -> _Scores:
-            return score(answer, gold, case.type), official_score(answer, gold, case.type)
+            if not gold:
+                return None, None
+            scored, official = score(answer, gold, case.type), official_score(answer, gold, case.type)
+            return scored, None if official == scored else official
 
-        scored = scores_of if gold else None
-        ruled = {name: _apply_rule(name, case, outcomes.get(name), scored) for name in self.rules}
+        ruled = {name: _apply_rule(name, case, outcomes.get(name), scores_of) for name in self.rules}
         for name, column in self.rules.items():
             column.append(ruled[name])
         entries = {one.label: one for outcome in outcomes.values() for one in outcome.consultations}
@@ -241,27 +224,34 @@ class DecidedRows:
         for name, audit in self.audits.items():
             eldgr = outcomes.get(name)
             if eldgr and eldgr.decision:
-                audit.append(_audit(case, name, eldgr.decision, failed, scored))
+                scores = (scores_of(answer)[0] for answer in (eldgr.decision.consensus, eldgr.decision.answer))
+                own = {role_of(label) for label in failed if label == asked_by(name, role_of(label))}
+                outcome = became(*(None if of is None else of.em for of in scores))
+                audit.append(marks_of(case, eldgr.decision, outcome, own))
         for label, one in entries.items():
             self.roles[label].append(len(self), one, reply_marks(one, replies.get(label)))
-        self.facts.append(_facts(case, scored=bool(gold), failed=bool(failed)))
+        facts = Facts(
+            scored=bool(gold),
+            failed=bool(failed),
+            candidates=len(case.question.answers),
+            unanswered=case.vote.classes.count(None),
+            classes=case.vote.n_classes,
+            tie=case.vote.tie,
+            conflict=case.type.way == "evidence" and case.n_certified > 1,
+            bare=not case.question.passages,
+            late=case.type.comparisons is not None and bool(case.type.comparisons.late),  # known once all is scored
+        )
+        self.facts.append(facts)
         return {name: ruled[name].score for name in outcomes}
-
-    # -- what figures need ---------------------------------------------------------------------------------------------
 
     @cached_property
     def scored(self) -> NDArray[np.bool_]:
         """Whether each question has a gold answer, shape (n,)."""
         return self.facts.each(lambda facts: facts.scored).astype(bool)
 
-    @cached_property
-    def texts(self) -> NDArray[np.int64]:
-        """The hash of each question's text, shape (n,)."""
-        return np.array(self._texts, np.int64)
-
     def units(self, column: Column[Any]) -> Counter[Any]:
         """Return how many units of questions with a gold answer have the same values in a column."""
-        return column.units(self.texts, self.scored)
+        return column.units(np.array(self._texts, np.int64), self.scored)
 
     @property
     def withheld(self) -> bool:
@@ -274,45 +264,10 @@ class DecidedRows:
         return self.roles[label].sums(self.rules[rule].each(lambda of: label in of.used).astype(bool))
 
 
-def _apply_rule(
-    name: str, case: Case, outcome: Outcome | None, scores_of: Callable[[str | None], _Scores] | None
-) -> Ruled:
+def _apply_rule(name: str, case: Case, outcome: Outcome | None, scores_of: Callable[[str | None], _Scores]) -> Ruled:
     if outcome is None or outcome.decision is None:
         return Ruled(outcome.missing if outcome else None)
     bare = unlabelled(name) in _WITHOUT_CERTIFICATES
     used = tuple(one.label for one in outcome.consultations if is_role(one.role) or not bare)
     trusted, answered = not is_withheld(case, outcome.decision), outcome.decision.answer is not None
-    if scores_of is None:
-        return Ruled(None, None, None, trusted, answered, used)
-    scored, official = scores_of(outcome.decision.answer)
-    return Ruled(None, scored, None if official == scored else official, trusted, answered, used)
-
-
-def _audit(
-    case: Case,
-    rule: str,
-    decision: Decision,
-    failed: Collection[Asked],
-    scores_of: Callable[[str | None], _Scores] | None,
-) -> Marks:
-    own: set[Consulted] = {role_of(label) for label in failed if label == asked_by(rule, role_of(label))}
-    outcome: Became = "unscored"
-    if scores_of is not None:
-        outcome = became(*(scores_of(answer)[0].em for answer in (decision.consensus, decision.answer)))
-    return marks_of(case, decision, outcome, own)
-
-
-def _facts(case: Case, *, scored: bool, failed: bool) -> Facts:
-    """The facts of a question once its answers are scored: then it is known which could not be compared in time."""
-    vote, answers = case.vote, case.question.answers
-    return Facts(
-        scored,
-        failed,
-        len(answers),
-        vote.classes.count(None),
-        vote.n_classes,
-        vote.tie,
-        case.type.way == "evidence" and case.n_certified > 1,
-        not case.question.passages,
-        case.type.comparisons is not None and bool(case.type.comparisons.late),
-    )
+    return Ruled(None, *scores_of(outcome.decision.answer), trusted, answered, used)

@@ -1,7 +1,6 @@
 """Columns of a table of questions in memory: four bytes a question, and each different value once.
 
-A run has many questions and few different values of each kind. Copies of a question, those with the same folded text,
-are one unit where independence matters.
+Copies of a question, those with the same folded text, are one unit where independence matters.
 """
 
 from array import array
@@ -66,11 +65,7 @@ class Column(Generic[Value]):
         return Counter({value: n for value, n in zip(self._numbers, counts, strict=True) if n})
 
     def units(self, texts: NDArray[np.int64], where: NDArray[np.bool_] | slice = slice(None)) -> Counter[Any]:
-        """Return how many units have the same values, of all questions or of some.
-
-        Args:
-            texts: The hash of each question's text, shape (n,). where: which questions count.
-        """
+        """Return how many units have the same values; `texts` has the hash of each question's text, shape (n,)."""
         values = [*self._numbers]
         groups = _groups(texts[where], self.codes()[where])
         return Counter({tuple(values[code] for code in codes): n for codes, n in groups})

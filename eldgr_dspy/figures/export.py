@@ -1,10 +1,4 @@
-"""Decisions as one flat table, a row a question and rule, in CSV or in Parquet.
-
-A row has a column for each field of a decision and for each field of its witness. Lists and objects are JSON in a cell.
-Parquet keeps types and nulls. In CSV a null is an empty cell, true and false are `true` and `false`, and a text that a
-spreadsheet would run as a formula gets a `'` in front; so does one that begins with `'`, so that removing one `'`
-restores the text.
-"""
+"""Decisions as one flat table, a row a question and rule, in CSV or in Parquet."""
 
 import csv
 import io
@@ -29,9 +23,7 @@ _HINTS: Mapping[str, Any] = {
     **{name: hint for name, hint in get_type_hints(Decided).items() if name != "witness"},
     **{f"witness_{name}": hint | None for name, hint in get_type_hints(Witnessed).items()},
 }
-
-COLUMNS = tuple(_HINTS)
-"""The columns, in order: the fields of a decision, then those of its witness."""
+COLUMNS = tuple(_HINTS)  # the fields of a decision, then those of its witness
 
 _PARQUET: Mapping[object, str] = {bool: "bool", int: "int64", float: "double"}
 _LISTS = tuple(name for name, hint in _HINTS.items() if get_origin(hint) in (list, dict))
@@ -48,12 +40,8 @@ _NUMBER = re.compile(r"[+-]?\d[\d,]*(\.\d+)?%?")
 def export(decisions: Iterable[Decided], path: Path) -> int:
     """Write decisions to a file in the format of its name, whole or not at all; return how many.
 
-    Args:
-        decisions: The rows of `decisions.jsonl`, taken one by one. path: ends in .csv or .parquet.
-
     Raises:
         ArgumentError: the name states no known format. PoolError: pyarrow is not there.
-        OSError: it cannot be written.
     """
     suffix, n = path.suffix.lower(), 0
     if suffix not in SUFFIXES:

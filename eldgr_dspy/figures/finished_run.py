@@ -1,12 +1,12 @@
 """Read a run directory: its journal, its results and its decisions, with clear errors if it is not complete.
 
-Nothing is opened for writing or locked. A run is finished if its `summary.json` has the counts of its journal; both are
-read for this, since a copy does not keep the times of files.
+Nothing is written or locked. A run is finished if its `summary.json` has the counts of its journal.
 """
 
 import importlib.metadata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -37,21 +37,13 @@ _MEND = f"restore it from a copy, or {_AGAIN}, which makes it anew and asks noth
 
 @dataclass(frozen=True)
 class RunRead:
-    """A run directory, read.
-
-    Attributes:
-        path: The directory.
-        heads: The run's settings, pools and roles, in order, see `eldgr_dspy.journal`.
-        totals: The totals of its consultations.
-        torn: Whether the last line of its journal is torn; such a line is skipped.
-        own: What the reader gives of the user's own that the run was made with, see `Settings.from_json`.
-    """
+    """A run directory, read."""
 
     path: Path
-    heads: list[dict[str, Any]]
+    heads: list[dict[str, Any]]  # settings, pools and roles, in order, see `eldgr_dspy.journal`
     totals: JournalTotals
-    torn: bool = False
-    own: Mapping[str, object] = field(default_factory=dict)
+    torn: bool = False  # whether the last line of its journal is torn; such a line is skipped
+    own: Mapping[str, object] = field(default_factory=dict)  # what the reader gives, see `Settings.from_json`
 
     def heads_of(self, kind: Literal["settings", "pool", "role"]) -> dict[str, dict[str, Any]]:
         """Return the journal's lines of a kind by name, each with its `details`; the last one for each name."""
@@ -59,19 +51,19 @@ class RunRead:
 
     @property
     def settings(self) -> Settings:
-        """The settings of the rule.
-
-        Raises:
-            ArgumentError: this version does not know them, or what the run states of the user's own is not in `own`.
-        """
-        return self._settings(self.heads_of("settings")["rule"]["details"], self.own)
+        """The settings of the rule; an ArgumentError if they are unknown, or if `own` lacks code of the user's own."""
+        return self._settings(self._details, self.own)
 
     @property
     def stated_settings(self) -> dict[str, Any]:
         """The settings as files state them; what is of the user's own is as the run states it, and not looked up."""
-        details = self.heads_of("settings")["rule"]["details"]
-        own = {name: details[name] for name in own_names(details)}
-        return self._settings({name: value for name, value in details.items() if name not in own}).to_json() | own
+        own = {name: self._details[name] for name in own_names(self._details)}
+        return self._settings({name: of for name, of in self._details.items() if name not in own}).to_json() | own
+
+    @cached_property
+    def _details(self) -> dict[str, Any]:
+        details: dict[str, Any] = self.heads_of("settings")["rule"]["details"]
+        return details
 
     def _settings(self, details: Mapping[str, Any], own: Mapping[str, object] | None = None) -> Settings:
         try:
@@ -87,11 +79,10 @@ class RunRead:
     @property
     def ungiven(self) -> str | None:
         """A sentence if the run was made with code of the user's own that is not in `own`, so that it is only shown."""
-        settings = self.heads_of("settings")["rule"]["details"]
-        lacking = [name for name in own_names(settings) if self.own.get(name) is None]
+        lacking = [name for name in own_names(self._details) if self.own.get(name) is None]
         if not lacking:
             return None
-        names = " and ".join(f"{name}={settings[name].get('name')!r:.80}" for name in lacking)
+        names = " and ".join(f"{name}={self._details[name].get('name')!r:.80}" for name in lacking)
         return (
             f"Votes and certificates are not shown: they need {names}, and a file imports nothing. Give it by "
             f"{' and '.join(option_of(name) for name in lacking)} to see them."
@@ -122,18 +113,14 @@ class RunRead:
 
     def consultations(self) -> Iterator[Consultation]:
         """Yield the journal's consultations, in order."""
-        return _whole_lines(self.path / "journal.jsonl", [])
+        return read_journal(self.path / "journal.jsonl", [], on_torn=lambda error: None)
 
     def finished(self) -> bool:
         """Whether the run is finished: its results exist and have the counts of the journal."""
         return (self.path / "summary.json").exists() and self._counts_all(self._summary())
 
     def summary(self) -> Summary:
-        """Return the figures of a finished run: the content of `summary.json`.
-
-        Raises:
-            ArgumentError: the run is not finished, or the file is torn, or is not one that this version writes.
-        """
+        """Return the content of `summary.json`; an ArgumentError if the run is not finished, or the file unreadable."""
         summary = self._summary()
         if not self._counts_all(summary):
             raise ArgumentError(
@@ -151,33 +138,22 @@ class RunRead:
 
     def _counts_all(self, summary: Summary) -> bool:
         """Whether a summary belongs to this journal: the same pools, and the same totals of the consultations."""
-        heads = self.heads_of("pool")
-        pools = all(pool["n"] <= heads.get(name, _NONE)["details"]["rows"] for name, pool in summary["pools"].items())
+        rows = {name: head["details"]["rows"] for name, head in self.heads_of("pool").items()}
+        pools = all(pool["n"] <= rows.get(name, -1) for name, pool in summary["pools"].items())
         return not self.torn and pools and summary["consultations"] == self.totals.roles
 
     def record(self) -> Record:
-        """Return the judge's record: the content of `record.json`.
-
-        Raises:
-            ArgumentError: as `summary` does.
-        """
+        """Return the judge's record: the content of `record.json`."""
         return self._result("record.json", RECORD)
 
     def decisions(self, summary: Summary) -> Iterator[Decided]:
-        """Yield the decisions of `decisions.jsonl`, one at a time.
-
-        Raises:
-            ArgumentError: one cannot be read, or their number differs from that of the summary.
-        """
+        """Yield the decisions of `decisions.jsonl`; an ArgumentError if one is unreadable or their number is wrong."""
         path, counts = self.path / "decisions.jsonl", Counter[tuple[str, str]]()
-        try:
-            with open_file(path) as file:
-                for number, line in enumerate(file, start=1):
-                    decided = self._parse(line, f"{path}, line {number},", DECIDED, MAX_VALUES)
-                    counts[decided["pool"], decided["rule"]] += 1
-                    yield decided
-        except OSError as error:
-            raise self._missing(path.name, error) from error
+        with self._reading(path), open_file(path) as file:
+            for number, line in enumerate(file, start=1):
+                decided = self._parse(line, f"{path}, line {number},", DECIDED, MAX_VALUES)
+                counts[decided["pool"], decided["rule"]] += 1
+                yield decided
         for name, pool in summary["pools"].items():
             for rule in pool["rules"]:
                 if counts[name, rule] != pool["n"]:
@@ -188,19 +164,27 @@ class RunRead:
 
     def _result(self, name: str, content: TypeAdapter[_Content]) -> _Content:
         path = self.path / name
-        try:
+        with self._reading(path):
             return self._parse(document(path), str(path), content, MAX_DOCUMENT_VALUES)
+
+    @contextmanager
+    def _reading(self, path: Path) -> Iterator[None]:
+        try:
+            yield
         except PoolError as error:
             raise ArgumentError(error.args[0]) from error
         except OSError as error:
-            raise self._missing(name, error) from error
+            if path.name == "summary.json" and isinstance(error, FileNotFoundError):
+                raise ArgumentError(
+                    f"{self.path} has no summary.json: the run is not finished; to finish it {_AGAIN}. What its "
+                    "journal holds, eldgr decide evaluates."
+                ) from error
+            raise ArgumentError(f"{path} cannot be read ({error.strerror}); {_MEND}.") from error
 
     def _parse(self, data: bytes, where: str, content: TypeAdapter[_Content], most: int) -> _Content:
         try:
             require_few_in(data, where, most)
             return content.validate_json(data, strict=True)
-        except PoolError as error:
-            raise ArgumentError(error.args[0]) from error
         except ValidationError as error:
             first = error.errors()[0]
             if first["type"] == "json_invalid":
@@ -211,28 +195,15 @@ class RunRead:
                 f"{_MEND}."
             ) from error
 
-    def _missing(self, name: str, error: OSError) -> ArgumentError:
-        if isinstance(error, FileNotFoundError) and name == "summary.json":
-            return ArgumentError(
-                f"{self.path} has no summary.json: the run is not finished; to finish it {_AGAIN}. What its journal "
-                "holds, eldgr decide evaluates."
-            )
-        return ArgumentError(f"{self.path / name} cannot be read ({error.strerror}); {_MEND}.")
-
     def _made_by(self) -> str:
         return f" (the run is by eldgr_dspy {' and '.join(self.versions)})" if self.versions else ""
-
-
-_NONE = {"details": {"rows": -1}}
 
 
 def read_run(path: Path, **own: object) -> RunRead:
     """Read a run directory: its journal once through.
 
-    Args:
-        path: The directory.
-        own: `certificate`, `refusals` and `answer` of the user's own that the run was made with, each as a value or
-            by its name. Nothing that the run names is imported.
+    `own` has `certificate`, `refusals` and `answer` of the user's own that the run was made with, each as a value or by
+    its name. Nothing that the run names is imported.
 
     Raises:
         ArgumentError: the directory does not exist, is not that of a run, or its journal cannot be read.
@@ -246,8 +217,8 @@ def read_run(path: Path, **own: object) -> RunRead:
         raise ArgumentError(f"{path} holds no journal.jsonl; give the directory of a run, such as runs/NAME.")
     heads = list[dict[str, Any]]()
     try:
-        torn = _is_torn(journal)
-        run = RunRead(path, heads, journal_totals(_whole_lines(journal, heads)), torn, own)
+        torn, lines = _is_torn(journal), read_journal(journal, heads, on_torn=lambda error: None)
+        run = RunRead(path, heads, journal_totals(lines), torn, own)
     except OSError as error:
         raise ArgumentError(refusal(error, journal)) from error
     if "rule" not in run.heads_of("settings"):
@@ -265,11 +236,6 @@ def _is_torn(journal: Path) -> bool:
         size = file.seek(0, 2)
         file.seek(max(0, size - 1))
         return size > 0 and file.read(1) != b"\n"
-
-
-def _whole_lines(journal: Path, heads: list[dict[str, Any]]) -> Iterator[Consultation]:
-    """Yield the consultations of a journal; a torn last line, which its own run would drop, is skipped."""
-    return read_journal(journal, heads, on_torn=lambda error: None)
 
 
 def installed_version() -> str:

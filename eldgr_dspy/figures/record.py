@@ -1,9 +1,4 @@
-"""The judge's record: what a deployment should state about a judge that decides (the paper's section on deployment).
-
-It has the default that the judge must beat, the certificate that it needs, and how often it overrode, by outcome and by
-certificate; also the models that were asked and that answered, unreadable replies and cost. It is written as
-`record.json`; `eldgr_dspy.figures.results.Record` is its type.
-"""
+"""The judge's record, `record.json`: what a deployment should state about a judge that decides, as the paper asks."""
 
 import hashlib
 import json
@@ -15,14 +10,7 @@ from typing import Any, NamedTuple, TypedDict, TypeVar, cast
 
 from eldgr_dspy.figures.distinct import counts_by
 from eldgr_dspy.figures.results.audit_fields import Decisions, RoleSums
-from eldgr_dspy.figures.results.record_fields import (
-    Fingerprints,
-    Model,
-    OverrideRates,
-    Record,
-    Share,
-    Silence,
-)
+from eldgr_dspy.figures.results.record_fields import Fingerprints, Model, OverrideRates, Record, Share, Silence
 from eldgr_dspy.figures.results.summary_fields import PoolFigures, Summary
 from eldgr_dspy.rule.consultations import Consultation, Outcome
 from eldgr_dspy.rule.named_judges import Asked, first_of, in_order, judge_in
@@ -30,8 +18,8 @@ from eldgr_dspy.words import Branch
 
 _Amount = TypeVar("_Amount", int, float)
 _Text = TypeVar("_Text", bound=str)
-_OURS = "eldgr_dspy.programs."
 _OVERRIDING: tuple[Branch, ...] = ("judge", "repair")
+_AMOUNTS = ("prompt_tokens", "completion_tokens", "cost")
 
 _VERSION = re.compile(r"[-:@_.](?:latest|\d{4}-\d{2}-\d{2}|\d{2}-\d{2,4}|\d{3,8}|v\d+(?:[.:]\d+)*)$")
 _FEWEST_TOKENS, _LONG = 1 / 8, 1_500
@@ -54,16 +42,7 @@ class _Line(NamedTuple):
 
 
 class JournalTotals(NamedTuple):
-    """The totals of a journal's lines: every attempt, whether it succeeded or failed.
-
-    Attributes:
-        roles: For each role how its consultations ended, calls, tokens and dollars; None where any is unknown.
-        models: The models that were asked and that answered, with their calls.
-        parse_failures: For each role how many of its successful replies on the questions that were decided could not
-            be read, recorded ones included.
-        silences: Why roles abstained or failed on these questions.
-        remarks: What a reader of the results should know about the models, a sentence each.
-    """
+    """The totals of a journal's lines, every attempt included: the parts of the record, and of the summary."""
 
     roles: dict[Asked, RoleSums]
     models: list[Model]
@@ -75,17 +54,12 @@ class JournalTotals(NamedTuple):
 def journal_totals(
     consultations: Iterable[Consultation], decided: Callable[[str, str], bool] = lambda pool, question: True
 ) -> JournalTotals:
-    """Return the totals of all lines of a journal.
-
-    Args:
-        decided: Whether a question, by its pool and id, is among those that reasons and unreadable replies are counted
-            of.
-    """
+    """Return the totals of a journal; reasons and unreadable replies are counted of questions that are `decided`."""
     lines, amounts = Counter[_Line](), dict[tuple[Asked, str], Fraction | int | None]()  # None where one is not known
     for one in consultations:
         lines[_line(one, decided(one.pool, one.id))] += 1
         if one.calls and not one.recorded:
-            for name in ("calls", "prompt_tokens", "completion_tokens", "cost"):
+            for name in _AMOUNTS:
                 amount, before = getattr(one, name), amounts.get((one.label, name), 0)
                 exact = Fraction(amount) if isinstance(amount, float) else amount
                 amounts[one.label, name] = None if exact is None or before is None else before + exact
@@ -113,14 +87,13 @@ def _line(one: Consultation, decided: bool) -> _Line:
 def _role(role: Asked, lines: Counter[_Line], amounts: Mapping[tuple[Asked, str], Fraction | int | None]) -> RoleSums:
     own = Counter({line: n for line, n in lines.items() if line.label == role})
     outcomes = counts_by(own, lambda line: line.outcome)
-    calls, prompt, completion = (amounts.get((role, of)) for of in ("calls", "prompt_tokens", "completion_tokens"))
-    cost = amounts.get((role, "cost"))
+    prompt, completion, cost = (amounts.get((role, name)) for name in _AMOUNTS)
     return {
         "ok": outcomes["ok"],
         "abstained": outcomes["abstained"],
         "failed": outcomes["failed"],
         "recorded": outcomes["recorded"],
-        "calls": int(calls or 0),
+        "calls": sum(line.calls * n for line, n in own.items()),
         "cached": sum(line.cached * n for line, n in own.items()),
         "prompt_tokens": None if prompt is None else int(prompt),
         "completion_tokens": None if completion is None else int(completion),
@@ -177,12 +150,8 @@ def _on_lines(lines: Counter[_Line]) -> Iterator[str]:
 def sums_of(roles: Mapping[Asked, RoleSums]) -> RoleSums:
     """Return the consultations of all roles together, every attempt included."""
     sums: list[Any] = [*roles.values()]
-    total: Any = {
-        name: sum(role[name] for role in sums) for name in ("ok", "abstained", "failed", "recorded", "calls", "cached")
-    }
-    for name in ("prompt_tokens", "completion_tokens", "cost"):
-        total[name] = total_of([role[name] for role in sums if role["calls"]])
-    return cast(RoleSums, total)
+    total: Any = {name: sum(role[name] for role in sums) for name in RoleSums.__annotations__ if name not in _AMOUNTS}
+    return cast(RoleSums, total | {name: total_of([role[name] for role in sums if role["calls"]]) for name in _AMOUNTS})
 
 
 def share_of(count: int, of: int) -> Share:
@@ -198,12 +167,9 @@ def total_of(amounts: Sequence[_Amount | None]) -> _Amount | None:
 
 
 def is_same_model(models: str | None, server_model: str | None) -> bool | None:
-    """Return whether the model that answered is one that was asked for; None if either is unknown.
+    """Return whether the model that answered is one that was asked for, joined by `+`; None if either is unknown.
 
     Providers and dates aside: `gpt-4o-2024-08-06` is an `openai/gpt-4o`, and `gpt-4o-mini` is not.
-
-    Args:
-        models: As DSPy names them; several models of one role are joined by `+`. server_model: as the server names it.
     """
     if models is None or server_model is None:
         return None
@@ -219,16 +185,13 @@ def _names(model: str) -> set[str]:
 
 
 def judges_record(summary: Summary, heads: Sequence[Mapping[str, Any]], totals: JournalTotals) -> Record:
-    """Return the record of a run: its rates, and the calls and dollars of all that its directory has seen.
+    """Return the record of a run: the rates of its summary, and the calls and dollars of all that is in its journal.
 
-    Args:
-        summary: As written to `summary.json`.
-        heads: The journal's statements of what the run is made with; a pool that is not in the summary is left out.
-        totals: The totals of the journal's consultations.
+    `heads` is what the journal states that the run is made with; `totals` are those of its consultations.
     """
     settings, pools, details = (_details(heads, kind) for kind in ("settings", "pool", "role"))
     rule = settings.get("rule", {})
-    roles: dict[Asked, dict[str, Any]] = {role: details[role] for role in in_order(details) if role in details}
+    roles = {role: details[role] for role in in_order(details) if role in details}
     return {
         "default": "consensus: majority vote over answer classes, ties to the earliest candidate",
         "certificate": {"retrieval": rule.get("certificate"), "arithmetic": rule.get("derivation")},
@@ -250,23 +213,20 @@ def _details(heads: Sequence[Mapping[str, Any]], kind: str) -> dict[str, Any]:
     return {head["name"]: head["details"] for head in heads if head["kind"] == kind}
 
 
-def _on_addresses(heads: Sequence[Mapping[str, Any]]) -> list[str]:
+def _on_addresses(heads: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """A sentence for each role that was stated again because its LM was asked at another address."""
     counts = Counter(head["name"] for head in heads if head["kind"] == "role")
-    return [
-        f"The {role} was asked at {counts[role]} addresses; one of them is stated here, and the journal states all."
-        for role in in_order(counts)
-        if counts[role] > 1
-    ]
+    for role in in_order(counts):
+        if counts[role] > 1:
+            at = f"The {role} was asked at {counts[role]} addresses"
+            yield f"{at}; one of them is stated here, and the journal states all."
 
 
-def _on_pools(summary: Summary) -> list[str]:
-    named = [
-        f"{name}: the override rates are those of {rule}; summary.json has the audit of each judge."
-        for name, pool in summary["pools"].items()
-        if pool["audit"] and (rule := first_of("eldgr", pool["rules"])) != "eldgr"
-    ]
-    return named + [f"{name}: {remark}" for name, pool in summary["pools"].items() for remark in pool["remarks"]]
+def _on_pools(summary: Summary) -> Iterator[str]:
+    for name, pool in summary["pools"].items():
+        if pool["audit"] and (rule := first_of("eldgr", pool["rules"])) != "eldgr":
+            yield f"{name}: the override rates are those of {rule}; summary.json has the audit of each judge."
+    yield from (f"{name}: {remark}" for name, pool in summary["pools"].items() for remark in pool["remarks"])
 
 
 def _fingerprints(details: Mapping[str, Any]) -> Fingerprints:
@@ -302,17 +262,8 @@ def _shares(pool: PoolFigures, branch: Branch, by: Callable[[Decisions], _Text])
     return {name: 100.0 * n / pool["n"] for name, n in counts.items()}
 
 
-# -- named judges -----------------------------------------------------------------------------------------------------
-
-
 class JudgeFacts(TypedDict):
-    """What is known of a judge besides its replies.
-
-    Attributes:
-        gold_in_training: Whether it was made with right answers: trained, or given demonstrations.
-        logprobs: Whether it needs log-probabilities.
-        positioned: Whether it imitates a published system that was not rerun; such a judge is not tested.
-    """
+    """What is known of a judge besides its replies; `JudgeFigures` says what each means."""
 
     gold_in_training: bool
     logprobs: bool
@@ -320,10 +271,9 @@ class JudgeFacts(TypedDict):
 
 
 def judge_facts(heads: Iterable[Mapping[str, Any]]) -> dict[str, JudgeFacts]:
-    """Return the facts of each named judge that was asked, from the lines of a journal that state its roles.
+    """Return the facts of each named judge, from the lines of a journal that state its roles.
 
-    A recording states none, nor does a module of a user's own without an attribute `facts`, nor a judge of ours that
-    calls a user's function.
+    There are none of a recording, of a user's module without `facts`, and of a judge that calls a user's function.
     """
     details = {judge: of["details"] for of in heads if of["kind"] == "role" and (judge := judge_in(str(of["name"])))}
     return {judge: facts for judge, of in details.items() if (facts := _facts(of)) is not None}
@@ -332,7 +282,7 @@ def judge_facts(heads: Iterable[Mapping[str, Any]]) -> dict[str, JudgeFacts]:
 def _facts(details: Mapping[str, Any]) -> JudgeFacts | None:
     own = details.get("facts")
     calls_function = any("source" in part for part in details.get("attributes", {}).values())
-    if calls_function if str(details.get("module")).startswith(_OURS) else own is None:
+    if calls_function if str(details.get("module")).startswith("eldgr_dspy.programs.") else own is None:
         return None
     gold, logprobs, positioned = (bool((own or {}).get(name)) for name in JudgeFacts.__annotations__)
     has_demos = any(prompt.get("demos") for prompt in details.get("prompts", {}).values())

@@ -1,8 +1,4 @@
-"""Warnings to read before a pool's results: roles without usable replies, and questions without an answer.
-
-A table looks the same whether a judge decided or its replies could not be read. These sentences appear when that
-concerns half of the questions or more.
-"""
+"""Warnings to read before a pool's results, where they concern half of the questions or more."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -27,11 +23,13 @@ _INSTEAD: Mapping[Consulted, str] = {
 def remarks_of(rows: DecidedRows) -> list[str]:
     """Return the remarks on a pool, a sentence or two each; empty if there is nothing to remark."""
     roles = {label: rows.roles[label].marks.counts() for label in in_order(rows.roles) if label in rows.roles}
+    part = "The {part} of the {role} could not be used on {of} ({first}); the rest of the reply counts."
+    server = "The server of the {role} reported counts that cannot be true on {of} ({first}); they count as unknown."
     return [
         *_on_questions(rows),
         *(sentence for role, marks in roles.items() for sentence in _on_kinds(role, marks)),
-        *_on_parts(roles, lambda mark: mark.fault, _PART),
-        *_on_parts(roles, lambda mark: mark.implausible, _IMPLAUSIBLE),
+        *_on_parts(roles, lambda mark: mark.fault, part),
+        *_on_parts(roles, lambda mark: mark.implausible, server),
         *_on_comparisons(rows),
         *spelling_notes(*spelling_only(rows.spellings)),
     ]
@@ -65,10 +63,6 @@ def _on_kinds(role: Asked, marks: Counter[ReplyMarks]) -> Iterator[str]:
         doctor = f" `eldgr doctor --judge MODEL` looks into the {role}'s model." if called else ""
         share = f"{_of(kinds.total(), marks.total())} that it was asked"
         yield f"The {role} gave no usable reply on {share} ({listing}): {_INSTEAD[role_of(role)]}.{doctor}"
-
-
-_PART = "The {part} of the {role} could not be used on {of} ({first}); the rest of the reply counts."
-_IMPLAUSIBLE = "The server of the {role} reported counts that cannot be true on {of} ({first}); they count as unknown."
 
 
 def _on_parts(

@@ -78,9 +78,6 @@ def shipped(n: int, of: int, units: Units[tuple[bool, bool]]) -> Shipped:
     }
 
 
-# -- contrasts --------------------------------------------------------------------------------------------------------
-
-
 def contrasts_of(
     rules: Iterable[str], judges: Sequence[str], paired: Callable[[str, str], Paired], untested: Collection[str] = ()
 ) -> list[RuleContrast]:

@@ -1,15 +1,11 @@
-"""The figures of a pool: its part of `summary.json`, each figure a function of the table of decided questions.
+"""The figures of a pool: its part of `summary.json`, each figure a function of the table of decided questions."""
 
-Percentages are numbers from 0 to 100; an undefined value is None, never 0.
-"""
-
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from eldgr_dspy.figures.audit import audit_counts, audit_outcomes
 from eldgr_dspy.figures.authority import bounds_of
 from eldgr_dspy.figures.baselines import baselines_of
-from eldgr_dspy.figures.decided_rows import DecidedRows, ReplyMarks
+from eldgr_dspy.figures.decided_rows import DecidedRows, Marks, ReplyMarks
 from eldgr_dspy.figures.distinct import counts_by
 from eldgr_dspy.figures.record import JudgeFacts
 from eldgr_dspy.figures.remarks import remarks_of
@@ -26,12 +22,12 @@ def pool_figures(rows: DecidedRows, facts: Mapping[str, JudgeFacts] | None = Non
     whys = {name: _lacks(rows.roles[labelled("judge", name)].marks.counts()) for name in rows.judges}
     lacking = {name: why for name, why in whys.items() if why is not None}
     withheld = {name: lacks for name in names if (lacks := _missing(rows, name))}
-    withheld |= {name: {"judge": n} for name in names if judge_in(name) in lacking}
+    applied = [name for name in names if judge_in(name) not in lacking]
+    withheld |= {name: {"judge": n} for name in names if name not in applied}
     whole = [name for name in names if name not in withheld]
     untested = [name for name, of in facts.items() if of["positioned"]]
     counts, chances, scored = rows.facts.counts(), rows.units(rows.chances), int(rows.scored.sum())
-    without = [name for name in names if judge_in(name) in lacking]
-    ends = bounds_of(rows.task, names, rows.units(rows.bounds), without=without, withheld=rows.withheld)
+    ends = bounds_of(rows.task, applied, rows.units(rows.bounds), withheld=rows.withheld)
     audit, decided = _audit(rows, first_of("eldgr", whole), whole)
     figures: PoolFigures = {
         "n": n,
@@ -85,10 +81,8 @@ def _missing(rows: DecidedRows, rule: str) -> dict[Consulted, int]:
 def _rule_figures(rows: DecidedRows, rule: str) -> RuleFigures:
     roles = roles_and({role_of(label) for name in rows.rules for of in rows.rules[name] for label in of.used})
     spent: dict[Consulted, tuple[int, int, int | None, float]] = {role: rows.asking(rule, role) for role in roles}
-    scores = scores_of(rows, rule)
     return {
-        "em": scores["em"],
-        "f1": scores["f1"],
+        **scores_of(rows, rule),
         "official": official_of(rows, rule),
         "calls": {role: calls for role, (_, calls, _, _) in spent.items()},
         "asked": {role: n for role, (n, _, _, _) in spent.items()},
@@ -115,12 +109,29 @@ def _audit(rows: DecidedRows, locked: str, whole: list[str]) -> tuple[AuditCount
     """The audit of `eldgr`, or of `eldgr[NAME]`, in short and in full; None without its result."""
     if locked not in whole:
         return None, None
-    audited, judge = rows.audits[locked].counts(), asked_by(locked, "judge")
-    full: AuditInFull = {
-        "outcomes": audit_outcomes(audited),
+    audited, scored, judge = rows.audits[locked].counts(), bool(rows.scored.any()), asked_by(locked, "judge")
+    outcomes = counts_by(audited, lambda marks: (marks.branch, marks.level, marks.became))
+
+    def count(holds: Callable[[Marks], object]) -> int:
+        return sum(n for marks, n in audited.items() if holds(marks))
+
+    counts: AuditCounts = {
+        "preserved": count(lambda marks: marks.branch == "consensus"),
+        "judge_overrides": count(lambda marks: marks.branch == "judge"),
+        "repair_overrides": count(lambda marks: marks.branch == "repair"),
+        "correct_to_incorrect": count(lambda marks: marks.became == "lost") if scored else None,
+        "incorrect_to_correct": count(lambda marks: marks.became == "won") if scored else None,
+        "abstentions": count(lambda marks: marks.abstained),
+        "homogeneous": count(lambda marks: marks.homogeneous),
+        "certified_consensus": count(lambda marks: marks.settled),
+    }
+    return counts, {
+        "outcomes": [
+            {"branch": branch, "level": level, "outcome": outcome, "questions": n}
+            for (branch, level, outcome), n in sorted(outcomes.items())
+        ],
         "flips": {name: flips_of(rows, name, locked) for name in ("first", judge) if name in whole},
     }
-    return audit_counts(audited, scored=bool(rows.scored.any())), full
 
 
 def _judge_figures(

@@ -16,16 +16,12 @@ _MOST_TWINS = 1_000
 
 
 class Census:
-    """What one reading of a pool's rows collects: half a byte of digests a row, and the hash of its id.
-
-    Attributes:
-        task: Of the rows; None before the first. missing: how many candidates have no answer.
-    """
+    """What one reading of a pool's rows collects: half a byte of digests a row, and the hash of its id."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self.task: Task | None = None
-        self.missing = 0
+        self.task: Task | None = None  # before the first row
+        self.missing = 0  # candidates without an answer
         self._content = hashlib.sha256()
         self._block, self._digests = list[bytes](), bytearray()
         self._ids = array("q")  # the hash of each row's id

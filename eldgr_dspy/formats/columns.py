@@ -26,13 +26,11 @@ from pydantic_core import ErrorDetails
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.rule.ballots import MOST_NUMBERS, MOST_SCORES, NOTHING, Logprobs, Stated
 
-LARGEST = 1e300
-"""The largest number of a column, so that no sum of them overflows."""
-
+LARGEST = 1e300  # of the numbers in a column, so that no sum of them overflows
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 _HALF = re.compile("[\ud800-\udfff]")  # of a surrogate pair
 _SUMMARIES = ("mean", "min", "probability", "reasoning", "answer")
-_NUMBER = {"type": "number"}
+_STEPS = {"anyOf": [{"type": "number"}, {"type": "array", "items": {"type": "number"}}]}
 _NULL = {"type": "null"}
 
 
@@ -95,14 +93,7 @@ Confidence = Annotated[
 Scores = Annotated[
     dict[str, Any],
     BeforeValidator(_scores),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "object", "additionalProperties": {"anyOf": [_NUMBER, {"type": "array", "items": _NUMBER}]}},
-                _NULL,
-            ]
-        }
-    ),
+    WithJsonSchema({"anyOf": [{"type": "object", "additionalProperties": _STEPS}, _NULL]}),
 ]
 Tags = Annotated[
     list[str],
@@ -176,20 +167,13 @@ class Columns(BaseModel):
 
 
 COLUMNS = tuple(Columns.model_fields)
-"""The names of the columns."""
 
 
 def read_columns(record: Any, place: str = "{}") -> Columns:
-    """Return the columns among the fields of an object or an example. Other fields are not read.
+    """Return the columns among the fields of an object or an example. `place` names one in a message, with `{}`.
 
     Log-probabilities may also be as OpenAI's chat API returns them, and DSPy with it: `content`, a list of tokens with
     `logprob`.
-
-    Args:
-        record: The object. place: How a column is named in a message, with `{}` for its name.
-
-    Raises:
-        ArgumentError: naming the column, what was found and what to do.
     """
     fields = {name: record.get(name) for name in COLUMNS}
     of_chat = fields["logprobs"]

@@ -7,16 +7,11 @@ from typing import Any, Literal
 
 from eldgr_dspy.errors import PoolError
 
-Wanted = Literal["rows", "pool"]
-"""What the records of a file must be."""
+Wanted = Literal["rows", "pool"]  # what the records of a file must be
 
 
 def refuse_csv(path: Path, wanted: Wanted = "rows") -> None:
-    """Refuse a file that is CSV by its name. The message has the command or the code that converts it.
-
-    Raises:
-        PoolError: if it is.
-    """
+    """Refuse a file that is CSV by its name. The message has the command or the code that converts it."""
     if not path.name.lower().endswith((".csv", ".tsv")):
         return
     if wanted == "pool":
@@ -26,7 +21,7 @@ def refuse_csv(path: Path, wanted: Wanted = "rows") -> None:
         )
     tabs = r', delimiter="\t"' if path.name.lower().endswith(".tsv") else ""
     rows = f'csv.DictReader(io.StringIO(Path({str(path)!r}).read_bytes().decode("utf-8-sig"), newline=""){tabs})'
-    code = _json_lines("row", rows)
+    code = _json_lines(rows)
     raise PoolError(
         f"{path}: CSV is not read, since a cell holds no list. Write one JSON object a line, in Python: "
         f"import csv, io, json; {code}. Then give rows.jsonl."
@@ -54,7 +49,7 @@ def named_layout(record: object) -> str:
 
 def one_document(place: str, path: Path) -> PoolError:
     """Return the error for a file that is one JSON document, with the code that makes JSON lines of a list of rows."""
-    code = _json_lines("row", f'json.loads(Path({str(path)!r}).read_text("utf-8"))')
+    code = _json_lines(f'json.loads(Path({str(path)!r}).read_text("utf-8"))')
     return PoolError(
         f"{place}: one JSON document of all rows is not read, since one row is in memory at a time. Write one JSON "
         f"object a line, in Python: import json; {code}. Then give rows.jsonl. eldgr pool build takes a log of "
@@ -62,8 +57,8 @@ def one_document(place: str, path: Path) -> PoolError:
     )
 
 
-def _json_lines(row: str, rows: str) -> str:
+def _json_lines(rows: str) -> str:
     """Return Python code that writes JSON lines, a line for each row."""
     return (
-        f'from pathlib import Path; Path("rows.jsonl").write_text("".join(json.dumps({row}) + "\\n" for row in {rows}))'
+        f'from pathlib import Path; Path("rows.jsonl").write_text("".join(json.dumps(row) + "\\n" for row in {rows}))'
     )

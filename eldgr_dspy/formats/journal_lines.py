@@ -16,8 +16,7 @@ from eldgr_dspy.rule.consultations import Consultation, Outcome
 from eldgr_dspy.rule.named_judges import is_name
 from eldgr_dspy.words import CONSULTED
 
-PROGRAM = "program"
-"""The role, in a journal, of a program whose samples are collected."""
+PROGRAM = "program"  # the role, in a journal, of a program whose samples are collected
 TOO_LARGE = "the reply is too large, or nested too deeply, for a line of a journal"
 _FIELDS = tuple(field.name for field in fields(Consultation))
 _HEADS = ("settings", "pool", "role", "reserved", "comparisons")
@@ -25,6 +24,7 @@ _ABSENT = type(None)
 _NUMBERS = (int, float)
 _MOST = 10**15
 _OTHER_VALUES = 1_000  # more than a line holds besides its content
+# The types that a journaled field may have, matched exactly, so that `true` is not a number.
 _TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("pool", "id", "role", "outcome"), (str,)),
     **dict.fromkeys(("reason", "fingerprint", "asked", "served", "implausible", "judge"), (str, _ABSENT)),
@@ -34,9 +34,8 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "content": (dict, _ABSENT),
     "recorded": (bool,),
 }
-"""The types that a journaled field may have, matched exactly, so that `true` is not a number."""
+# The fields that may hold text from outside; the others hold words of the journal, or name a question.
 _FREE = ("content", "reason", "asked", "served", "implausible", "details", "path")
-"""The fields that may hold text from outside; the others hold words of the journal, or name a question."""
 _WORDS = {str: "text", int: "a count", float: "a number", bool: "true or false", dict: "an object", _ABSENT: "null"}
 
 
@@ -56,8 +55,7 @@ def without_credentials(record: Mapping[str, Any]) -> dict[str, Any]:
 
 _DECODER = json.JSONDecoder(parse_constant=_no_number)
 ENCODER = json.JSONEncoder(allow_nan=False)
-CHECKSUM = b', "crc32": '
-"""The text before the checksum of a line, its last field; the checksum covers everything before this text."""
+CHECKSUM = b', "crc32": '  # before the checksum, the last field, which covers everything before this text
 
 
 def seal(record: Mapping[str, Any]) -> bytes:
@@ -122,17 +120,12 @@ def consultation_of(record: dict[str, Any], path: Path, where: str) -> Consultat
         raise JournalError(f"{path}, {where}: not a consultation ({error}).") from error
     require_types(record, path, where)
     roles = (*CONSULTED, PROGRAM)
-    _check(consultation.role in roles, path, where, f"role={consultation.role!r} is not one of {', '.join(roles)}")
-    _check(
-        consultation.judge is None or (consultation.role == "judge" and is_name(consultation.judge)),
-        path,
-        where,
-        f"judge={consultation.judge!r:.80} does not name a judge",
-    )
-    _check(consultation.outcome in get_args(Outcome), path, where, f"outcome={consultation.outcome!r} is not known")
-    _check(
-        consultation.outcome != "ok" or consultation.content is not None, path, where, "outcome 'ok' without content"
-    )
+    role, judge, outcome = consultation.role, consultation.judge, consultation.outcome
+    names_judge = judge is None or (role == "judge" and is_name(judge))
+    _check(role in roles, path, where, f"role={role!r} is not one of {', '.join(roles)}")
+    _check(names_judge, path, where, f"judge={judge!r:.80} does not name a judge")
+    _check(outcome in get_args(Outcome), path, where, f"outcome={outcome!r} is not known")
+    _check(outcome != "ok" or consultation.content is not None, path, where, "outcome 'ok' without content")
     return consultation
 
 
@@ -140,17 +133,14 @@ def require_types(record: Mapping[str, Any], path: Path, where: str) -> None:
     """Refuse a field of the wrong type, in a line that was read or is about to be written."""
     for name, value in record.items():
         if type(value) not in _TYPES[name] or (type(value) in _NUMBERS and not is_plausible(value)):
-            raise JournalError(f"{path}, {where}: {name}={value!r:.80} is not {_expected(name)}.")
+            kinds = [kind for kind in _TYPES[name] if kind is not int or float not in _TYPES[name]]
+            expected = " or ".join(_WORDS[kind] for kind in kinds)
+            raise JournalError(f"{path}, {where}: {name}={value!r:.80} is not {expected}.")
 
 
 def is_plausible(value: object) -> bool:
     """Return whether a number may be journaled as a count, an amount in dollars or seconds: from 0 to 10**15."""
     return isinstance(value, _NUMBERS) and not isinstance(value, bool) and 0 <= value <= _MOST
-
-
-def _expected(name: str) -> str:
-    kinds = [kind for kind in _TYPES[name] if kind is not int or float not in _TYPES[name]]
-    return " or ".join(_WORDS[kind] for kind in kinds)
 
 
 def _check(holds: bool, path: Path, where: str, problem: str) -> None:

@@ -18,27 +18,19 @@ from eldgr_dspy.errors import PoolError
 from eldgr_dspy.formats.parquet_process import REFUSED, memory_limit
 from eldgr_dspy.formats.rows import CandidateRow, PassageRow, Row
 
-JSON_COLUMNS = ("logprobs", "scores")
-"""The columns of a candidate that have no fixed shape."""
-
+JSON_COLUMNS = ("logprobs", "scores")  # the columns of a candidate that have no fixed shape
 _BATCH = 16  # rows in memory at once
 _START = "import sys; sys.path[:] = sys.argv[1:]; from eldgr_dspy.formats.parquet_process import serve; serve()"
-_IDLE = list["subprocess.Popen[bytes]"]()
-"""Processes that have read a file; starting one takes as long as reading a hundred rows."""
-
+_IDLE = list["subprocess.Popen[bytes]"]()  # processes to use again; a start takes as long as reading a hundred rows
+# All processes. A reference to each keeps it until its iterator ends it, even if nobody reads that to its end.
 _RUNNING = set["subprocess.Popen[bytes]"]()
-"""All processes, so that none is collected with an iterator that nobody has read to its end, before that ends it."""
 
 
 def read_parquet(path: Path) -> Iterator[tuple[str, Any]]:
-    """Yield the records of a file, without what is null in them, each with its place.
-
-    Raises:
-        PoolError: The file is not readable, or it or one of its rows expands beyond a limit.
-    """
+    """Yield the records of a file, without what is null in them, each with its place."""
     number = 0
     try:
-        for record in read_rows(_pyarrow(path), path, _BATCH):
+        for record in _read_rows(_pyarrow(path), path):
             number += 1
             yield f"row {number}", _without_nulls(record)
     except PoolError:
@@ -47,21 +39,16 @@ def read_parquet(path: Path) -> Iterator[tuple[str, Any]]:
         raise PoolError(f"{path}: not a readable Parquet file ({error}); write it again.") from error
 
 
-def read_rows(arrow: Any, path: Path, at_once: int) -> Iterator[dict[str, Any]]:
+def _read_rows(arrow: Any, path: Path) -> Iterator[dict[str, Any]]:
     """Yield the rows of a file, which a process with limited memory reads and measures. See `parquet_process`.
 
-    Args:
-        arrow: pyarrow, with `pyarrow.parquet`. path: The file. at_once: How many rows are in memory, if they are short.
-
-    Raises:
-        OSError: The file cannot be opened. PoolError: It or one of its rows expands beyond a limit.
-        ValueError: It is not readable. The message says why.
+    Raises ValueError if it is not readable, and PoolError if it or one of its rows expands beyond a limit.
     """
     open_file(path).close()  # its error names the file
     process = _idle() or _start_process()
     number, ending = 0, b""
     try:
-        for part in _answer(arrow, process, [str(path.absolute()), str(path), at_once, os.environ.get(VARIABLE)]):
+        for part in _answer(arrow, process, [str(path.absolute()), str(path), _BATCH, os.environ.get(VARIABLE)]):
             if isinstance(part, bytes):
                 ending = part
                 break
@@ -156,12 +143,8 @@ def write_parquet(path: Path, out: IO[bytes], records: Iterator[dict[str, Any]])
         arrow.struct([(name, shapes.get(name, text)) for name in model.model_fields])
         for model in (CandidateRow, PassageRow)
     )
-    columns = {
-        "candidates": arrow.list_(candidate),
-        "evidence": arrow.list_(passage),
-        "gold": arrow.list_(text),
-        "options": arrow.list_(text),
-    }
+    parts = {"candidates": candidate, "evidence": passage, "gold": text, "options": text}
+    columns = {name: arrow.list_(part) for name, part in parts.items()}
     shape = arrow.schema([(name, columns.get(name, text)) for name in Row.model_fields])
     _write(arrow, out, shape, map(_pack, records))
 
@@ -171,10 +154,7 @@ def write_table(
 ) -> None:
     """Write records into a file that will replace `path`.
 
-    Args:
-        path: Its name. out: The open file. records: one a row.
-        types: pyarrow's name for the type of each column. By default the first record, which must be there, states
-            names and types.
+    `types` has pyarrow's name for the type of each column. By default the first record, which must be there, has them.
     """
     arrow = _pyarrow(path)
     if types is None:
@@ -207,14 +187,7 @@ def unpack_row(record: dict[str, Any], where: str) -> None:
 
 
 def unpack_json(fields: Any, names: Iterable[str], place: str) -> None:
-    """Replace each of these fields that is text, or a list of texts, by the JSON that it holds.
-
-    Args:
-        fields: An object; anything else is left as it is. names: Of the fields. place: What precedes them in a message.
-
-    Raises:
-        PoolError: A text is not JSON.
-    """
+    """Replace each of these fields of an object that is text, or a list of texts, by the JSON that it holds."""
     for name in names:
         value = fields.get(name) if isinstance(fields, dict) else None
         if isinstance(value, str):

@@ -16,12 +16,8 @@ from typing import IO, Any, Final
 from eldgr_dspy.base.file_limits import MAX_LINE, MAX_VALUES, RAISE, VARIABLE, expansion_limit, require_few, scale
 from eldgr_dspy.errors import PoolError, brief
 
-MEMORY: Final = 1 << 30
-"""The bytes of address space that the process may take, where the system can limit it; half of it at least."""
-
-REFUSED, UNREADABLE = "refused", "unreadable"
-"""How the reading of a file ended, if not well: a sentence follows, or a reason."""
-
+MEMORY: Final = 1 << 30  # bytes of address space that the process may take, where the system can limit it
+REFUSED, UNREADABLE = "refused", "unreadable"  # how reading ended, if not well: a sentence follows, or a reason
 _ROW = 64  # bytes that a row takes at least
 
 
@@ -105,7 +101,6 @@ def _n_within(array: Any) -> int:
 
 
 def _check_columns(name: str, file: Any) -> None:
-    """Refuse columns that would be lost or whose size a batch does not show."""
     names = file.schema_arrow.names
     if len(set(names)) < len(names):
         raise PoolError(f"{name}: two columns have the same name ({', '.join(names)}); drop one.")

@@ -37,11 +37,8 @@ from eldgr_dspy.words import Task
 MAX_CANDIDATES = 1_000
 MAX_PASSAGES = 10_000
 MAX_OPTIONS = 1_000
-MAX_CHARACTERS = 500_000
-"""The longest text of a question, candidate or passage, in characters."""
-
-MAX_DEPTH = 32
-"""How deep `meta` may be nested; far below the depth at which Python's recursion limit matters."""
+MAX_CHARACTERS = 500_000  # of a question, candidate or passage
+MAX_DEPTH = 32  # of `meta`, far below the depth at which Python's recursion limit matters
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 _HALF = "half of a surrogate pair, which is not valid Unicode: fix or drop it"
@@ -194,11 +191,7 @@ def schema() -> dict[str, Any]:
 
 
 def validate(record: Any, where: str) -> Row:
-    """Return the row in `record`, one parsed JSON object; `where` is its place, for the message.
-
-    Raises:
-        PoolError: naming the place, the row's id, the field, what was found, what was expected and what to do.
-    """
+    """Return the row in `record`, one parsed JSON object; `where` is its place, for the message."""
     try:
         return Row.model_validate(record)
     except ValidationError as error:
@@ -219,20 +212,16 @@ _REMEDIES = {
     "dict_type": "expected an object",
 }
 
-_PARTS: dict[tuple[str | int, str], str] = {
-    (
-        "candidates",
-        "extra_forbidden",
-    ): "not a field of a candidate, which has text, answer, source, confidence, logprobs, scores and tags: put "
-    "anything else under the row's `meta`",
-    (
-        "evidence",
-        "extra_forbidden",
-    ): "not a field of a passage, which has title and text: put anything else under the row's `meta`",
-    ("candidates", "model_type"): 'expected an object, such as {"answer": "Doha"}',
-    ("evidence", "model_type"): 'expected an object, such as {"text": "Doha is the capital of Qatar."}',
+_OF_CANDIDATES = {
+    "extra_forbidden": "not a field of a candidate, which has text, answer, source, confidence, logprobs, scores and "
+    "tags: put anything else under the row's `meta`",
+    "model_type": 'expected an object, such as {"answer": "Doha"}',
 }
-"""Remedies within a candidate or a passage."""
+_OF_PASSAGES = {
+    "extra_forbidden": "not a field of a passage, which has title and text: put anything else under the row's `meta`",
+    "model_type": 'expected an object, such as {"text": "Doha is the capital of Qatar."}',
+}
+_PARTS: dict[str | int, dict[str, str]] = {"candidates": _OF_CANDIDATES, "evidence": _OF_PASSAGES}
 
 
 def _explain(error: ValidationError) -> str:
@@ -251,7 +240,8 @@ def _explain(error: ValidationError) -> str:
     elif kind == "value_error":
         fault = f"{name} {first['msg'].removeprefix('Value error, ')}."
     else:
-        remedy = _PARTS.get((place[0], kind) if place else ("", kind)) or _REMEDIES.get(kind, first["msg"])
+        remedies = {**_REMEDIES, **(_PARTS.get(place[0], {}) if place else {})}
+        remedy = remedies.get(kind, first["msg"])
         if kind == "string_type" and place[-1] == "answer":
             remedy += ", or null for no answer"
         fault = f"{name} is {quote(first['input'])} ({type(first['input']).__name__}); {remedy}."

@@ -5,8 +5,7 @@
     law.check(Subject(rule).settle(trial))    whether it applied to the trial; raises `LawBroken` if it is broken
 
 Laws 18 to 20 are about the selector and are tried only on one. Those of answer types are in `eldgr_dspy.laws.of_types`.
-Nothing in this folder draws an example or calls an LM: `eldgr_dspy.testing` draws trials, and a trial contains what an
-LM would say. It uses only the standard library.
+Nothing in this folder draws an example or calls an LM. It uses only the standard library.
 """
 
 from collections.abc import Mapping
@@ -16,20 +15,13 @@ from eldgr_dspy.laws.trials import Law, LawBroken
 
 __all__ = ["LAW", "LAWS", "Law", "LawBroken"]
 
-_OF_SELECTORS = (
-    Law(
-        18,
-        "sync_equals_async_equals_batch_equals_replay",
-        "However a selector is called (sync, async, in a batch, from a journal), the same replies give the same"
-        " decision.",
-    ),
-    Law(19, "no_lm_text_breaks_a_law", "Whatever text or JSON an LM returns, laws 1 to 8 hold of what ships."),
-    Law(
-        20,
-        "no_optimizer_breaks_a_law",
-        "Compiling, saving, loading, copying a selector or swapping its LM changes no law.",
-    ),
-)
-LAWS: tuple[Law, ...] = tuple(sorted((*OF_RULES, *_OF_SELECTORS), key=lambda law: law.number))
+_OF_SELECTORS = {
+    "sync_equals_async_equals_batch_equals_replay": "However a selector is called (sync, async, in a batch, from a"
+    " journal), the same replies give the same decision.",
+    "no_lm_text_breaks_a_law": "Whatever text or JSON an LM returns, laws 1 to 8 hold of what ships.",
+    "no_optimizer_breaks_a_law": "Compiling, saving, loading, copying a selector or swapping its LM changes no law.",
+}
+_FROM_18 = (Law(number, *law) for number, law in enumerate(_OF_SELECTORS.items(), 18))
+LAWS: tuple[Law, ...] = tuple(sorted((*OF_RULES, *_FROM_18), key=lambda law: law.number))
 LAW: Mapping[str, Law] = {law.name: law for law in LAWS}
 """The laws by name."""

@@ -1,7 +1,5 @@
 """Situations around the texts in the code under test: a slip that depends on a word shows only beside that word.
 
-    around(literals(my_rule))      trials, the same each time
-
 For `"not " in text` there are answers that equal and contain the text, and passages that apply it to an answer. Lengths
 and counts need no reading: `eldgr_dspy.laws.situations` has every one. This module uses only the standard library.
 """
@@ -27,10 +25,9 @@ _MOST, _LONGEST, _MOST_THINGS = 12, 60, 400
 
 
 def literals(*things: object) -> list[str]:
-    """Return the short texts in the code of functions, classes and objects, without calling them.
+    """Return the first short texts in the code of functions, classes and objects, and in what that refers to.
 
-    Those in closures, defaults, attributes and the globals of the code's own package are read too; of a pattern, its
-    words. At most twelve, without the names of roles and branches.
+    Nothing is called. The names of roles and branches are left out.
     """
     packages = {_package(thing) for thing in things} - _OURS
     texts, visited, queue = dict[str, None](), list[object](), [*things]

@@ -39,8 +39,8 @@ def inapplicable_consensus_is_final(outcome: Outcome) -> Finding | None:
 def _final(outcome: Outcome) -> Finding | None:
     if outcome.case.task != "retrieval":
         return None
-    holds = _ships(outcome, "consensus", outcome.case.consensus) and not outcome.roles
-    return Finding(holds, f"{outcome.case.consensus!r}, by branch consensus, and nobody asked")
+    holds, demanded, _ = _shipment(outcome, "consensus", outcome.case.consensus)
+    return Finding(holds and not outcome.roles, f"{demanded}, and nobody asked")
 
 
 @law(2, "A consensus that is right and certified is not replaced by a wrong answer.")
@@ -64,9 +64,7 @@ def override_needs_a_certificate(outcome: Outcome) -> Finding | None:
 )
 def certified_preference_outranks_repair(outcome: Outcome) -> Finding | None:
     branch, preference = _eq3(outcome)
-    if branch != "judge":
-        return None
-    return Finding(_ships(outcome, "judge", preference), f"{preference!r}, by branch judge")
+    return _shipment(outcome, branch, preference) if branch == "judge" else None
 
 
 @law(5, "In retrieval a repair ships only where neither consensus nor the judge's preference is certified.")
@@ -81,9 +79,7 @@ def repair_only_when_neither_is_certified(outcome: Outcome) -> Finding | None:
 def default_is_consensus(outcome: Outcome) -> Finding | None:
     if outcome.admits(outcome.repair) or (outcome.case.task == "retrieval" and outcome.admits(outcome.preference)):
         return None
-    return Finding(
-        _ships(outcome, "consensus", outcome.case.consensus), f"{outcome.case.consensus!r}, by branch consensus"
-    )
+    return _shipment(outcome, "consensus", outcome.case.consensus)
 
 
 @law(7, "What ships is consensus, the judge's preference or the repair, and the branch says which.")
@@ -93,9 +89,8 @@ def answer_is_consensus_preference_or_repair(outcome: Outcome) -> Finding | None
         "judge": [answer for answer in (outcome.preference, outcome.nominee) if answer is not None],
         "repair": [answer for answer in (outcome.repair,) if answer is not None],
     }
-    return Finding(
-        outcome.decision.answer in named.get(outcome.decision.branch, ()), "the answer that the branch names"
-    )
+    holds = outcome.decision.answer in named.get(outcome.decision.branch, ())
+    return Finding(holds, "the answer that the branch names")
 
 
 @law(
@@ -103,8 +98,7 @@ def answer_is_consensus_preference_or_repair(outcome: Outcome) -> Finding | None
     "Exactly one case of Eq. 3 holds, whatever the three certificates are (true, false, inapplicable), and it decides.",
 )
 def the_cases_partition(outcome: Outcome) -> Finding | None:
-    branch, answer = _eq3(outcome)
-    return Finding(_ships(outcome, branch, answer), f"{answer!r}, by branch {branch}")
+    return _shipment(outcome, *_eq3(outcome))
 
 
 def _eq3(outcome: Outcome) -> tuple[Branch, str | None]:
@@ -137,9 +131,8 @@ def lazy_equals_always(outcome: Outcome) -> Finding | None:
 def judges_differ_only_where_admissible(outcome: Outcome) -> Finding | None:
     if "judge" not in outcome.roles:
         return None
-    others = (
-        Verdict(class_[0]) for class_ in outcome.classes if outcome.trial.question.answers[class_[0]] != outcome.nominee
-    )
+    answers = outcome.trial.question.answers
+    others = (Verdict(index) for index, *_ in outcome.classes if answers[index] != outcome.nominee)
     other = outcome.again(outcome.trial.replying("judge", rival := next(others, SILENT)))
     if outcome.agrees(other):
         return None
@@ -152,9 +145,8 @@ def judges_differ_only_where_admissible(outcome: Outcome) -> Finding | None:
 def a_regression_needs_a_certified_wrong_answer(outcome: Outcome) -> Finding | None:
     if not _is_right(outcome, outcome.case.consensus) or _is_right(outcome, outcome.decision.answer):
         return None
-    return Finding(
-        outcome.supports(outcome.decision.answer), f"a right or a certified answer; right is {outcome.trial.gold!r}"
-    )
+    demand = f"a right or a certified answer; right is {outcome.trial.gold!r}"
+    return Finding(outcome.supports(outcome.decision.answer), demand)
 
 
 @law(
@@ -196,11 +188,8 @@ def scores_never_cross_strata(outcome: Outcome) -> Finding | None:
         return None
     scores = tuple(1 - score for score in verdict.scores)
     other = outcome.again(outcome.trial.replying("judge", replace(verdict, scores=scores)))
-    alike = (
-        outcome.agrees(other)
-        if outcome.trial.settings.preference == "global"
-        else outcome.decision.branch == other.decision.branch
-    )
+    is_global = outcome.trial.settings.preference == "global"
+    alike = outcome.agrees(other) if is_global else outcome.decision.branch == other.decision.branch
     rankings = [list(side.decision.ranking) for side in (outcome, other)]
     demand = f"the same stratum with the scores {list(scores)}, and rankings by stratum, which are {rankings}"
     return Finding(alike and is_stratified(outcome) and is_stratified(other), demand, other)
@@ -240,9 +229,8 @@ def candidate_order_does_not_matter(outcome: Outcome) -> Finding | None:
 )
 def spelling_within_a_class_does_not_matter(outcome: Outcome) -> Finding | None:
     answers = outcome.trial.question.answers
-    members = next(
-        (group for group in outcome.classes if outcome.case.same(answers[group[0]], outcome.decision.answer)), []
-    )
+    shipped = (one for one in outcome.classes if outcome.case.same(answers[one[0]], outcome.decision.answer))
+    members = next(shipped, [])
     if outcome.decision.branch not in ("consensus", "judge") or len({answers[index] for index in members}) < 2:
         return None
     as_written = [index for index in members if _stands_as_written(outcome, members, index)]
@@ -288,11 +276,8 @@ def spelling_does_not_decide(outcome: Outcome) -> Finding | None:
         return None
     answers, repair = outcome.trial.question.answers, outcome.trial.reply("repairer")
     turn = sum(len(answer or "") for answer in answers) % len(DECORATIONS)
-    for several in (
-        DECORATIONS[:1],
-        ("# {}",),
-        (*DECORATIONS[turn:], *DECORATIONS[:turn]),
-    ):  # a heading has a word more
+    rotated = (*DECORATIONS[turn:], *DECORATIONS[:turn])
+    for several in (DECORATIONS[:1], ("# {}",), rotated):  # a heading has a word more
         spellings = tuple(map(decorate, answers, cycle(several)))
         trial = outcome.trial.about(answers=spellings)
         if isinstance(repair, Repair):
@@ -304,8 +289,11 @@ def spelling_does_not_decide(outcome: Outcome) -> Finding | None:
     return Finding(True, "the same in every spelling") if any(answers) else None
 
 
-def _ships(outcome: Outcome, branch: Branch, answer: str | None) -> bool:
-    return (outcome.decision.branch, outcome.decision.answer) == (branch, answer)
+def _shipment(outcome: Outcome, branch: Branch, answer: str | None) -> Finding:
+    """Demand that an answer ships by a branch."""
+    return Finding(
+        (outcome.decision.branch, outcome.decision.answer) == (branch, answer), f"{answer!r}, by branch {branch}"
+    )
 
 
 def _is_right(outcome: Outcome, answer: str | None) -> bool:

@@ -1,10 +1,7 @@
 """The laws of answer types: what the rule takes for granted of classes, certificates and scores.
 
-    LAWS_OF_TYPES                                   the laws, in order
-    law.check(Subject(RULES["majority"]).settle(trial))    as for a law about a rule, on the type of the question
-
-The proof about the rule assumes them (`docs/laws.md`). The two laws on evidence are also laws about rules. A type that
-does not keep a law says so in `gives_up`. This module uses only the standard library. Source: ours.
+The proof about the rule assumes them (`docs/laws.md`). A type that does not keep a law says so in `gives_up`. This
+module uses only the standard library. Source: ours.
 """
 
 from collections.abc import Sequence
@@ -16,8 +13,6 @@ from eldgr_dspy.laws import LAWS
 from eldgr_dspy.laws.trials import Finding, Law, Outcome, law, laws_named
 from eldgr_dspy.matching.text_keys import AnswerClass
 from eldgr_dspy.rule.questions import Settings
-
-Answers = Sequence[str | None]
 
 
 @law(22, "The same answers have the same classes and certificates whenever they are asked for.")
@@ -120,7 +115,7 @@ def _keys(classes: Sequence[AnswerClass | None]) -> list[str | None]:
     return [class_.key if class_ else None for class_ in classes]
 
 
-def _join(answers: Answers) -> str:
+def _join(answers: Sequence[str | None]) -> str:
     return " and ".join(f"{answer!r:.60}" for answer in answers)
 
 
@@ -128,12 +123,10 @@ LAWS_OF_TYPES: tuple[Law, ...] = (
     *(one for one in (*vars().values(),) if isinstance(one, Law)),
     *(law for law in LAWS if law.number == 12),
 )
-_NEVER_GIVEN_UP = "a_type_repeats_itself"
-"""The law that no type can give up: without it no decision could be replayed, and no bound would hold."""
 
 
 def laws_of_type(kind: AnswerType, laws: Sequence[Law]) -> list[Law]:
-    """Return those of the laws that a type does not give up, which it may do with all but one."""
-    known = dict.fromkeys(law for law in (*LAWS, *LAWS_OF_TYPES) if law.name != _NEVER_GIVEN_UP)
+    """Return the laws that a type does not give up. It cannot give up that it repeats itself: replays need that."""
+    known = dict.fromkeys(law for law in (*LAWS, *LAWS_OF_TYPES) if law is not a_type_repeats_itself)
     given_up = laws_named(f"{kind.name}.gives_up", kind.gives_up, [*known])
     return [law for law in laws if law not in given_up]

@@ -2,13 +2,8 @@
 
 A rule sees classes and certificates. So consensus is certified, uncertified, or a yes; there is no other class, one of
 each kind, or a certified one with another; there is a tie or not; the judge prefers each of them, or abstains; and the
-repairer abstains, or gives a span of each kind. Rarer situations follow: answers of every length, much of everything,
-classes of several spellings, an answer that is cut between two passages, passages that deny an answer, no evidence.
-Arithmetic comes last, with sums that are also negative, zero, and fractions. They are about towns; for a type of the
-user's own they become about its examples.
-
-They are the same each time, in the same order, and are tried before anything is drawn. This module uses only the
-standard library.
+repairer abstains, or gives a span of each kind. Rarer situations follow, and arithmetic comes last. They are the same
+each time, in the same order. This module uses only the standard library.
 """
 
 import re
@@ -30,17 +25,13 @@ from eldgr_dspy.words import HOMOGENEOUS, PREFERENCE, TASKS, Role, Task
 Answers = tuple[str | None, ...]
 
 _DEFAULTS = Settings()
-_TEXTS = ("Doha", "Paris", "Lyon", "Nice")
-"""The default evidence, a passage each."""
+_TEXTS = ("Doha", "Paris", "Lyon", "Nice")  # the default evidence, a passage each
 _TOWNS: Sequence[str] = ("Lyon", "Rome", "Doha", "Paris", "Dubai", "Oslo", "Nice", "Bern", "Lusail")
-"""Those that a type's own examples replace."""
-_MARKS = {False: "Rome", True: "Paris", None: "yes"}, {True: "Lyon", False: "Oslo", None: "no"}
-"""Consensus and another answer, by their certificates."""
+_MARKS = {False: "Rome", True: "Paris", None: "yes"}, {True: "Lyon", False: "Oslo", None: "no"}  # consensus, another
 _OTHERS: Sequence[tuple[bool | None, ...]] = ((), (True,), (False,), (None,), (True, False), (True, None))
 _SETTLED_OFFERS = ("", "Doha")  # an abstention, and a certified span
 _OFFERS = (*_SETTLED_OFFERS, "Bern", "no", "Lyon", "Rome")  # nowhere, a no, perhaps a candidate's, perhaps consensus
 _NAMES = ("Anna", "Bay", "Port", "Mill", "Lake", "Hill", "Ford", "Town", "Glen", "Vale")
-_MOST_WORDS, _MOST_CHARACTERS = 13, 130
 _BANGKOK = (
     "Krungthepmahanakhon Amonrattanakosin Mahintharayutthaya Mahadilokphop Noppharatratchathaniburirom"
     " Udomratchaniwetmahasathan Amonphimanawatansathit Sakkathattiyawitsanukamprasit"
@@ -64,14 +55,8 @@ _DENIALS = (
 )
 _CUT = (("Port of", "Spain"), ("the mouth of the longest", "river in Asia"), (_BANGKOK[:97], _BANGKOK[98:]))
 _VALUES = (
-    ("-5", "5"),
-    ("-1,200", "1200"),
-    ("0", "8"),
-    ("0.5", "5"),
-    ("1,200", "12"),
-    ("1000000", "-0.5"),
-    ("18", f"18{'0' * 40}"),
-    (f"18{'0' * 40}", "18"),
+    *(pair.split() for pair in ("-5 5", "-1,200 1200", "0 8", "0.5 5", "1,200 12", "1000000 -0.5")),
+    *permutations(("18", f"18{'0' * 40}")),
 )
 """Right sums, each with a wrong one that differs in sign, place or length."""
 
@@ -82,6 +67,19 @@ def situations(answer: Task | AnswerType | None = None) -> Iterator[Trial]:
     retrieval = (_contests, _scores, _spellings, _single_classes, _sizes, _passages)
     for several in (*(retrieval if way != "derivation" else ()), *((_sums,) if way != "evidence" else ())):
         yield from several()
+
+
+def repeats(kind: AnswerType) -> list[Trial]:
+    """Return one question repeated: with other evidence, with none, and with the same answers in other pools."""
+    if kind.way == "derivation":
+        pools = (("18", "9", "9"), ("9", "18", "18"), ("18", "18", "9"), ("9", "9", "18"), ("18", "9", "9"))
+        trials = [calculation(pool, None, derived_sum("18")[1]) for pool in pools]
+    else:
+        lyon, rome = ("Lyon", "Rome", "Rome"), ("Lyon", "Lyon", "Rome")
+        several = [(lyon, ("Lyon",)), (lyon, ("Rome",)), (lyon, ()), (lyon, ("Lyon",)), (rome, ("Lyon",))]
+        several += [(lyon, ("Lyon",)), (lyon[::-1], ("Lyon",)), (lyon, ("Doha", "Lyon")), (lyon, ("Lyon", "Doha"))]
+        trials = [contest(pool, "Lyon", "Doha", texts=texts) for pool, texts in several]
+    return [*typed(trials, kind)]
 
 
 # -- of a type of the user's own ---------------------------------------------------------------------------------------
@@ -101,9 +99,9 @@ def classes_of_examples(kind: AnswerType) -> list[list[str]]:
 
 
 def typed(trials: Iterable[Trial], kind: AnswerType | None) -> Iterator[Trial]:
-    """Yield the trials with questions of a type and its examples in place of towns, which stay if it is of TASKS.
+    """Yield the trials on questions of a type, its examples in place of towns; then a pool of each class of examples.
 
-    After them, a pool of three examples of each class: the first of a pool may decide what a class is.
+    The towns stay if the type is of TASKS. The first of a pool may decide what a class is.
     """
     if kind is None:
         yield from trials
@@ -199,10 +197,8 @@ def derived_sum(right: str) -> tuple[str, Derivation]:
     """Return a question whose answer is this number as spelled, and a sound derivation of it."""
     value = Fraction(right.replace(",", "").replace("−", "-"))
     start = max(value, Fraction(0)) + 4
-    numbers = (
-        str(one.numerator) if one.denominator == 1 else repr(float(one)) for one in (value, start, start - value)
-    )
-    result, first, second = numbers
+    three = (value, start, start - value)
+    result, first, second = (str(one) if one.denominator == 1 else repr(float(one)) for one in three)
     text = f"In the morning it was {first} degrees, and then it fell by {second} degrees. How many degrees is it now?"
     return text, Derivation((Step(f"{first} - {second}", right),), right, f"{result} + {second} = {first}")
 
@@ -211,10 +207,7 @@ def derived_sum(right: str) -> tuple[str, Derivation]:
 
 
 def _contests() -> Iterator[Trial]:
-    """Consensus of each kind with two votes, the others before it; then with one vote for each, and consensus first.
-
-    Before them, since it is read most easily: a pool of two, one or none, and evidence of one, the other or neither.
-    """
+    """Pools of two, one or none, the easiest to read; then consensus of each kind, outvoting the others or tied."""
     pools: Sequence[Answers] = (("Paris", "Lyon"), ("Paris",), ())
     evidence = ((), ("", " "), ("Lyon",), ("Paris",), ("Paris", ""))
     for answers, texts, offer, preferred in product(pools, evidence, ("", "Lyon"), (True, False)):
@@ -238,10 +231,7 @@ def _scores() -> Iterator[Trial]:
 
 
 def _spellings() -> Iterator[Trial]:
-    """Candidates that vote together in two spellings, a repair in consensus's class, and missing answers.
-
-    Then a class in three spellings in each order, one of them in the evidence: consensus, preferred, or a repair.
-    """
+    """Candidates that vote together in several spellings, a repair in consensus's class, and missing answers."""
     lyon, rome = ("the Lyon", "Lyon"), ("the Rome", "Rome")
     for judge in (None, *lyon, *rome):
         yield contest((*lyon, *rome, "Rome"), judge)
@@ -268,16 +258,13 @@ def _single_classes() -> Iterator[Trial]:
 
 
 def _sizes() -> Iterator[Trial]:
-    """Consensus and another class in other words; of each number of words; and certified, of each number of letters.
-
-    Then contests of three to twenty candidates, with a long question, long texts and up to thirty passages more.
-    """
+    """Answers in other words, of each number of words and of letters; then much of everything."""
     for pair in _WORDINGS:
         yield from (trial for one, other in (pair, pair[::-1]) for trial in oppositions(one, other))
-    for n in range(2, _MOST_WORDS + 1):
+    for n in range(2, 14):
         words = [*islice(cycle(_NAMES), n)]
         yield from oppositions(" ".join(words), " ".join(reversed(words)))
-    for n in range(1, _MOST_CHARACTERS + 1):
+    for n in range(1, 131):
         name = f"{' '.join(islice(cycle(_NAMES), n))[: n - 1]}s"
         yield contest((name, name), texts=(name,))
     for n in (*range(1, 11), 16):
@@ -303,14 +290,8 @@ def _passages() -> Iterator[Trial]:
     yield certified_alone("Paris", (*much, *[Passage("", "It was Paris.")] * 6))
 
 
-# -- arithmetic --------------------------------------------------------------------------------------------------------
-
-
 def _sums() -> Iterator[Trial]:
-    """Pools of a right and a wrong sum, with all replies of judge and deriver, and pools with nothing to choose.
-
-    Then right sums that are negative, zero, fractions, or of many digits, and one in three spellings.
-    """
+    """Right against wrong sums with all replies; nothing to choose; right sums of every sign, length and spelling."""
     _, sound = derived_sum("18")
     derived: Sequence[Reply] = (SILENT, sound, replace(sound, check=""), replace(sound, answer="9"))
     contested: Sequence[Answers] = (("9", "18", "18"), ("18", "9", "9"), ("9", "18"), ("18", "9"))

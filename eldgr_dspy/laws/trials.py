@@ -1,8 +1,7 @@
 """One question as a law tries it: the question, every role's reply, and the rule's outcome; a law, and how it breaks.
 
-A trial is plain data, drawn by `eldgr_dspy.testing` or written by hand; a `Subject` is the rule under test, over a
-case of its own if it has one. The laws are in `eldgr_dspy.laws`. This module uses only the standard library. Source:
-the paper's statements about its rule, made exact; the names and the third value (inapplicable) are ours.
+This module uses only the standard library. Source: the paper's statements about its rule, made exact; the names and the
+third value (inapplicable) are ours.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,13 +23,9 @@ SILENT = Abstention("silent")
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A question under settings, and what each role would reply to it.
+    """A question under settings, and what each role would reply to it; a missing role abstains.
 
-    Attributes:
-        question: The question with its pool and evidence. settings: the choices that a rule leaves open.
-        replies: What each role would reply if it were asked; a missing role abstains.
-        gold: The right answer, for the laws about right and wrong; empty if it is not known.
-        more: Passages that the law on more evidence adds.
+    `gold` is the right answer, empty if it is not known; `more` are passages that the law on more evidence adds.
     """
 
     question: Question
@@ -71,12 +66,9 @@ class Subject:
         return Outcome(self, trial, case, case.record(choice, {role: trial.reply(role) for role in roles}), (*roles,))
 
     def settle_twice(self, trial: Trial) -> "Outcome":
-        """Return the outcome, having checked that all that is under test repeats itself, and only reads what it gets.
+        """Return the outcome; raise an ArgumentError if what is under test changes its input or does not repeat itself.
 
         A law that compares two outcomes says nothing of a rule that draws lots.
-
-        Raises:
-            ArgumentError: Something was changed, or was another the second time.
         """
         before, outcome = repr(trial), self.settle(trial)
         again, fresh, case = self.settle(trial), self.case(trial.question, trial.settings), outcome.case
@@ -107,8 +99,7 @@ class Subject:
 class Outcome:
     """A rule's outcome on a trial: the case, the whole decision, and the roles that it asked, in order.
 
-    The methods are what a law may ask about it, also about replies that the rule did not ask for. Its `repr` says in a
-    line what shipped.
+    Its methods also answer about replies that the rule did not ask for.
     """
 
     subject: Subject
@@ -225,9 +216,6 @@ def _mark(case: Case, answer: str | None) -> str:
     return f"{answer!r} ({words[case.certified(answer)]})"
 
 
-# -- laws -------------------------------------------------------------------------------------------------------------
-
-
 class Finding(NamedTuple):
     """The result of a law on a trial to which it applies: whether it holds, and what it demands in words.
 
@@ -240,17 +228,16 @@ class Finding(NamedTuple):
 
 
 Statement = Callable[[Outcome], Finding | None]
-"""Checks a law on a rule's outcome; None if the law does not apply to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """A law.
+    """A law: its number in the list, from 1, its name, what it claims in one sentence, and how it is checked on a rule.
 
     Attributes:
         number: As in the list of laws, from 1. name: the name of its tests.
         claim: What it says, in one sentence; `docs/laws.md` has what it does not say, although one might think so.
-        statement: How it is checked on a rule; None for a law about the selector.
+        statement: Checks it on a rule's outcome; returns None if it does not apply. A law about the selector has none.
     """
 
     number: int
@@ -259,11 +246,7 @@ class Law:
     statement: Statement | None = None
 
     def check(self, outcome: Outcome) -> bool:
-        """Return whether the law applies to a rule's outcome.
-
-        Raises:
-            LawBroken: It applies and demands another outcome.
-        """
+        """Return whether the law applies to a rule's outcome; raise `LawBroken` if it demands another."""
         return bool(require_laws([self], outcome))
 
 

@@ -70,13 +70,7 @@ def letters_of(folded: str) -> str:
 
 @dataclass(eq=False)
 class Source:
-    """One text of the evidence (the title of a passage or its text) to search for answers.
-
-    Attributes:
-        text: The text as it was retrieved.
-        keep_case: Whether answers that differ in case are different.
-        is_title: Whether no sentence ends within the text.
-    """
+    """One text of the evidence, a title or a text, to search for answers; no sentence ends within a title."""
 
     text: str
     keep_case: bool = False

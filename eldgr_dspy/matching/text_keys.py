@@ -19,9 +19,7 @@ from eldgr_dspy.text.reading import read, respell
 from eldgr_dspy.text.sentence_ends import sentence_ends
 from eldgr_dspy.text.stripping import strip_answer
 
-POLAR = frozenset({"yes", "no", "true", "false"})
-"""The keys of yes/no answers, which an occurrence in the evidence does not support."""
-
+POLAR = frozenset({"yes", "no", "true", "false"})  # keys that an occurrence in the evidence does not support
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _MARK = re.escape(string.punctuation)
 # Fractions, superscripts, Roman and circled numerals are word characters to `re`, but not letters. A mark next to one
@@ -37,8 +35,7 @@ _CONTRACTED = r"'(?=(?:d|ll|m|re|ve)(?!\w))"  # "he'll" is not "hell"
 _GUARD_NEEDED = re.compile(rf"{_DIGIT}|\A-|{_GRADE}|['\"][-+#]|;|(?<=\w){_CONTRACTED}", re.IGNORECASE)
 # A quotation; its closing quote does not mean feet, minutes or inches, even directly after a digit.
 _QUOTED = re.compile(
-    r"""(?<!\w)(?:"(?=\S)[^"]*+" | '(?=\S)(?>(?:[^']|(?<=\w)'(?=\w))*)')(?![^\w\s]{0,3}\w)""",
-    re.VERBOSE,
+    r"""(?<!\w)(?:"(?=\S)[^"]*+" | '(?=\S)(?>(?:[^']|(?<=\w)'(?=\w))*)')(?![^\w\s]{0,3}\w)""", re.VERBOSE
 )
 _THOUSANDS = re.compile(r"(?<![0-9.,])[1-9][0-9]{0,2}(?>(?:,[0-9]{3})+)(?!,?[0-9])")
 # A dash that opens the text is a sign before a digit or a lone symbol ('-5', '- 5', '-US$5', '-x'), not in '-Paris'.

@@ -11,10 +11,11 @@ from functools import lru_cache
 from itertools import chain
 from unicodedata import category
 
+from eldgr_dspy.derivation.amounts import SCALES
+from eldgr_dspy.derivation.tracing import SPELLED
 from eldgr_dspy.text.numbers import CURRENCY_SIGNS
 
-REACH = 24
-"""How many characters on either side of an edge are read."""
+REACH = 24  # characters on either side of an edge that are read
 
 # Between digits these continue a number; so do a slash and a colon, since "1/2" says neither 1 nor 2.
 _POINTS = ".,/:'^\u00b7\u00f7\u066b\u066c\u2044\u2215\uff0c\uff0e"
@@ -33,11 +34,7 @@ _DIGIT = r"[\d\u00bc-\u00be\u2150-\u215f\u2189]"
 _PERCENT = "[%\u0609\u060a\u066a\u2030\u2031]"  # and per mille, per ten thousand
 _SLASH = "[/\u2044\u2215]"
 _SCALE = "(?:hundred|thousand|million|billion|trillion|quadrillion|dozen|lakh|crore|mn|bn|tn)s?"
-_NUMBER_WORDS = frozenset(
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
-    " eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion"
-    " trillion".split()
-)
+_NUMBER_WORDS = frozenset((*SPELLED, "hundred", *SCALES))
 _NUMBER_WORD = f"(?:{'|'.join(sorted(_NUMBER_WORDS))})"
 _PART_WORD = (
     "(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|half|halves|thirds|quarters?|fourths|fifths"
@@ -71,10 +68,7 @@ _KINDS = (
         | \d\ ?(?:[×x]|\*{{1,2}}|\\times|\\cdot)\ ?\d | \d(?:\{{,\}}|\\,)\d | \\{_LETTER}{{1,6}}\{{{_DIGIT}""",
     ),
     # number words: thirty-five, two-thirds
-    (
-        "",
-        rf"""(?<!\w){_NUMBER_WORD}(?:-|\ |\ and\ )(?:{_NUMBER_WORD}|{_PART_WORD})(?!\w)""",
-    ),
+    ("", rf"""(?<!\w){_NUMBER_WORD}(?:-|\ |\ and\ )(?:{_NUMBER_WORD}|{_PART_WORD})(?!\w)"""),
     # a unit: 5 km/h, $5/hour, 5 km per hour; °C, which a number may precede
     (
         "[/°]|\\ per\\ ",
@@ -117,10 +111,7 @@ def in_word(text: str, at: int) -> bool:
 
 
 def whole(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the whole around `text[start:end]`, which starts and ends at the edge of a word.
-
-    It has all their words and numbers whole, and the marks that touch them, so that no meaning is lost.
-    """
+    """Return the whole around `text[start:end]`: all its words and numbers whole, and the marks that touch them."""
     first, last = start, end
     for _ in range(4):
         wider = _start(text, first), _end(text, last)

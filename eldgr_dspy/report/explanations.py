@@ -1,10 +1,7 @@
-"""How a rule decided a question, in words, and the passages of the question with the answers marked.
+"""How a rule decided a question, in words, and the passages of the question with the answers marked."""
 
-The words are read off the question and the decision in `decisions.jsonl`; nothing is decided here. A passage is shown
-in full if an answer occurs in it.
-"""
-
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -23,12 +20,7 @@ _AROUND = 10_000  # characters on either side of what is marked
 
 
 def path(case: Case | None, decided: Decided) -> Iterator[str]:
-    """Yield how a rule reached its decision, a sentence or two a step.
-
-    Args:
-        case: The question; None if only what was recorded of it is known.
-        decided: A line of `decisions.jsonl` about it.
-    """
+    """Yield how a rule reached its decision, a sentence or two a step; without a case, from what was recorded."""
     yield f"Consensus is {_quote(decided['consensus'])}{_votes(case)}."
     if case is not None and case.type.way == "evidence" and case.consensus is not None:
         yield f"Its certificate: {_as_ending(case.certificate(case.consensus).reason)}"
@@ -74,59 +66,48 @@ def _as_ending(reason: str) -> str:
     return f"{clip(reason, _LONGEST).removesuffix('.')}."
 
 
-# -- passages ---------------------------------------------------------------------------------------------------------
-
 Piece = str | tuple[str, str]
 """A stretch of a passage: plain, or marked with what it is marked as."""
 
+_Marks = dict[tuple[int, int], str]
+"""The labels of what is marked in a field, by its first character and the one behind it."""
+
 
 class ShownPassage(NamedTuple):
-    """A passage by its place, its title and its text in pieces."""
-
     place: int
     title: list[Piece]
     text: list[Piece]
 
 
-_Marks = Mapping[tuple[int, int], str]
-"""The labels of what is marked in a field, by its first character and the one behind it."""
-
-
 def passages(
     evidence: Sequence[PassageRow], case: Case | None, decisions: Sequence[Decided]
 ) -> tuple[list[ShownPassage], int]:
-    """Return the passages that are shown, and how many are left out.
-
-    Args:
-        evidence: The passages. case: the question; None if only the witness of what shipped is known.
-        decisions: What the rules decided, with their witnesses.
-    """
+    """Return the passages that are shown, in full where an answer occurs, and how many are left out."""
     marks = _marks(case, decisions)
     listed, plain = list[ShownPassage](), 0
     for index, passage in enumerate(evidence):
-        title, text = (marks.get((index, name), {}) for name in ("title", "text"))
+        title, text = marks[index, "title"], marks[index, "text"]
         plain += not (title or text)
         if title or text or plain <= _PLAIN_PASSAGES:
             around = _AROUND if title else _PLAIN
-            listed.append(
-                ShownPassage(index, _pieces(passage.title, title, _PLAIN), _pieces(passage.text, text, around))
-            )
+            pieces = _pieces(passage.title, title, _PLAIN), _pieces(passage.text, text, around)
+            listed.append(ShownPassage(index, *pieces))
     return listed, max(0, plain - _PLAIN_PASSAGES)
 
 
-def _marks(case: Case | None, decisions: Sequence[Decided]) -> dict[tuple[int, str], dict[tuple[int, int], str]]:
+def _marks(case: Case | None, decisions: Sequence[Decided]) -> defaultdict[tuple[int, str], _Marks]:
     """Where in the evidence the shipped answer and every other certified answer occur, by passage and field."""
-    places: dict[tuple[int, str, int, int], list[str]] = {}
+    places = defaultdict[tuple[int, str, int, int], list[str]](list)
     for decision in decisions:
         if (one := decision["witness"]) is not None:
-            places.setdefault((one["passage"], one["field"], one["start"], one["end"]), []).append(decision["rule"])
+            places[one["passage"], one["field"], one["start"], one["end"]].append(decision["rule"])
     labels = {place: f"witness of what ships by {', '.join(rules)}" for place, rules in places.items()}
     for answer in dict.fromkeys(case.question.answers) if case else ():
         if answer is not None and case is not None and (of := case.certificate(answer).witness) is not None:
             labels.setdefault((of.passage, of.field, of.start, of.end), f"witness of “{clip(answer, 80)}”")
-    marks: dict[tuple[int, str], dict[tuple[int, int], str]] = {}
+    marks = defaultdict[tuple[int, str], _Marks](dict)
     for (passage, name, start, end), label in labels.items():
-        marks.setdefault((passage, name), {})[start, end] = label
+        marks[passage, name][start, end] = label
     return marks
 
 

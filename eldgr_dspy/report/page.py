@@ -1,9 +1,4 @@
-"""The report of an evaluation: one static HTML page that reads and prints without a network, a script or a server.
-
-It shows `summary.json` and `record.json` in the tables of `eldgr_dspy.tables`. Every number is in its input. All text
-of a pool or an LM is data: escaped, isolated from the direction of the text around it, and with its control characters
-made visible.
-"""
+"""The report of an evaluation: one static HTML page that reads and prints without a network, a script or a server."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -32,27 +27,19 @@ _LIMITS = {
 
 
 def render_report(summary: Summary, record: Record | None = None, beside: str | None = None) -> Iterator[str]:
-    """Return the page in chunks of text that encode to UTF-8, whatever the input holds.
-
-    Args:
-        summary: The content of `summary.json`.
-        record: The content of `record.json`.
-        beside: The file name of the page of questions in the same folder, None without one.
-    """
+    """Return the page in chunks of text that encode to UTF-8; `beside` is the file name of the page of questions."""
     card = []
     if record is not None:
         card = [record_table(record), usage_table(summary), silences_table(record), pools_table(record)]
-    lacking = (
-        "the pools were not found when this page was made. To make it, run eldgr report RUN POOL... --format html."
-    )
+    lacking, options = "the pools were not found when this page was made", "POOL... --format html"
     if sum(pool["n"] for pool in summary["pools"].values()) > MOST_QUESTIONS:
-        lacking = f"there are more than {MOST_QUESTIONS:,}. To make it, run eldgr report RUN --format html --pages."
+        lacking, options = f"there are more than {MOST_QUESTIONS:,}", "--format html --pages"
     stream = template("report.html.jinja").stream(
         sections=[_section(name, pool) for name, pool in summary["pools"].items()],
         judge=record and _judge(summary, record),
         card=[as_html(table) for table in card if table is not None],
         questions=beside,
-        lacking=lacking,
+        lacking=f"{lacking}. To make it, run eldgr report RUN {options}.",
     )
     stream.enable_buffering(64)
     return map(printable, stream)
@@ -73,18 +60,17 @@ def _section(name: str, pool: PoolFigures) -> dict[str, Any]:
 
 def _judge(summary: Summary, record: Record) -> str:
     """Return who judged: the models that were asked, a recording, or the heuristic judge."""
-    if names := [judge for role in summary["consultations"] if (judge := judge_in(role)) is not None]:
+    if names := [name for role in summary["consultations"] if (name := judge_in(role)) is not None]:
         return ", ".join(names)
     models = dict.fromkeys(model["asked"] or "unknown model" for model in record["models"] if model["role"] == "judge")
-    lm = record["roles"].get("judge", {}).get("lm") or {}
-    sums = summary["consultations"].get("judge")
+    judge, sums = record["roles"].get("judge"), summary["consultations"].get("judge")
     if models:
         return ", ".join(models)
     if sums and sums["recorded"]:
         return "recorded replies"
-    if lm:
-        return str(lm.get("model"))
-    if "judge" not in record["roles"]:
+    if judge is None:
         return "not asked"
-    module = str(record["roles"]["judge"].get("module", "eldgr_dspy."))
+    if lm := judge.get("lm"):
+        return str(lm.get("model"))
+    module = str(judge.get("module", "eldgr_dspy."))
     return "heuristic judge, no LM" if module.startswith("eldgr_dspy.") else f"{module}, no LM of DSPy's"

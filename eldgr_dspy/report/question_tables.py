@@ -1,8 +1,4 @@
-"""One question of a run in tables: what ships and why, votes, what the roles said, candidates and evidence.
-
-`eldgr show` prints them, and the page of questions shows them. Short texts are cells, and long ones are notes below a
-table, cut with a count.
-"""
+"""One question of a run in tables: what ships and why, votes, what the roles said, candidates and evidence."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,22 +24,14 @@ _CERTIFIED = {True: "certified", False: "uncertified", None: "inapplicable"}
 
 
 class RunQuestion(NamedTuple):
-    """A question of a run, with all that the run knows of it.
-
-    Attributes:
-        pool: The pool's name. row: the question.
-        case: The same, under the settings of the run; None where they need code that was not given.
-        decisions: The lines of `decisions.jsonl` about it.
-        consultations: What roles were asked about it; those that no decision took into account are passed over.
-        ungiven: Why there is no case, in a sentence.
-    """
+    """A question of a run, with all that the run knows of it."""
 
     pool: str
     row: Row
-    case: Case | None
+    case: Case | None  # under the settings of the run; None where they need code that was not given
     decisions: Sequence[Decided]
     consultations: Mapping[Asked, Consultation]
-    ungiven: str | None = None
+    ungiven: str | None = None  # why there is no case, in a sentence
 
     def relevant_consultations(self) -> list[Consultation]:
         """Return the consultations that decisions took into account, in order."""
@@ -67,13 +55,11 @@ def question_tables(question: RunQuestion) -> Iterator[Table]:
         rows.append((f"[{passage.place}]", _cell(title), "; ".join(labels)))
         notes.append(f"[{passage.place}] {text}")
     notes += [f"{left_out:,} more passages are in the pool."] if left_out else []
-    yield Table(
-        "evidence", ("passage", "title", "marked in [[...]]"), tuple(rows), tuple(notes or ["There is no evidence."])
-    )
+    headers = ("passage", "title", "marked in [[...]]")
+    yield Table("evidence", headers, tuple(rows), tuple(notes or ["There is no evidence."]))
 
 
 def tables_without_evidence(question: RunQuestion) -> Iterator[Table]:
-    """Yield the tables of a question but that of its evidence."""
     yield _rules(question)
     yield _votes(question)
     yield from _roles(question.relevant_consultations())
@@ -124,9 +110,6 @@ def _candidates(question: RunQuestion) -> Table:
     return Table("candidates", ("candidate", "answer", "vote", "source"), tuple(rows), tuple(texts))
 
 
-# -- what the roles said ----------------------------------------------------------------------------------------------
-
-
 def _roles(consultations: Sequence[Consultation]) -> Iterator[Table]:
     rows = tuple((one.label, one.outcome, _by(one), ", ".join(_took(one))) for one in consultations)
     notes = []
@@ -156,18 +139,10 @@ def _took(one: Consultation) -> Iterator[str]:
         yield f"{one.cached} from the cache"
     if one.attempt > 1:
         yield f"attempt {one.attempt}"
-    amounts = (
-        (one.seconds, ".2f", "s"),
-        (one.prompt_tokens, ",", "tokens in"),
-        (one.completion_tokens, ",", "tokens out"),
-    )
-    for amount, form, unit in (*amounts, (one.cost, ".4f", "dollars")):
+    tokens = (one.prompt_tokens, ",", "tokens in"), (one.completion_tokens, ",", "tokens out")
+    for amount, form, unit in ((one.seconds, ".2f", "s"), *tokens, (one.cost, ".4f", "dollars")):
         if amount is not None:
             yield f"{amount:{form}} {unit}"
-
-
-def _is_table(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(row, Mapping) for row in value)
 
 
 def _table(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:
@@ -193,3 +168,7 @@ def _text(value: Any) -> str:
 
 def _cell(text: str | None) -> str:
     return UNDEFINED if text is None else clip(" ".join(text.split()), _CELL)
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(row, Mapping) for row in value)

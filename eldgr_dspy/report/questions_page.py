@@ -1,29 +1,22 @@
 """The page of questions: one HTML file to browse, filter and link to, written question by question.
 
-Every question is a `script` element that browsers do not run. Its attribute has what the page's one script lists and
-filters by, and its text the question's tables as HTML in which all text is escaped. The script parses them when the
-question is shown. Its hash is in the page's policy, so that no other script can run, and nothing can be loaded.
+Every question is a `script` element that browsers do not run: its attribute has what the page's own script lists and
+filters by, and its text the question's tables as HTML. The page's policy allows no other script, and loads nothing.
 """
 
 import json
 from collections.abc import Iterator
 from html import escape
 
-from eldgr_dspy.figures.audit import became
-from eldgr_dspy.figures.results.audit_fields import Became
-from eldgr_dspy.figures.results.decision_fields import Decided
+from eldgr_dspy.figures.decided_rows import became
 from eldgr_dspy.report.explanations import Piece, passages
 from eldgr_dspy.report.question_tables import RunQuestion, tables_without_evidence
 from eldgr_dspy.report.templates import clip, template
 from eldgr_dspy.showing import is_printable, printable
 from eldgr_dspy.tables.formats import as_html, html_text
 
-MOST_QUESTIONS = 20_000
-"""A run of more questions has no page of questions unless it is asked for."""
-
-LARGEST = 128 * 2**20
-"""How many characters of questions a page holds; below them it says how many more questions there are."""
-
+MOST_QUESTIONS = 20_000  # a run of more has no page of questions unless it is asked for
+LARGEST = 128 * 2**20  # characters of questions in a page; below them it says how many more questions there are
 _HEAD = 240  # characters of a text in the list
 _HERE = "\x00"  # the place of the questions in the page; no text of a page contains it
 _REPLACED = "\ufffd"  # the replacement in a page for characters that it cannot contain
@@ -33,12 +26,7 @@ class QuestionsPage:
     """A page in the making: `head`, then each question, then `foot`."""
 
     def __init__(self, report: str = "report.html", largest: int = LARGEST) -> None:
-        """Start a page.
-
-        Args:
-            report: The file name of the report in the same folder.
-            largest: How many characters of questions it holds; no further question is added then.
-        """
+        """Start a page next to the file `report`; it adds no question after `largest` characters of them."""
         page = template("questions.html.jinja", "questions.js.jinja").render(report=report, questions=_HERE)
         self.head, self._foot = page.split(_HERE)
         self._largest, self._written, self._left_out = largest, 0, 0
@@ -54,7 +42,6 @@ class QuestionsPage:
         return question
 
     def foot(self) -> str:
-        """Return how the page ends."""
         more = f'<p class="note">{self._left_out:,} more questions are in decisions.jsonl alone.</p>\n'
         return (more if self._left_out else "") + self._foot
 
@@ -77,14 +64,8 @@ def _head(question: RunQuestion) -> dict[str, object]:
         "id": printable(row.id),
         "question": printable(clip(row.question, _HEAD)),
         "answers": [printable(clip(answer, _HEAD)) for answer in [*answers, *row.gold[:3]]],
-        "rules": [[of["rule"], of["branch"], _outcome(of)] for of in question.decisions],
+        "rules": [[of["rule"], of["branch"], became(of["majority_em"], of["em"])] for of in question.decisions],
     }
-
-
-def _outcome(row: Decided) -> Became:
-    """The outcome of majority's answer in a decision."""
-    before, after = row["majority_em"], row["em"]
-    return "unscored" if before is None or after is None else became(before, after)
 
 
 def _body(question: RunQuestion) -> Iterator[str]:

@@ -22,7 +22,6 @@ from math import inf
 from eldgr_dspy.rule.rules import margin_in
 from eldgr_dspy.words import Task
 
-_Breadth = tuple[int, float]
 _BREADTH: dict[str, tuple[int, int]] = {
     "majority": (0, 0),
     "certified": (0, 0),
@@ -38,9 +37,7 @@ _BREADTH: dict[str, tuple[int, int]] = {
 def at_most(narrow: str, wide: str, task: Task = "retrieval") -> bool:
     """Return whether it is proved that LMs can make the rule `wide` ship all that they can make `narrow` ship.
 
-    Args:
-        narrow: A rule's name. wide: another's.
-        task: `retrieval`, where the evidence certifies, or `arithmetic`, where a derivation does.
+    `task` is `retrieval`, where the evidence certifies, or `arithmetic`, where a derivation does.
     """
     less, more = _breadth(narrow, task), _breadth(wide, task)
     if narrow == wide or less is None or more is None:
@@ -53,8 +50,7 @@ def at_most(narrow: str, wide: str, task: Task = "retrieval") -> bool:
 def chains(rules: Iterable[str], task: Task = "retrieval") -> list[list[str]]:
     """Return the rules in chains to test, each from narrow to wide; `majority`, the default, is left out.
 
-    Names and task alone fix the chains: one of the package's rules but `first`, then one for each other rule. Where a
-    derivation certifies, `judge` is in the chain only if no rule is wider than `support`.
+    Where a derivation certifies, `judge` is in a chain only if no rule is wider than `support`.
     """
     names = sorted(set(rules) - {"majority"})
     breadths = {name: breadth for name in names if (breadth := _breadth(name, task)) is not None}
@@ -66,7 +62,7 @@ def chains(rules: Iterable[str], task: Task = "retrieval") -> list[list[str]]:
     return [comparable, *others] if comparable else others
 
 
-def _breadth(rule: str, task: Task) -> _Breadth | None:
+def _breadth(rule: str, task: Task) -> tuple[int, float] | None:
     name, k = margin_in(rule) or (rule, inf)
     if name not in _BREADTH:
         return None

@@ -43,7 +43,7 @@ class Logprobs:
         """Return the summary of tokens in their order, of which the last `answer_tokens` are the answer.
 
         Raises:
-            ArgumentError: there are no tokens, or the answer has more than there are.
+            ArgumentError: There are no tokens, or the answer has more than there are.
         """
         if not tokens:
             raise ArgumentError("tokens must have at least one log-probability; got an empty list. Leave it out.")
@@ -117,11 +117,9 @@ class Ballot:
         return Counter(self.classes)
 
     def first(self, weights: Weights) -> int:
-        """Return the candidate with the highest weight. Of equal ones that with most votes, then the earliest.
+        """Return the voter with the highest weight; of equal ones that with most votes, then the earliest.
 
-        Args:
-            weights: One a candidate, or by pool index. Those of candidates without a vote are not read. At least one
-                candidate must vote.
+        Weights are one a candidate, or by pool index. At least one candidate must vote.
         """
         return max(self.voters, key=lambda i: (weights[i], self._votes[self.classes[i]], -i))
 

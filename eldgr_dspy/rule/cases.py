@@ -176,7 +176,7 @@ class Case:
     # -- what a consulted certificate is asked, see `eldgr_dspy.rule.certifying` ---------------------------------------
 
     def to_certify(self, reply: object = None) -> tuple[str, ...]:
-        """The answers on which a consulted certificate is asked; empty without such a certificate.
+        """Return the answers that a consulted certificate is asked about; none without such a certificate.
 
         They are the first spelling of each class of the pool; given a repairer's reply, its answer if its class is new.
         """
@@ -233,10 +233,7 @@ class Case:
         return self._class(key)[0] if others else first
 
     def _class(self, key: str) -> tuple[str, Certificate]:
-        """A class's spelling that ships, with the class's certificate.
-
-        It is the earliest that occurs in the evidence as written, else the earliest.
-        """
+        """The first spelling of a class that the evidence has as written, else its first one, and its certificate."""
         if key not in self._found:
             tried = {spelling: self._certify(spelling) for spelling in self._spellings[key]}
             as_written = (spelling for spelling, own in tried.items() if own.certified and is_as_written(own))
@@ -314,7 +311,6 @@ class Case:
 
     @cached_property
     def _certified_classes(self) -> Mapping[str, bool | None]:
-        """The classes of the pool, each with whether it is certified."""
         return {key: self._class(key)[1].certified for key in self.vote.classes if key is not None}
 
     def _support(self, answer: str | None, replies: Mapping[Role, Reply]) -> tuple[bool | None, Certificate | None]:
@@ -332,10 +328,7 @@ class Case:
     def ranking(self, replies: Mapping[Role, Reply], scores: Sequence[float | None] | None = None) -> tuple[int, ...]:
         """Return the pool indices, best first; see `eldgr_dspy.rule.ranking`.
 
-        Args:
-            replies: The replies of the roles that were asked.
-            scores: The auxiliary score of each candidate, None where undefined. The judge's scalars are used instead
-                if no scores are given, or all are undefined.
+        Without scores, or if all are None, the judge's scalars are the auxiliary scores of the candidates.
         """
         derived = self._derived_from(replies)
         marks = self._certified_classes.items() if self.type.way == "evidence" else ()

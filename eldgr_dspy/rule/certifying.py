@@ -45,12 +45,7 @@ def certifying(rule: Rule) -> Callable[[Case], Consulting]:
 
 
 def inputs_of(case: Case, name: Consulted, replies: Mapping[Any, Heard], module: object = None) -> dict[str, object]:
-    """Return what a role is told. A certificate is told the question, and each answer with its evidence.
-
-    Args:
-        case: The question. name: who is asked. replies: the replies so far.
-        module: What is asked. A judge with a true attribute `takes_ballot` also gets the candidates as a `Ballot`.
-    """
+    """Return what is put to a role or a certificate; a judge with a true `takes_ballot` also gets a `Ballot`."""
     if is_role(name):
         ballot = {"ballot": ballot_of(case)} if name == "judge" and getattr(module, "takes_ballot", False) else {}
         return {**case.question.role_inputs(name), **ballot}
@@ -110,7 +105,7 @@ def _unheard(why: Abstention) -> UnheardCertificate:
 
 
 def is_withheld(case: Case, decision: Decision) -> bool:
-    """Return whether `uncertified="abstain"` withholds the answer: it is uncertified, or asking its certificate failed.
+    """Return whether `uncertified="abstain"` withholds the answer: it is uncertified, or its certificate's call failed.
 
     An answer to which certificates do not apply, such as yes, ships.
     """
@@ -155,17 +150,14 @@ def certificates_in(content: Mapping[str, Any]) -> Certificates | Abstention:
         return Abstention("answers and certified are not lists of one length", "invalid")
     if any(value is not None and type(value) is not bool for value in certified):
         return Abstention("certified has a value other than true, false and null", "invalid")
-    reasons, witnesses = (_as_many(content.get(name), len(answers)) for name in ("reasons", "witnesses"))
+    n, lists = len(answers), (content.get("reasons"), content.get("witnesses"))
+    reasons, witnesses = (one if isinstance(one, list) and len(one) == n else [None] * n for one in lists)
     return Certificates(
         {
             str(answer): Certificate(value, str(reason or ""), _witness(witness))
             for answer, value, reason, witness in zip(answers, certified, reasons, witnesses, strict=True)
         }
     )
-
-
-def _as_many(values: Any, n: int) -> list[Any]:
-    return values if isinstance(values, list) and len(values) == n else [None] * n
 
 
 def _witness(fields: Any) -> Witness | None:

@@ -133,8 +133,7 @@ _FINAL = "\nFinal answer: "
 def show_candidate(text: str, answer: str | None) -> str:
     """Return a candidate as a role sees it: its text, then its answer on a line of its own where the two differ.
 
-    A text that already has such a line gets another one, and without an answer the line is empty, so that a candidate
-    cannot look as if it had another answer.
+    A text that has such a line gets another one, so that a candidate cannot look as if it had another answer.
     """
     if _FINAL not in text and text.strip() == (answer or "").strip():
         return text

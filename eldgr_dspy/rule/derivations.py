@@ -2,9 +2,7 @@
 
 There are six named levels, each with all the conditions of the ones before it (`check_derivation`). Everything is
 exact: `10/3` is not 3.33, and 20% is a fifth and not 20. An equals sign inside a step's expression makes it a chain,
-    all of whose sides must
-be equal. Text operands, units and names are refused with the expression that holds them
-(`eldgr_dspy.derivation.arithmetic`).
+all of whose sides must be equal. Text operands, units and names are refused with the expression that holds them.
 
 It is not a proof that the answer is right: a derivation may execute and trace and yet answer another question. It never
 sees the gold answer, the candidates or the evidence.
@@ -224,9 +222,6 @@ def _require_stated(lines: Iterable[_Line], stated_numbers: Container[Exact], an
         raise _FaultError(f"The answer {spell(answer)} is computed from no number that the question states.")
 
 
-# --- bounded ----------------------------------------------------------------------------------------------------------
-
-
 def _require_within_reach(answer: Fraction, question: str) -> None:
     numbers = reach(question)
     if not numbers:
@@ -251,14 +246,10 @@ _STATED: Final = re.compile(
 
 
 def true_equations(text: str) -> tuple[int, int]:
-    """Count the equations `expression = number` in free text, those in `<<expression=number>>` marks included.
+    """Return how many equations `expression = number` in a text are true, and how many there are, in linear time.
 
-    Only the lexical judge uses this; no certificate depends on it. A number with decimals may be off by half its last
-    digit (`10/3 = 3.33`), a whole number not at all, and `25%` may stand for 25 or for a quarter. What does not
-    execute, or has no operation, is not counted. Time is linear in the length of the text.
-
-    Returns:
-        How many are true, and how many there are.
+    Only the lexical judge uses this. A number with decimals may be off by half its last digit (`10/3 = 3.33`), and
+    `25%` may stand for 25 or for a quarter. What does not execute, or has no operation, is not counted.
     """
     verdicts = list(_verdicts(text))
     return sum(verdicts), len(verdicts)
@@ -287,9 +278,6 @@ def _value_before(text: str) -> Fraction | None:
         except UnexecutableError:
             continue
     return None
-
-
-# --- words ------------------------------------------------------------------------------------------------------------
 
 
 def _exact(text: str) -> Fraction | None:

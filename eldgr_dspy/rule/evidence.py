@@ -1,7 +1,6 @@
 """The evidence of one question as it certifies answers: by a policy, by a user's function, or as somebody has said.
 
 Only retrieved text is evidence: a passage that repeats a candidate's own text does not certify that candidate's answer.
-It uses only the standard library.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,13 +29,16 @@ class CertifyingEvidence:
         self._supplied: dict[str, Certificate] = {}
 
     def certify(self, answer: str | None, key: str | None) -> Certificate:
-        """Return the certificate of a spelling, whose class is given.
-
-        Raises:
-            CertificateError: The user's certificate failed, or a consulted one has not said anything about the class.
-        """
+        """Return the certificate of a spelling, whose class is given."""
         if self.is_consulted:
-            return self._supplied_for(answer, key)
+            if key is None:
+                return EMPTY
+            if key not in self._supplied:
+                raise CertificateError(
+                    f"The certificate {self._by} must be asked about {answer!r:.60} before a rule is: drive the rule "
+                    "that `eldgr_dspy.rule.certifying.certifying` returns."
+                )
+            return self._supplied[key]
         pair = answer, isinstance(answer, Structured)  # a list is not the text that spells it, though they are equal
         if pair not in self._sought:
             certificate: object = self._apart_from(key).certify(answer, self._question.text)
@@ -58,11 +60,7 @@ class CertifyingEvidence:
 
     @cached_property
     def own_texts(self) -> Mapping[str | None, frozenset[int]]:
-        """For each class, the passages that only repeat the text of one of its candidates.
-
-        They still certify other answers, so that a candidate which quotes a passage does not take a certificate from
-        another one.
-        """
+        """By class, the passages that only repeat a candidate of it; they still certify other answers."""
         own: dict[str | None, frozenset[int]] = {}
         texts: dict[str, set[str]] = {}
         for text, class_ in zip(self._question.texts, self._grouping.classes, strict=False):
@@ -74,16 +72,6 @@ class CertifyingEvidence:
                 for key in texts.get(form, set()) - {class_of_form and class_of_form.key}:
                     own[key] = own.get(key, frozenset()) | {index}
         return own
-
-    def _supplied_for(self, answer: str | None, key: str | None) -> Certificate:
-        if key is None:
-            return EMPTY
-        if key not in self._supplied:
-            raise CertificateError(
-                f"The certificate {self._by} must be asked about {answer!r:.60} before a rule is: drive the rule that "
-                "`eldgr_dspy.rule.certifying.certifying` returns."
-            )
-        return self._supplied[key]
 
     def _apart_from(self, key: str | None) -> Certifying:
         apart = self.own_texts.get(key)

@@ -3,8 +3,7 @@
 The lexical judge uses only this. It is a baseline that any LM must beat: it does not read meaning, see the gold answer,
 learn or sample. It is not a certificate: a score of 1 says that words coincide.
 
-Every function here is pure, takes any text, and needs only the standard library. The formulas are ours. The stop words
-are English; text in another language is scored, but less well.
+Every function is pure and takes any text. The formulas are ours. The stop words are English; other text scores less.
 """
 
 import math
@@ -21,8 +20,7 @@ from eldgr_dspy.rule.derivations import true_equations
 from eldgr_dspy.text.sentence_ends import sentences
 from eldgr_dspy.text.stripping import strip_answer
 
-SOURCES = 3
-"""How many passages must contain an answer for `triang` to be 1: M in the paper's channel."""
+SOURCES = 3  # passages that must contain an answer for `triang` to be 1: M in the paper's channel
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +41,7 @@ class Support:
 
 
 def support(question: str, evidence: Sequence[str], candidates: Sequence[str]) -> list[Support] | None:
-    """Return the support of every candidate, in order, or None if it cannot be measured.
-
-    Args:
-        question: The question as asked.
-        evidence: Passages as `show_passage` shows them. If they have at least one word, candidates are scored by them;
-            otherwise by arithmetic.
-        candidates: Candidates as `show_candidate` shows them.
-    """
+    """Return the support of each candidate, or None without evidence or equations; all texts are as roles see them."""
     library = Library(evidence)
     score = cache(partial(_by_evidence, question, library) if library.sentences else partial(_by_arithmetic, question))
     parts = [(text, answer, strip_answer(answer)) for text, answer in map(split_candidate, candidates)]
@@ -59,7 +50,6 @@ def support(question: str, evidence: Sequence[str], candidates: Sequence[str]) -
 
 
 def _mean(signals: Iterable[float | None]) -> float:
-    """Return the mean of the measured signals; 0 without any."""
     values = [signal for signal in signals if signal is not None]
     return min(1.0, sum(values) / len(values)) if values else 0.0
 
@@ -153,10 +143,7 @@ def _by_evidence(question: str, library: Library, text: str, answer: str) -> Sup
 
 
 def _company(library: Library, topic: set[str], words: set[str], sentences: list[int], repeats: bool) -> float:
-    """Return how much of the question is near the answer: at best half for its sentence and half for its passage.
-
-    An answer that only repeats words of the question scores 0 here, unless the question offers it as a choice.
-    """
+    """How much of the question is near the answer; 0 for one that repeats the question and is no option of it."""
     rest = topic - words
     if not rest or not sentences or (repeats and words <= topic):
         return 0.0

@@ -1,7 +1,6 @@
 """Labels of named judges: a run of several asks each under its own label, and runs each rule once for each judge.
 
 The judge is `judge[NAME]`, and a rule with that judge is `RULE[NAME]`. A single judge needs no name.
-This module uses only the standard library.
 """
 
 import re
@@ -11,9 +10,7 @@ from typing import TypeAlias, cast
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.words import ASKING_NOBODY, Consulted, roles_and
 
-Asked: TypeAlias = str
-"""Whom a run asks: one of `Consulted`, or `judge[NAME]`."""
-
+Asked: TypeAlias = str  # whom a run asks: one of `Consulted`, or `judge[NAME]`
 _NAME = r"[A-Za-z0-9._-]+"
 _LABEL = re.compile(rf"(.+)\[({_NAME})\]")
 
@@ -53,22 +50,14 @@ def is_name(name: str) -> bool:
 
 
 def require_judges(names: Iterable[str]) -> None:
-    """Refuse a name that no label can hold.
-
-    Raises:
-        ArgumentError: naming it.
-    """
+    """Refuse a name that no label can hold."""
     for name in names:
         if not is_name(name):
             raise ArgumentError(f"A judge's name must consist of letters, digits, '-', '_' and '.'; got {name!r:.80}.")
 
 
 def for_judges(rules: Sequence[str], judges: Collection[str]) -> tuple[str, ...]:
-    """Return the rules of a run: with named judges, a rule that may ask a judge is listed once for each.
-
-    Raises:
-        ArgumentError: a rule names a judge that is not among them.
-    """
+    """Return the rules of a run: with named judges, a rule that may ask a judge is listed once for each."""
     for rule in rules:
         if (judge := judge_in(rule)) is not None and judge not in judges:
             names = ", ".join(map(repr, judges)) or "no judge has a name"

@@ -29,11 +29,7 @@ class OwnCertificate(NamedFunction):
     consulted: bool = False
 
     def certify(self, answer: str, evidence: Sequence[Passage], question: str) -> Certificate:
-        """Return the certificate of an answer that is not empty.
-
-        Raises:
-            CertificateError: The function raised, or returned something that is not a certificate.
-        """
+        """Return the certificate of an answer that is not empty; whatever fails is a `CertificateError`."""
         try:
             value = result_of(
                 self.call(answer, tuple(evidence), question), "certificate", "give a function that is not"
@@ -55,11 +51,7 @@ class OwnCertificate(NamedFunction):
         )
 
     def read(self, value: object, answer: str, evidence: Sequence[Passage]) -> Certificate:
-        """Return what the function returned as a certificate.
-
-        Raises:
-            CertificateError: It is not True, False, None or a `Certificate`, or its witness is not in the evidence.
-        """
+        """Return what the function returned as a certificate; anything else is a `CertificateError`."""
         if is_certificate(value):
             if value.witness is not None and not stands_in(value.witness, evidence):
                 raise CertificateError(

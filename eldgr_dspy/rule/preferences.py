@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 Outcome = Literal["paired", "unanswered", "one_class", "no_chosen", "no_rejected", "against_gold"]
-"""What became of a question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +21,7 @@ class Preferences:
         outcome: `paired`, or why there is no pair: no candidate votes, all vote together, the upper or the lower part
             is empty, or each pair would reject a right answer for a wrong one.
         pairs: The chosen and the rejected candidate of each pair, by pool index.
-        dropped: How many pairs were passed over because they would reject a right answer for a wrong one.
+        dropped: How many pairs were left out because they would reject a right answer for a wrong one.
     """
 
     outcome: Outcome
@@ -43,7 +42,7 @@ def preferences(
         classes: Which candidates vote together: equal keys do. A candidate of None does not vote and is in no pair.
         texts: Their texts. Of equal texts only one is used, in the upper part if it is in both.
         upper: True in the upper part, False in the lower one. A candidate of None is in no pair.
-        right: Whether its answer is right, or None where that is unknown, so that no pair is dropped.
+        right: Whether its answer is right. If it is None, no pair is dropped.
         most: How many pairs there may be.
 
     In each part, candidates of the class with most votes come first, then those of the earliest class, then the
@@ -74,10 +73,6 @@ def taken_apart(result: Preferences, right: Sequence[bool]) -> Preferences:
     """Return the pairs that may be taken apart into single candidates, and drop the others. The first always stays.
 
     In what remains, no right answer is rejected if any wrong one is chosen, in another pair either.
-
-    Args:
-        result: The pairs of one question.
-        right: Whether the answer of each candidate is right.
     """
     pairs = list[tuple[int, int]]()
     for pair in result.pairs:

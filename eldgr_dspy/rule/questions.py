@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, TypedDict
+from typing import Any, TypedDict, get_args
 
 from eldgr_dspy.answer_types import answer_type, load_type
 from eldgr_dspy.answer_types.base import AnswerType
@@ -15,22 +15,7 @@ from eldgr_dspy.rule.ballots import Stated
 from eldgr_dspy.rule.consultations import show_candidate, show_passage
 from eldgr_dspy.rule.own_certificates import OwnCertificate, own_certificate, recorded_certificate
 from eldgr_dspy.rule.refusals import REFUSALS, OwnRefusals, Refusals, own_refusals, refusals_of
-from eldgr_dspy.words import (
-    CONSULT,
-    HOMOGENEOUS,
-    POLICIES,
-    PREFERENCE,
-    REFUSAL,
-    STRICTNESS,
-    Consult,
-    Homogeneous,
-    Policy,
-    Preference,
-    Refusal,
-    Role,
-    Strictness,
-    Task,
-)
+from eldgr_dspy.words import POLICIES, Consult, Homogeneous, Policy, Preference, Refusal, Role, Strictness, Task
 
 OWN: Mapping[str, Callable[[Any], Any]] = {
     "certificate": recorded_certificate,
@@ -88,15 +73,12 @@ class Settings:
         if callable(certificate) or (isinstance(certificate, str) and ":" in certificate):
             object.__setattr__(self, "certificate", own_certificate(certificate))
         object.__setattr__(self, "refusals", refusals_of(self.refusals))
-        for name, value, choices in (
-            ("certificate", self.certificate, (*POLICIES, self.own) if self.own else POLICIES),
-            ("derivation", self.derivation, STRICTNESS),
-            ("consult", self.consult, CONSULT),
-            ("homogeneous", self.homogeneous, (None, *HOMOGENEOUS)),
-            ("preference", self.preference, PREFERENCE),
-            ("refusal", self.refusal, REFUSAL),
-        ):
-            require_one_of(name, value, choices)
+        require_one_of("certificate", self.certificate, (*POLICIES, self.own) if self.own else POLICIES)
+        require_one_of("derivation", self.derivation, get_args(Strictness))
+        require_one_of("consult", self.consult, get_args(Consult))
+        require_one_of("homogeneous", self.homogeneous, (None, *get_args(Homogeneous)))
+        require_one_of("preference", self.preference, get_args(Preference))
+        require_one_of("refusal", self.refusal, get_args(Refusal))
 
     @property
     def own(self) -> OwnCertificate | None:
@@ -137,15 +119,13 @@ class Settings:
 
     @classmethod
     def from_json(cls, settings: Mapping[str, Any], objects: Mapping[str, object] | None = None) -> "Settings":
-        """Return the settings that a file states. Without `refusals` it decided without them, so there are none.
+        """Return the settings that a file states. A file without `refusals` decided without them, so there are none.
 
-        Args:
-            settings: What `to_json` has returned. A name in it is compared, and never looked up.
-            objects: What the caller gives of the user's own, by the names of `OWN`: each a value, or its name.
+        A name in the file is compared with the caller's `objects`, by the names of `OWN`, and never looked up.
 
         Raises:
-            ArgumentError: a setting is not known, or one of the user's own is not given or has been changed.
-            TypeError: a name is not known.
+            ArgumentError: A setting is not known, or one of the user's own is not given or has been changed.
+            TypeError: A name is not known.
         """
         require_hashes(settings)
         objects = {name: value for name, value in (objects or {}).items() if value is not None}
@@ -169,11 +149,7 @@ def option_of(name: str) -> str:
 
 
 def require_hashes(settings: Mapping[str, Any]) -> None:
-    """Refuse settings in a file that state one of the user's own without the hash of its source: nothing could differ.
-
-    Raises:
-        ArgumentError: naming it.
-    """
+    """Refuse settings in a file that state one of the user's own without its source's hash: nothing could differ."""
     for name in own_names(settings):
         if not isinstance(settings[name].get("source"), str) or any(names_without_hash(settings[name])):
             raise ArgumentError(

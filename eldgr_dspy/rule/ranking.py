@@ -4,9 +4,7 @@ from collections.abc import Sequence
 
 
 def rank(
-    supported: Sequence[bool],
-    in_consensus: Sequence[bool],
-    scores: Sequence[float | None] | None = None,
+    supported: Sequence[bool], in_consensus: Sequence[bool], scores: Sequence[float | None] | None = None
 ) -> tuple[int, ...]:
     """Return the pool indices, best first.
 

@@ -21,21 +21,12 @@ REASONS: Mapping[str, str] = {
     "derivation_checked": "A checked derivation replaces consensus.",
     "derivation_agrees": "A checked derivation says what consensus says.",
 }
-"""What each reason says."""
-
-NOT_ACCEPTED = "the derivation is not accepted: "
-"""How a note of a decision begins that says why a derivation does not count."""
-
+NOT_ACCEPTED = "the derivation is not accepted: "  # how a note of a decision begins
 _PREFERENCE = {NearChoice: "preference_near", TiedChoice: "preference_tied"}
 
 
 def reason_of(case: Case, choice: Choice, certified: bool | None, *, empty: bool, with_roles: bool) -> str:
-    """Return the reason of a choice, given the certificate of what ships.
-
-    Args:
-        case: The question. choice: what the rule returned. certified: the certificate of its answer.
-        empty: Whether the pool has no candidate. with_roles: whether any role was asked.
-    """
+    """Return the reason of a choice, given the certificate of what ships, for a pool that may be `empty`."""
     if empty:
         return "empty_pool"
     if choice.branch == "first":

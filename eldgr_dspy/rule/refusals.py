@@ -2,7 +2,6 @@
 
 A phrase names a whole class of answers, not a part of an answer. "i don’t know!" is in the class of "I don't know";
 "None of the above" and "I don't know, perhaps Doha" are not. To find refusals inside longer answers, give a function.
-It uses only the standard library.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,8 +11,8 @@ from functools import lru_cache
 from typing import Any
 
 from eldgr_dspy.answer_types.base import AnswerType
-from eldgr_dspy.base.named_objects import NamedFunction, cause, name_of, object_named, source_of
-from eldgr_dspy.errors import ArgumentError, EldgrError, result_of
+from eldgr_dspy.base.named_objects import NamedFunction, name_of, naming_function, object_named, source_of
+from eldgr_dspy.errors import ArgumentError, result_of
 from eldgr_dspy.matching.text_keys import short_class
 
 REFUSALS: tuple[str, ...] = (
@@ -39,20 +38,10 @@ class OwnRefusals(NamedFunction):
     """A user's function that says whether an answer refuses."""
 
     def names(self, answer: str) -> bool:
-        """Return whether an answer that is not empty refuses.
-
-        Raises:
-            ArgumentError: The function raised, is async, or returned something other than True or False.
-        """
-        try:
+        """Return whether an answer that is not empty refuses; a failure of the function is an ArgumentError."""
+        what = f"The function {self.name!r}, given as refusals, failed on the answer {answer!r:.60}"
+        with naming_function(what, self.function):
             value = result_of(self.function(answer), "refusals", "give a function that is not")
-        except EldgrError:
-            raise
-        except Exception as error:
-            raise ArgumentError(
-                f"The function {self.name!r}, given as refusals, failed on the answer {answer!r:.60}: "
-                f"{cause(error, self.function)}."
-            ) from error
         if not isinstance(value, bool):
             raise ArgumentError(
                 f"refusals({answer!r:.60}) must be True or False; got {value!r:.60}. Change {self.name}."
@@ -87,10 +76,7 @@ def refusals_of(value: object) -> Refusals:
 class Refusing:
     """Says which answers to one question refuse. A class refuses if the settings name any of its spellings.
 
-    Args:
-        refusals: Phrases or a function, as the settings have them.
-        answers: The answers of the pool. kind: Their type, by whose classes they are compared.
-        bound: Whether the type is for this question alone. Then what it says of the phrases is not kept for others.
+    `bound` says that the type is for this question alone. Then what it says of the phrases is not kept for others.
     """
 
     def __init__(
@@ -133,11 +119,7 @@ def _classes(phrases: tuple[str, ...], kind: AnswerType) -> frozenset[str]:
 
 
 def own_refusals(value: Any) -> OwnRefusals:
-    """Return a user's refusals from a function, or from its name `module:function`.
-
-    Raises:
-        ArgumentError: It cannot be found or called.
-    """
+    """Return a user's refusals from a function, or from its name `module:function`."""
     if isinstance(value, OwnRefusals):
         return value
     function = object_named(value, "refusals", "my_answers:refuses") if isinstance(value, str) else value

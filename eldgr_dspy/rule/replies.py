@@ -54,11 +54,7 @@ def journaled_reply(question: Question, entry: Consultation) -> Heard:
 
 
 def require_reply(role: Role, content: Mapping[str, Any], answers: Sequence[str | None], n_passages: int) -> Reply:
-    """Return the reply as `read_reply` does, but an `Abstention` only if the role itself abstained.
-
-    Raises:
-        ReplyError: naming the role, the field, its value and what was expected.
-    """
+    """Return the reply as `read_reply` does, but raise a ReplyError for an invalid one."""
     try:
         return _reply(role, content, answers, n_passages)
     except _Invalid as invalid:
@@ -68,19 +64,11 @@ def require_reply(role: Role, content: Mapping[str, Any], answers: Sequence[str 
 def read_scores(
     content: Mapping[str, Any], field: str, n: int, names: Sequence[str]
 ) -> dict[int, list[float | None]] | Abstention:
-    """Return the scores that a channel scorer states of steps, or an `Abstention` with the reason why there are none.
+    """Return the scores that a channel scorer states of `n` steps, by step, or an `Abstention` that says why not.
 
-    An entry that belongs to no step, a step that has two, and a value that is not a score make the whole an abstention:
-    an LM that counts or scores wrongly in one place is not trusted in another.
-
-    Args:
-        content: The fields that it returned; `{"abstained": reason}` states an abstention.
-        field: The one that holds the entries, each with the number of its `step`, from 0.
-        n: How many steps there are.
-        names: The scores of an entry, each from 0 to 1; one that it lacks or that is null is None.
-
-    Returns:
-        For each step that has an entry its scores, in the order of the names.
+    Each entry has the number of its `step`, from 0, and scores from 0 to 1 by `names`; a missing one is None. The whole
+    is an abstention if an entry belongs to no step, a step has two, or a value is not a score: an LM that counts or
+    scores wrongly in one place is not trusted in another.
     """
     if "abstained" in content:
         reason = content["abstained"]
@@ -102,9 +90,7 @@ def _scores(entries: Any, field: str, n: int, names: Sequence[str]) -> dict[int,
         if step in scores:
             raise _Invalid(f"{field} has two entries for step {step}")
         values = {name: entry.get(name) for name in names}
-        for name, value in values.items():
-            if value is not None and not _in_unit(value):
-                raise _Invalid(f"{field}[{at}].{name} is {_value_text(value)}, not a number from 0 to 1")
+        _require_units(values, f"{field}[{at}]")
         scores[step] = [None if value is None else float(value) for value in values.values()]
     return scores
 
@@ -134,23 +120,19 @@ def _scalars(assessments: Any, n: int) -> tuple[float, ...] | None:
         return None
     if not isinstance(assessments, Sequence) or isinstance(assessments, str) or len(assessments) != n:
         raise _Invalid(f"assessments are not a list of {n}, one a candidate")
-    scores = [_aspects(assessment, index) for index, assessment in enumerate(assessments)]
-    return None if any(score is None for score in scores) else tuple(score for score in scores if score is not None)
+    for index, assessment in enumerate(assessments):
+        if not isinstance(assessment, Mapping):
+            raise _Invalid(f"assessments[{index}] is not an object")
+        _require_units(assessment, f"assessments[{index}]")
+    scalars = [assessment.get("scalar") for assessment in assessments]
+    return None if any(scalar is None for scalar in scalars) else tuple(map(float, scalars))
 
 
-def _aspects(assessment: Any, index: int) -> float | None:
-    """Check every aspect of one assessment, and return its scalar."""
-    if not isinstance(assessment, Mapping):
-        raise _Invalid(f"assessments[{index}] is not an object")
-    for name, value in assessment.items():
-        if value is not None and not _in_unit(value):
-            raise _Invalid(f"assessments[{index}].{name} is {_value_text(value)}, not a number from 0 to 1")
-    scalar = assessment.get("scalar")
-    return None if scalar is None else float(scalar)
-
-
-def _in_unit(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1  # NaN is in no range
+def _require_units(values: Mapping[str, Any], where: str) -> None:
+    for name, value in values.items():
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if value is not None and not (is_number and 0 <= value <= 1):  # NaN is in no range
+            raise _Invalid(f"{where}.{name} is {_value_text(value)}, not a number from 0 to 1")
 
 
 def _repair(content: Mapping[str, Any], n_passages: int) -> Repair | Abstention:

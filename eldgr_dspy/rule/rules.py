@@ -2,20 +2,18 @@
 
 A user's rule is a generator like those of `eldgr_dspy.decision`. It may only yield the name of a role and return a
 `Choice`; anything else is refused with an error that names the rule. Loading a rule imports its module, and so runs it.
-This module uses only the standard library.
 """
 
 import inspect
 import re
 import sys
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Generator
 from functools import cache, wraps
 from typing import Any, get_args
 
-from eldgr_dspy.base.named_objects import cause, object_named
+from eldgr_dspy.base.named_objects import naming_function, object_named
 from eldgr_dspy.decision import MARGINS, RULES, Choice, Rule, Steps
-from eldgr_dspy.errors import ArgumentError, EldgrError, result_of
+from eldgr_dspy.errors import ArgumentError, result_of
 from eldgr_dspy.rule.named_judges import judge_in, unlabelled
 from eldgr_dspy.rule.questions import require_one_of
 from eldgr_dspy.words import ROLES, Branch, Role
@@ -29,15 +27,13 @@ _NOT_A_RULE = (
 
 
 def rule_named(name: str, argument: str = "rule") -> Rule:
-    """Return the rule of that name.
+    """Return the rule of that name: one of `RULES`, `near(0)`, `support(1)` and so on, or `module:function`.
 
-    Args:
-        name: One of `RULES`, `near(0)`, `support(1)` and so on, or `module:function`. The name of a judge may follow,
-            as in `eldgr[gpt4]`. The module is looked for as Python looks for any, and then in the working directory.
-        argument: What the name was given as, for the message.
+    The name of a judge may follow, as in `eldgr[gpt4]`. The module is looked for as Python looks for any, and then in
+    the working directory. The message of an error names the `argument`.
 
     Raises:
-        ArgumentError: the rule does not exist, its module cannot be imported, or it is not a generator function.
+        ArgumentError: The rule does not exist, its module cannot be imported, or it is not a generator function.
     """
     name = unlabelled(name)
     if name in RULES:
@@ -51,11 +47,7 @@ def rule_named(name: str, argument: str = "rule") -> Rule:
 
 
 def require_no_judge(name: str, argument: str = "rule") -> None:
-    """Refuse a rule with the name of a judge, which only a run of several judges has.
-
-    Raises:
-        ArgumentError: naming the rule, and how it is called without a judge.
-    """
+    """Refuse a rule with the name of a judge, which only a run of several judges has."""
     if judge_in(name) is not None:
         raise ArgumentError(
             f"{argument}={name!r} must not name a judge, because only a run has judges with names. Give "
@@ -86,7 +78,7 @@ def rule_given(rule: object) -> tuple[str, Rule]:
     """Return the name of a rule and the rule itself, given either: a name, or a user's generator function.
 
     Raises:
-        ArgumentError: as `rule_named`; or it names a judge, or is neither a name nor a generator function.
+        ArgumentError: As `rule_named`; or it names a judge, or is neither a name nor a generator function.
     """
     if isinstance(rule, str):
         require_no_judge(rule)
@@ -110,29 +102,19 @@ def finds(name: str, rule: Rule) -> bool:
     return not is_own(name) or (module != "__main__" and target is not None and target is inspect.unwrap(rule))
 
 
-@contextmanager
-def _naming(name: str, own: Rule) -> Iterator[None]:
-    """Raise what a user's rule raises as an error that names the rule."""
-    try:
-        yield
-    except EldgrError:
-        raise
-    except Exception as error:
-        raise ArgumentError(f"The rule {name!r} has failed: {cause(error, own)}.") from error
-
-
 def guard(name: str, own: Rule) -> Rule:
     """Return a user's rule with checks on what it yields and returns."""
+    what = f"The rule {name!r} has failed"
 
     @wraps(own)
     def steps(case: Any) -> Steps:
-        with _naming(name, own):
+        with naming_function(what, own):
             asking: Any = result_of(own(case), "rule(case)", "a rule is a plain generator function")
         if not isinstance(asking, Generator):
             raise ArgumentError(f"rule(case) returned {asking!r:.80}; the rule {name!r} {_NOT_A_RULE}")
         reply = None
         for _ in range(_MOST_QUESTIONS):
-            with _naming(name, own):
+            with naming_function(what, own):
                 try:
                     role = asking.send(reply)
                 except StopIteration as stop:
@@ -147,11 +129,7 @@ def guard(name: str, own: Rule) -> Rule:
 
 
 def require_role(name: str, request: object) -> Role:
-    """Return what a rule asks.
-
-    Raises:
-        ArgumentError: It is not a role. The message names the rule and the roles.
-    """
+    """Return what a rule asks, which must be a role."""
     for role in ROLES:
         if role == request:
             return role
@@ -159,12 +137,7 @@ def require_role(name: str, request: object) -> Role:
 
 
 def require_choice(name: str, value: object) -> Choice:
-    """Return what a rule returned.
-
-    Raises:
-        ArgumentError: It is not a `Choice` of a branch that exists and a string or None. The message names the rule and
-            what may be returned.
-    """
+    """Return what a rule returned, which must be a `Choice` of a branch that exists and a string or None."""
     if not isinstance(value, Choice):
         raise ArgumentError(f"The rule {name!r} returned {value!r:.80}; return a Choice(branch, answer).")
     if value.branch not in get_args(Branch):

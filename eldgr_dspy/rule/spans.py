@@ -14,15 +14,7 @@ from itertools import accumulate
 from typing import Literal, NamedTuple
 
 from eldgr_dspy.matching.occurrences import STOP_WORDS
-from eldgr_dspy.rule.lexical import (
-    WORD,
-    Library,
-    content,
-    is_yes_no,
-    offers_a_choice,
-    sentences_of,
-    words_of,
-)
+from eldgr_dspy.rule.lexical import WORD, Library, content, is_yes_no, offers_a_choice, sentences_of, words_of
 
 Kind = Literal["choice", "year", "date", "number", "person", "place", "name"]
 
@@ -89,10 +81,9 @@ def kind_asked(question: str) -> Kind:
     for noun in words_of(" ".join(after)):
         if noun in _KIND_OF_NOUN:
             return _KIND_OF_NOUN[noun]
-    return "name" if after else _by_question_word(set(words_of(text)))
-
-
-def _by_question_word(words: set[str]) -> Kind:
+    words = set(words_of(text))
+    if after:
+        return "name"
     if "when" in words:
         return "date"
     if "where" in words:
@@ -154,24 +145,17 @@ def _names(sentence: str) -> Iterator[tuple[int, int]]:
         yield start, end
 
 
-# --- their scores -----------------------------------------------------------------------------------------------------
-
-
 class _Scorer:
-    """Scores the spans of passages for one question."""
-
     def __init__(self, question: str, library: Library, kind: Kind) -> None:
         self.kind: Kind = kind
         self.library = library
         words = set(words_of(question))
-        self.words = (
-            words | {f"{word}s" for word in words} | {word.removesuffix("s") for word in words}
-        )  # and in the plural
+        # also in the plural
+        self.words = words | {f"{word}s" for word in words} | {word.removesuffix("s") for word in words}
         self.wanted = content(words)
         self.total = library.weight(self.wanted)
 
     def spans(self, number: int, passage: str) -> Iterator[Span]:
-        """Yield the spans of one passage that are of the right kind and may be the answer."""
         title, _, text = passage.partition("\n")
         words = set(words_of(title))
         if not text or len(words) > LONGEST_TITLE:
@@ -186,7 +170,8 @@ class _Scorer:
         overlap = self.library.weight(self.wanted & (about | {word for _, word in places}))
         if overlap <= 0:
             return
-        sums = list(accumulate((self._asked_weight(word) for _, word in places), initial=0.0))
+        weights = (self.library.rarity(word) if word in self.wanted else 0.0 for _, word in places)
+        sums = list(accumulate(weights, initial=0.0))
         for start, end in _slices(sentence, self.kind):
             start, end = _trim(sentence, start, end)
             if not self._may_answer(words_of(sentence[start:end])):
@@ -195,9 +180,6 @@ class _Scorer:
             beside = min(self.total, sums[min(right, len(places))] - sums[max(left, 0)])
             likely = LIKELY if self._is_likely(sentence, start, end) else 0.0
             yield Span(sentence[start:end], number, (overlap + beside) / self.total + likely)
-
-    def _asked_weight(self, word: str) -> float:
-        return self.library.rarity(word) if word in self.wanted else 0.0
 
     def _may_answer(self, words: list[str]) -> bool:
         """Refuse a span that repeats the question: every word of it, or more than half of a name's words."""

@@ -36,10 +36,7 @@ _LONGEST = 200
 
 
 def other_spelling(answer: str, passages: Sequence[Passage]) -> str | None:
-    """Return how the evidence spells an answer that has a number, if it does so in a spelling of another class.
-
-    Whether the answer is certified is for the caller to ask.
-    """
+    """Return how the evidence spells an answer with a number in another class; whether it is certified is not asked."""
     plain = read(strip_answer(answer)).text
     if len(plain) > _LONGEST or not _MAY_BE(plain):
         return None

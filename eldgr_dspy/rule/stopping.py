@@ -1,8 +1,7 @@
 """When sampling may stop before all samples are drawn: rules on the votes so far, and on whether consensus is final.
 
 `Settled` stops only when no remaining sample can change the class that ships. `Posterior` is the Beta rule of adaptive
-consistency. It can stop too early. Votes are counts of the classes, in the order of their earliest voters. This module
-uses only the standard library.
+consistency. It can stop too early. Votes are counts of the classes, in the order of their earliest voters.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,8 +21,7 @@ from eldgr_dspy.rule.consultations import show_passage
 
 SETTLED_BY = ("eldgr", "majority", "first")
 """The rules for which `Settled` is proved."""
-_MOST_TO_READ = 1_000_000
-"""Characters times lines of a passage that is looked at as a candidate's text from each of its lines on."""
+_MOST_TO_READ = 1_000_000  # characters times lines; a larger passage counts as a possible candidate
 
 
 class Stop(Protocol):
@@ -31,11 +29,9 @@ class Stop(Protocol):
 
     def decided(self, votes: Sequence[int], remaining: int) -> bool:
         """Return whether these votes are enough, if so many samples remain."""
-        ...
 
     def final(self, case: Case) -> bool:
         """Return whether consensus ships once the votes are enough."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +141,7 @@ def next_batch(stop: Stop, case: Case, n: int) -> int:
 
 
 def _may_be_a_candidate(passage: Passage, answer: str | None, kind: AnswerType) -> bool:
-    """Whether the passage would be the whole text of a candidate of the answer's class: then it no longer certifies.
-
-    A candidate's text is its answer, or its reasoning with the answer on the lines below. A list or an object is JSON.
-    """
+    """Whether a passage could be the text of a candidate of the answer's class: then it no longer certifies."""
 
     def answers_in(text: str) -> Iterator[str | None]:
         lines = text.split("\n")

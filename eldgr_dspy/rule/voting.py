@@ -16,11 +16,10 @@ class Vote:
     """The outcome of a vote.
 
     Attributes:
-        classes: The class of each candidate, in pool order, or None for one that has no answer and does not vote.
+        classes: The class of each candidate, in pool order, or None for one that does not vote.
         winner: The winning class, None if no candidate votes. In a tie, that of the earliest voter.
         tie: Whether several classes had as many votes as the winner.
-        notes: Candidates without an answer or that refuse, and answers whose class could not be told for certain, each
-            a phrase.
+        notes: Candidates without an answer or that refuse, and answers of a doubtful class, each a phrase.
     """
 
     classes: tuple[str | None, ...]
@@ -39,30 +38,31 @@ class Vote:
         return len(set(self.classes) - {None})
 
 
-def majority(
-    answers: Sequence[str | None], answer: Task | AnswerType, refuses: Callable[[str | None], bool] | None = None
-) -> Vote:
+def majority(answers: Sequence[str | None], answer: Task | AnswerType) -> Vote:
     """Return the vote of `answers`, one a candidate, None where a candidate has none.
 
-    The type, or the one that `answer` names, puts them into classes. Answers that refuse do not vote.
+    `answer` is their type, or its name. Answers of one class vote together.
 
     Source: the paper's consensus m; ties to the earliest candidate and the classes are ours (`method`, hazards 1-27).
     """
-    return group(answers, answer, refuses)[0]
+    return group(answers, answer)[0]
 
 
 def group(
     answers: Sequence[str | None], answer: Task | AnswerType, refuses: Callable[[str | None], bool] | None = None
 ) -> tuple[Vote, Grouping]:
-    """Return the vote as `majority` does, with the classes in which any answer may be."""
+    """Return the vote as `majority` does, without answers that refuse, and what returns the class of any answer."""
     refused = [*filter(refuses, answers)] if refuses else []
     silent = frozenset(refused)
-    voting = [None if answer in silent else answer for answer in answers]
     kind = answer_type(answer)
-    grouping = kind.grouping(voting)
+    grouping = kind.grouping([None if answer in silent else answer for answer in answers])
     if kind.is_own:
-        grouping = _check(grouping, f"{kind.name}.grouping(answers)", len(voting))
-    return _vote(answers, grouping.classes, len(refused)), grouping
+        grouping = _check(grouping, f"{kind.name}.grouping(answers)", len(answers))
+    classes = tuple(class_.key if class_ else None for class_ in grouping.classes)
+    votes = _counts(classes).most_common()  # of classes with as many votes, that of the earliest voter is first
+    tie = len(votes) > 1 and votes[0][1] == votes[1][1]
+    notes = tuple(_notes(answers, grouping.classes, len(refused)))
+    return Vote(classes, votes[0][0] if votes else None, tie, notes), grouping
 
 
 def _check(grouping: object, what: str, n: int) -> Grouping:
@@ -76,17 +76,6 @@ def _check(grouping: object, what: str, n: int) -> Grouping:
         tuple(a_class(class_, lambda: f"Each of the classes of {what}") for class_ in classes),
         lambda answer: a_class(class_of(answer), lambda: f"class_of({answer!r:.60}) of {what}"),
     )
-
-
-def _vote(answers: Sequence[str | None], parsed: Sequence[AnswerClass | None], refusing: int) -> Vote:
-    classes = tuple(class_.key if class_ else None for class_ in parsed)
-    notes = tuple(_notes(answers, parsed, refusing))
-    votes = _counts(classes)
-    if not votes:
-        return Vote(classes, None, tie=False, notes=notes)
-    most = max(votes.values())
-    leaders = [key for key, n in votes.items() if n == most]  # in order of their earliest voter
-    return Vote(classes, leaders[0], tie=len(leaders) > 1, notes=notes)
 
 
 def _counts(classes: Sequence[str | None]) -> Counter[str]:

@@ -10,12 +10,7 @@ the questions.
     1244
 """
 
-from eldgr_dspy.statistics.guarantees import (
-    holm,
-    passing,
-    proportion_upper_bound,
-    questions_without_loss,
-)
+from eldgr_dspy.statistics.guarantees import holm, passing, proportion_upper_bound, questions_without_loss
 from eldgr_dspy.statistics.paired import Contrast, contrast, contrast_of_units, mcnemar
 from eldgr_dspy.statistics.power import mcnemar_power, questions_needed
 from eldgr_dspy.statistics.resampling import Interval

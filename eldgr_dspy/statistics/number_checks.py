@@ -9,11 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from eldgr_dspy.errors import ArgumentError
 
-LARGEST = 1e100
-"""The largest score; sums of larger ones could overflow."""
-
-MOST = 10**12
-"""The largest number of questions; shares of a few among more would lose digits."""
+LARGEST = 1e100  # score; sums of larger ones could overflow
+MOST = 10**12  # questions; shares of a few among more would lose digits
 
 _EXAMPLES = {
     "alpha": "0.05 for a 5% chance of a false alarm",

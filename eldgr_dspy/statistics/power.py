@@ -13,8 +13,6 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.statistics.number_checks import Counts, inside, whole
 
 ALPHA = 0.05
-POWER = 0.8
-
 _MOST = 10**7  # questions; the sums grow with their root
 _ROUNDING = 1e-12  # by which the probability of a tail may exceed alpha and still equal it
 _DEVIATIONS = 10  # on either side of the mean, and the few below; the rest is less than the last bit of a sum
@@ -36,7 +34,7 @@ def mcnemar_power(n: int, gain: float, discordant: float, *, alpha: float = ALPH
     return _power(whole("n", n, 1, _MOST), *_rates(gain, discordant), inside("alpha", alpha))
 
 
-def questions_needed(gain: float, discordant: float, *, power: float = POWER, alpha: float = ALPHA) -> int:
+def questions_needed(gain: float, discordant: float, *, power: float = 0.8, alpha: float = ALPHA) -> int:
     """Return how many questions the exact test needs to detect a gain with a given power.
 
     With one question less the power is too low. If most questions are discordant, the power is not monotone in the

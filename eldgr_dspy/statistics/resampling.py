@@ -12,10 +12,8 @@ RESAMPLES = 20_000
 LEVEL = 0.95
 SEED = 2029
 
-# Counts held at a time while resampling: 2**20 of eight bytes each, whatever the number of questions.
-_CELLS = 2**20
-# More distinct differences than this are drawn in this many groups of neighbours.
-_GROUPS = 500
+_CELLS = 2**20  # counts of eight bytes that are held at a time, whatever the number of questions
+_GROUPS = 500  # of neighbours in which more distinct differences than this are drawn
 
 
 class Interval(NamedTuple):

@@ -5,12 +5,11 @@ from typing import Any
 
 from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.base.formatting import UNDEFINED, count_of, figure, interval, questions, with_sign
-from eldgr_dspy.comparisons.compared_runs import ComparedPool, ComparedRun, Comparison, Seeds
+from eldgr_dspy.comparisons.compared_runs import ComparedPool, Comparison, Seeds
 from eldgr_dspy.figures.results.audit_fields import RoleSums
 from eldgr_dspy.figures.results.summary_fields import Adjusted, Paired
 from eldgr_dspy.statistics import mcnemar
-from eldgr_dspy.tables.table import UNREPORTED, Columns, Table, columns_of, part, record, score_columns, table_of
-from eldgr_dspy.words import Consulted
+from eldgr_dspy.tables.table import UNREPORTED, Columns, Table, columns_of, field, part, record, score_columns, table_of
 
 _CUSTOMARY = 0.05
 
@@ -50,24 +49,17 @@ def _cost(comparison: Comparison) -> Table:
 
 def _made_with(comparison: Comparison) -> Table:
     runs = comparison["runs"]
-    roles: dict[Consulted, None] = dict.fromkeys(role for run in runs.values() for role in run["models"])
-    columns: Columns = {role: _model(role) for role in roles}
+    roles = dict.fromkeys(role for run in runs.values() for role in run["models"])
+    models = {name: {role: run["models"].get(role, "not asked") for role in roles} for name, run in runs.items()}
     notes = [f"{name}: {line}" for name, run in runs.items() for line in run["differences"]]
     notes = notes or ["The same settings and the same roles."]
     if any(run["consultations"]["recorded"] for run in runs.values()):
         notes.append("Recorded replies are not compared: a recording does not say what made it.")
-    return table_of("the model of each role, and what differs from the first run", "run", columns, runs, notes)
-
-
-def _model(role: Consulted) -> Callable[[ComparedRun], str]:
-    return lambda run: run["models"].get(role, "not asked")
-
-
-# -- seeds ------------------------------------------------------------------------------------------------------------
+    title = "the model of each role, and what differs from the first run"
+    return table_of(title, "run", {role: field(role) for role in roles}, models, notes)
 
 
 def seed_tables(seeds: Seeds) -> Iterator[Table]:
-    """Yield the tables of `over_seeds`: the runs, the sources of the spread, and the contrast over questions."""
     rules, names = (seeds["rule"], seeds["against"]), shown_type(seeds["task"]).scores
     columns: Columns = {
         "pool": lambda run: run["pool"],
@@ -84,7 +76,7 @@ def seed_tables(seeds: Seeds) -> Iterator[Table]:
     spreads = {
         f"{what}, {name}": spread
         for name, of in zip(names, seeds["variance"].values(), strict=True)
-        for what, spread in zip((*rules, " − ".join(rules)), (of["rule"], of["against"], of["difference"]), strict=True)
+        for what, spread in zip((*rules, " − ".join(rules)), of.values(), strict=True)
     }
     columns = {
         "mean": lambda spread: figure(spread.mean),

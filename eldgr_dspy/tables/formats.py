@@ -1,16 +1,13 @@
-"""Tables as Markdown, LaTeX, HTML and CSV, in which each cell shows as the text that it is.
+"""Tables as Markdown, LaTeX, HTML and CSV, in which each cell shows as the text that it is, on one line.
 
-A name that holds `|`, `_`, `%`, `&` or a backslash is shown as it is, never as markup. White space of any kind becomes
-one space, since a cell is one line; control characters and those that turn the direction of text become their code
-points, such as `[U+202E]`. The LaTeX needs `booktabs`, and for letters that its fonts lack XeLaTeX or LuaLaTeX with
-others.
+Control characters and those that turn the direction of text become their code points, such as `[U+202E]`.
 """
 
 import csv
 import io
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from html import escape
 
 from eldgr_dspy.figures.export import disarm
@@ -52,15 +49,13 @@ def as_latex(tables: Iterable[Table]) -> str:
 
 
 def as_html(table: Table) -> str:
-    """Return a table as HTML, in a box that scrolls, with its notes below."""
     title = escape(printable(table.title))
     head = "".join(f'<th scope="col">{html_text(header)}</th>' for header in table.headers)
     body = "\n".join(map(_html_row, table.rows))
     markup = f"<table><caption>{title}</caption><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
     box = f'<div class="scroll" tabindex="0" role="region" aria-label="{title}">{markup}</div>'
-    return (box if table.rows else f"<h3>{title}</h3>") + "".join(
-        f'\n<p class="note">{html_text(note)}</p>' for note in table.notes
-    )
+    notes = "".join(f'\n<p class="note">{html_text(note)}</p>' for note in table.notes)
+    return (box if table.rows else f"<h3>{title}</h3>") + notes
 
 
 def _html_row(row: tuple[str, ...]) -> str:
@@ -88,9 +83,8 @@ def as_csv(tables: Iterable[Table]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     for table in tables:
-        writer.writerows(
-            [disarm(_one_line(cell)) for cell in row] for row in ((table.title,), table.headers, *table.rows, ())
-        )
+        for row in ((table.title,), table.headers, *table.rows, ()):
+            writer.writerow([disarm(_one_line(cell)) for cell in row])
     return out.getvalue()
 
 
@@ -112,8 +106,7 @@ def _one_line(text: str) -> str:
 
 def _markdown(table: Table) -> str:
     rules = ["---", *["--:"] * (len(table.headers) - 1)]
-    lines = [_row(table.headers, markdown_text), f"| {' | '.join(rules)} |"]
-    lines += [_row(row, markdown_text) for row in table.rows]
+    lines = [_row(table.headers), f"| {' | '.join(rules)} |", *map(_row, table.rows)]
     lead = [_paragraph(table.lead), ""] if table.lead else []
     notes = ["\n" + _paragraph(note) for note in table.notes]
     return "\n".join([f"### {markdown_text(table.title)}", "", *lead, *lines, *notes, ""])
@@ -123,8 +116,8 @@ def _paragraph(text: str) -> str:
     return _LIST.sub(r"\1\\\2", markdown_text(text))
 
 
-def _row(cells: Iterable[str], text: Callable[[str], str]) -> str:
-    return f"| {' | '.join(map(text, cells))} |"
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(map(markdown_text, cells))} |"
 
 
 def _latex(table: Table) -> str:

@@ -1,7 +1,4 @@
-"""What judges are worth: alone and under the lock, the baselines that one must beat, and whether it does, in words.
-
-An undefined value is a dash.
-"""
+"""What judges are worth: alone and under the lock, the baselines that one must beat, and whether it does, in words."""
 
 from collections.abc import Iterator, Mapping
 
@@ -31,11 +28,7 @@ _USEFUL = "A judge is useful if it beats certified majority and the better rando
 
 
 def judges_table(name: str, pool: PoolFigures) -> Table | None:
-    """Return what each judge is worth alone and locked; None if no judge has a name.
-
-    Columns: accuracy or EM; Δ, locked minus alone, with its interval of 95 % and its p, adjusted by Holm for the
-    judges of the pool; answers fixed and broken; the lowest accuracy over all judges; calls, tokens, abstentions.
-    """
+    """Return what each judge is worth alone and locked; None if no judge has a name."""
     if "judges" not in pool:
         return None
     tested = {contrast["against"]: contrast["p_holm"] for contrast in pool["contrasts"]}

@@ -21,7 +21,6 @@ ANY_DERIVER = (
 
 
 def contents_table(name: str, contents: PoolContents) -> Table:
-    """Return the table of `figures.contents.Contents.figures`."""
     shares = cast(Mapping[str, Any], contents)
     rows: dict[str, Mapping[str, Any]] = {
         heading: shares[key] if shares[key]["of"] else {"of": 0} for key, heading in headings(Shares).items()
@@ -50,7 +49,6 @@ def _ends(ends: Ends) -> str:
 
 
 def forecast_table(forecast: Mapping[str, Any]) -> Table:
-    """Return the table of the result of `programs.run.forecast`."""
     columns: Columns = {
         "role": lambda of: of["role"],
         "asked of": lambda of: (
@@ -72,7 +70,6 @@ def forecast_table(forecast: Mapping[str, Any]) -> Table:
 
 
 def needed_table(needed: Mapping[str, Any]) -> Table:
-    """Return the table of `eldgr plan`: how many questions a gain needs."""
     title = f"questions to see {with_sign(needed['gain'])} with power {needed['power']:g} at alpha {needed['alpha']:g}"
     columns: Columns = {
         "questions": lambda of: f"{of['questions']:,}",
@@ -82,11 +79,7 @@ def needed_table(needed: Mapping[str, Any]) -> Table:
     return table_of(title, "discordant %", columns, {figure(needed["discordant"]): needed})
 
 
-# -- authority bounds --------------------------------------------------------------------------------------------------
-
-
 def authority_table(name: str, pool: Authority, allowed: Allowed | None = None) -> Table:
-    """Return the table of `figures.authority.pool_authority`, with the rules that pass above it."""
     repairer, changes, price = shown_type(pool["task"]).repairer, pool["can_change"], pool["price"]
     derives, widest, scored = repairer == "deriver", widest_bounds(pool), pool["n_scored"]
     both, lms = ("any judge, any deriver", "judge or deriver") if derives else ("any judge, any span", "judge")
@@ -128,7 +121,6 @@ def authority_table(name: str, pool: Authority, allowed: Allowed | None = None) 
 
 
 def _on(allowed: Allowed, lms: str) -> str:
-    """Say which rules pass, in sentences."""
     if not allowed["chains"]:
         return "Only majority was given, which loses nothing against itself."
     most = f"at most {allowed['worst']:g} points on new questions, with 95 % confidence"

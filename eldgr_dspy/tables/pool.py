@@ -1,7 +1,4 @@
-"""The tables of one pool: each rule's scores, bounds and cost, and the short audit.
-
-The input is a pool of `summary.json`. An undefined value is shown as a dash, and a note below the table says why.
-"""
+"""The tables of one pool of `summary.json`: each rule's scores, bounds and cost, and the audit."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,6 +24,7 @@ _AT_MOST = (
     "drawn independently and the rule was fixed beforehand."
 )
 _BECAME = "lost: consensus is right and what shipped is wrong; won: the reverse; wrong, right: both are."
+_NOISE = 1e-9  # percent; sums of the same shares in another order differ by less
 _UNBOUNDED = "withheld, or not computable for this rule or without gold answers."
 
 
@@ -36,21 +34,16 @@ def headline(pool: PoolFigures) -> str:
 
 
 def bound(pool: PoolFigures) -> str:
-    """Return the worst and best case of a pool over all judges, in a few sentences; empty without one.
-
-    It is also over all derivers, and over any span as repair where the run asked a repairer.
-    """
+    """Return the worst and best case over all judges and derivers, and over any span if the run asked a repairer."""
     derives = "bounds_any_deriver" in pool
     repairs = not derives and _repairs(pool)
     bounds = widest_bounds(pool) if derives or repairs else pool["bounds"]
-    verbs = {"eldgr": "eldgr scores {} here", "judge": "the judge alone could score {}"}
-    if derives:
-        verbs = {"eldgr": verbs["eldgr"], "support": "support {}", "judge": verbs["judge"]}
+    verbs = {"eldgr": "eldgr scores {} here", **({"support": "support {}"} if derives else {})}
+    verbs["judge"] = "the judge alone could score {}"
     ranges = [verb.format(_range(ends)) for rule, verb in verbs.items() if (ends := bounds.get(first_of(rule, bounds)))]
     if not ranges:
         return ""
-    majority = bounds.get("majority")
-    default = f" Majority vote scores {_range(majority)}." if majority else ""
+    default = f" Majority vote scores {_range(ends)}." if (ends := bounds.get("majority")) else ""
     if derives or repairs:
         return f"Whatever judge and {'deriver' if derives else 'repairer'} say, {'; '.join(ranges)}.{default}"
     silent = "Whatever the judge says (repairer and deriver silent)"
@@ -59,8 +52,7 @@ def bound(pool: PoolFigures) -> str:
 
 def _repairs(pool: PoolFigures) -> bool:
     """Whether eldgr asked a repairer in this run, and its bound over all spans is known."""
-    eldgr = first_of("eldgr", pool["rules"])
-    of, spans = pool["rules"].get(eldgr), pool["bounds_any_span"]
+    of, spans = pool["rules"].get(first_of("eldgr", pool["rules"])), pool["bounds_any_span"]
     return of is not None and of["asked"].get("repairer", 0) > 0 and spans.get(first_of("eldgr", spans)) is not None
 
 
@@ -73,9 +65,6 @@ def _range_remark(pool: PoolFigures) -> str:
     return f" The other roles of this run moved {eldgr} to {_percent(of['em'])} %."
 
 
-_NOISE = 1e-9  # percent; sums of the same shares in another order differ by less
-
-
 def _range(ends: Sequence[float]) -> str:
     low, high = map(_percent, ends)
     return f"{low} %" if low == high else f"{low}–{high} %"
@@ -86,10 +75,7 @@ def _percent(value: float) -> str:
 
 
 def usage_table(summary: Summary) -> Table | None:
-    """Return what the run asked of LMs in all: a row a role; None if no LM was asked.
-
-    Unlike `cost_table` it counts every attempt and every session, and each consultation once, whatever rules used it.
-    """
+    """Return what the run asked of LMs in all sessions, each consultation once; None if no LM was asked."""
     callers = {role: sums for role, sums in summary["consultations"].items() if sums["calls"] or sums["cached"]}
     if not callers:
         return None
@@ -98,15 +84,8 @@ def usage_table(summary: Summary) -> Table | None:
     return table_of(title, "role", columns, callers, summary["remarks"], undefined=UNREPORTED)
 
 
-# -- tables -----------------------------------------------------------------------------------------------------------
-
-
 def paper_table(name: str, pool: PoolFigures, remedy: str | None = None) -> Table:
-    """Return a table like the paper's: a row a rule, with EL-DGR's lead over it.
-
-    Columns: accuracy, or EM and F1, in percent; Δ in percentage points, `eldgr` minus the row, with its 95 % interval;
-    the two-sided exact McNemar p; wins and losses of `eldgr`; LM calls a question that the rule alone would need.
-    """
+    """Return a table like the paper's: a row a rule, with its scores, `eldgr`'s lead over it, and its calls."""
     rules, n = pool["rules"], pool["n"]
     leads = {one["against"]: one for one in pool["contrasts"] if unlabelled(one["rule"]) == "eldgr"}
 
@@ -135,11 +114,10 @@ def _notes(pool: PoolFigures, remedy: str | None) -> Iterator[str]:
         yield f"{UNDEFINED} under Δ: with several judges, only eldgr[NAME] − judge[NAME] is tested, a contrast a judge."
     elif pool["rules"] and "eldgr" not in pool["rules"]:
         yield f"{UNDEFINED} under Δ: eldgr has no result here to set against the others."
-    judges = pool.get("judges", {})
-    lacks = {rule: judges[name].get("lacks") for rule in pool["withheld"] if (name := judge_in(rule)) in judges}
     for rule, why in pool["withheld"].items():
-        if lacks.get(rule):
-            yield f"{rule} is not applicable: {lacks[rule]}."
+        of = pool.get("judges", {}).get(judge_in(rule) or "")
+        if of and of["lacks"]:
+            yield f"{rule} is not applicable: {of['lacks']}."
             continue
         judge = judge_in(rule) if "judge" in why else None
         named = {"judge": f"--judges {judge}=MODEL"} if judge else {}
@@ -166,7 +144,6 @@ def audits_in(pool: PoolFigures) -> Sequence[PoolFigures]:
 
 
 def audit_table(name: str, pool: PoolFigures) -> Table:
-    """Return the decision audit of `eldgr`: counts of questions and their share in percent."""
     audit, decided, scored = pool["audit"], pool["decided"], pool["n_scored"]
     columns: Columns = {"questions": count_of, "%": lambda count: share_of(count, pool["n"])}
     counts = dict[str, int | None]()
@@ -184,7 +161,6 @@ def audit_table(name: str, pool: PoolFigures) -> Table:
 
 
 def outcomes_table(name: str, pool: PoolFigures) -> Table | None:
-    """Return the questions by the branch that decided, by the support of the answer, and by its outcome."""
     if pool["decided"] is None:
         return None
     counts = defaultdict[str, Counter[Became]](Counter)
@@ -200,7 +176,6 @@ def outcomes_table(name: str, pool: PoolFigures) -> Table | None:
 
 
 def bounds_table(name: str, pool: PoolFigures) -> Table:
-    """Return every rule's measured accuracy next to its bounds over all judges, in percent."""
     rules, silent, widest = pool["rules"], pool["bounds"], widest_bounds(pool)
     derives = shown_type(pool["task"]).way == "derivation"
     columns: Columns = {
@@ -236,11 +211,7 @@ def _price_lines(pool: PoolFigures) -> Iterator[str]:
 
 
 def shipping_table(name: str, pool: PoolFigures) -> Table | None:
-    """Return what each rule would ship under `uncertified="abstain"`, next to all that it ships; None without rules.
-
-    Columns: questions that ship and their share; the wrong ones among those with a gold answer, their share (the risk),
-    and the exact one-sided upper bound of that risk, at 95 %.
-    """
+    """Return what each rule would ship under `uncertified="abstain"`, next to all that it ships; None without rules."""
     rows = dict[str, Shipped]()
     for rule, shipping in pool["shipping"].items():
         rows |= {rule: shipping["consensus"], f"{rule}, certified only": shipping["abstain"]}
@@ -264,7 +235,6 @@ def shipping_table(name: str, pool: PoolFigures) -> Table | None:
 
 
 def cost_table(name: str, pool: PoolFigures) -> Table:
-    """Return how many questions each rule puts to each role, its LM calls and seconds, all in total."""
     rules = pool["rules"]
     roles: list[Consulted] = [role for role in CONSULTED if any(of["asked"].get(role) for of in rules.values())]
     columns: Columns = {

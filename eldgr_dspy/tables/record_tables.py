@@ -1,38 +1,25 @@
-"""The judge's record as a card: what `record.json` states, on one page, as a table of two columns.
-
-The paper asks a deployment to state what a judge must beat, which certificate it needs, and how often it overrides, by
-outcome. An unknown value is a dash.
-"""
+"""The judge's record as a card: what `record.json` states, on one page, as a table of two columns."""
 
 from collections.abc import Iterator, Mapping
 
 from eldgr_dspy.base.formatting import UNDEFINED, count_of, figure, questions
-from eldgr_dspy.figures.results.record_fields import OverrideRates, PoolStated, Record, Share, Silence
+from eldgr_dspy.figures.results.record_fields import OverrideRates, PoolStated, Record, Silence
 from eldgr_dspy.tables.table import Table, columns_of, table_of
 from eldgr_dspy.words import Branch
 
-_BRANCHES: Mapping[Branch, str] = {"judge": "by the judge", "repair": "by a repair or a derivation"}
-
 
 def record_table(record: Record) -> Table:
-    """Return the card: a row a statement, its pool or role named where there are several.
-
-    Args:
-        record: The content of `record.json`.
-    """
     rows = (*_rule(record), *_overrides(record), *_roles(record), *_sums(record))
     return Table("the judge's record", ("what", "stated"), tuple(rows), tuple(record["remarks"]))
 
 
 def silences_table(record: Record) -> Table:
-    """Return why roles abstained or failed, all attempts counted."""
     rows = [(of["role"], of) for of in record["silences"]]
     title = "why roles abstained or failed, all attempts counted"
     return table_of(title, "role", columns_of(Silence, "outcome kind reason consultations"), rows)
 
 
 def pools_table(record: Record) -> Table:
-    """Return the pools by their content."""
     return table_of("pools by their content", "pool", columns_of(PoolStated, "rows sha256"), record["pools"])
 
 
@@ -48,10 +35,10 @@ def _overrides(record: Record) -> Iterator[tuple[str, str]]:
         if rates is None:
             yield f"{pool}: overrides", f"{UNDEFINED}: eldgr has no result there"
             continue
-        shares: Mapping[Branch, float] = {"judge": rates["by_judge"], "repair": rates["by_repair"]}
-        for branch, words in _BRANCHES.items():
-            share = f"{figure(shares[branch])} % of {questions(rates['questions'])}"
-            yield f"{pool}: overrides {words}", share + _split(rates, branch)
+        of = questions(rates["questions"])
+        yield f"{pool}: overrides by the judge", f"{figure(rates['by_judge'])} % of {of}{_split(rates, 'judge')}"
+        by_repair = f"{figure(rates['by_repair'])} % of {of}{_split(rates, 'repair')}"
+        yield f"{pool}: overrides by a repair or a derivation", by_repair
 
 
 def _split(rates: OverrideRates, branch: Branch) -> str:
@@ -59,10 +46,6 @@ def _split(rates: OverrideRates, branch: Branch) -> str:
     splits = [*rates["by_outcome"].get(branch, {}).items()], [*rates["by_certificate"].get(branch, {}).items()]
     parts = (", ".join(f"{name} {figure(share)} %" for name, share in split) for split in splits if split)
     return "".join(f"; {part}" for part in parts)
-
-
-def _share(of: Share) -> str:
-    return f"{count_of(of['count'])} of {count_of(of['of'])} ({figure(of['rate'])} %)" if of["of"] else UNDEFINED
 
 
 def _roles(record: Record) -> Iterator[tuple[str, str]]:
@@ -78,7 +61,8 @@ def _roles(record: Record) -> Iterator[tuple[str, str]]:
         yield f"{role}: fingerprint", f"{prints['role']} (prompts {prints['prompts']}, settings {prints['settings']})"
     for role, unread in record["parse_failures"].items():
         if unread["of"]:
-            yield f"{role}: replies that could not be read", _share(unread)
+            share = f"{count_of(unread['count'])} of {count_of(unread['of'])} ({figure(unread['rate'])} %)"
+            yield f"{role}: replies that could not be read", share
 
 
 def _sums(record: Record) -> Iterator[tuple[str, str]]:

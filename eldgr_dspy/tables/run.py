@@ -1,7 +1,7 @@
 """All tables of an evaluation in the order in which they are read, and those of its contrasts."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from eldgr_dspy.answer_types import shown_type
@@ -20,19 +20,12 @@ from eldgr_dspy.tables.pool import (
 )
 from eldgr_dspy.tables.table import Table, columns_of, table_of
 
-_DESCRIPTIVE = (
-    f"{UNDEFINED}: a contrast with a rule that is not one of the matched selectors is descriptive, not tested."
-)
-
-_Builders = tuple[Callable[[str, PoolFigures], Table | None], ...]
-
 
 def tables_of(summary: Summary) -> Iterator[Table]:
     """Yield the tables of an evaluation: those of each pool, and what was asked of LMs in all."""
     for name, pool in summary["pools"].items():
         yield from pool_tables(name, pool)
-    usage = usage_table(summary)
-    if usage is not None:
+    if (usage := usage_table(summary)) is not None:
         yield usage
 
 
@@ -49,21 +42,23 @@ def main_tables(summary: Summary) -> Iterator[Table]:
 def pool_tables(name: str, pool: PoolFigures, remedy: str | None = None) -> Iterator[Table]:
     """Yield the tables of a pool; `remedy` says how to get the results of withheld rules, None for a run's own."""
     yield paper_table(name, pool, remedy)
-    for build in _POOL_TABLES:
-        audits = audits_in(pool) if build in _AUDITS else (pool,)
-        yield from (table for audited in audits if (table := build(name, audited)) is not None)
+    audits, builds = audits_in(pool), (judges_table, baselines_table, contrasts_table, bounds_table, shipping_table)
+    tables = [
+        *(build(name, pool) for build in builds),
+        *(audit_table(name, audited) for audited in audits),
+        *(outcomes_table(name, audited) for audited in audits),
+        cost_table(name, pool),
+    ]
+    yield from (table for table in tables if table is not None)
 
 
 def contrasts_table(name: str, pool: PoolFigures) -> Table | None:
-    """Return the contrasts of right and wrong, in percentage points; None without contrasts.
-
-    Columns: the difference with its percentile interval of 95 %, the exact McNemar p, the same adjusted by
-    Holm's method for the tested contrasts of the pool, wins and losses.
-    """
+    """Return the contrasts of right and wrong, in percentage points; None without contrasts."""
     contrasts = {f"{one['rule']} − {one['against']}": one for one in pool["contrasts"]}
     if not contrasts:
         return None
-    notes = [_DESCRIPTIVE] if any(one["p_holm"] is None for one in contrasts.values()) else []
+    descriptive = "a contrast with a rule that is not one of the matched selectors is descriptive, not tested"
+    notes = [f"{UNDEFINED}: {descriptive}."] if any(one["p_holm"] is None for one in contrasts.values()) else []
     if pool["n_distinct"] < pool["n_scored"]:
         notes.append(
             f"{questions(pool['n_scored'])} have {pool['n_distinct']:,} different texts: a text that stands several "
@@ -76,14 +71,3 @@ def contrasts_table(name: str, pool: PoolFigures) -> Table | None:
     notes += [f"{', '.join(named)}: {note}" for note, named in warned.items()]
     title = f"{name}: contrasts in {shown_type(pool['task']).scores[0]}, percentage points"
     return table_of(title, "contrast", columns_of(RuleContrast, "delta ci p p_holm record"), contrasts, notes)
-
-
-_AUDITS: _Builders = (audit_table, outcomes_table)
-"""The tables of the decision audit: of several named judges, each has its own."""
-
-_POOL_TABLES: _Builders = (
-    *(judges_table, baselines_table, contrasts_table, bounds_table, shipping_table),
-    *_AUDITS,
-    cost_table,
-)
-"""The tables of a pool below the paper's, in order."""

@@ -11,8 +11,7 @@ from eldgr_dspy.figures.results import headings
 from eldgr_dspy.figures.results.summary_fields import Delta, WinsLosses
 from eldgr_dspy.words import Task
 
-UNREPORTED = "a server did not report it, or the price of a model is not known."
-"""What a dash means in a table of what was asked."""
+UNREPORTED = "a server did not report it, or the price of a model is not known."  # what a dash means
 
 _FORMATS: Mapping[str, Callable[[Any], str]] = {
     "p": probability,
@@ -25,17 +24,13 @@ _FORMATS: Mapping[str, Callable[[Any], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table as data: every row has one cell a header, and the first cell of a row names it.
-
-    Attributes:
-        lead: A sentence between title and table; empty for none. notes: sentences below.
-    """
+    """A table as data: every row has one cell a header, and the first cell of a row names it."""
 
     title: str
     headers: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    notes: tuple[str, ...] = ()
-    lead: str = ""
+    notes: tuple[str, ...] = ()  # sentences below
+    lead: str = ""  # a sentence between title and table
 
 
 def difference(contrast: Delta) -> str:
@@ -56,16 +51,11 @@ _COMPOSED: Mapping[str, tuple[str, Callable[[Any], str]]] = {
 }
 """Columns that show several fields of a record in one cell: their headings, and the cell."""
 
-Columns = Mapping[str, Callable[[Any], str]]
-"""The columns of a table, in order: by heading, what is shown of a record."""
+Columns = Mapping[str, Callable[[Any], str]]  # in order: by heading, what is shown of a record
 
 
 def columns_of(kind: type, names: str) -> Columns:
-    """Return columns for fields of a type of results, whose documentation has the headings.
-
-    Args:
-        kind: The type. names: the fields, separated by spaces; and `difference`, `graded` and `record`.
-    """
+    """Return columns for fields of a type of results, which has the headings; or `difference`, `graded`, `record`."""
     return dict(_COMPOSED.get(name) or (headings(kind)[name], field(name)) for name in names.split())
 
 
@@ -76,7 +66,6 @@ def score_columns(task: Task) -> Columns:
 
 
 def field(name: str) -> Callable[[Any], str]:
-    """Return what a column shows of a field."""
     return lambda of: cell(name, of.get(name))
 
 
@@ -94,13 +83,7 @@ def table_of(
     lead: str = "",
     undefined: str = "",
 ) -> Table:
-    """Return a table with a row a record.
-
-    Args:
-        title: Its title. named: the heading of the names of the rows. columns: the other columns.
-        rows: The records by name, or pairs of both where names repeat. notes: sentences below. lead: one above.
-        undefined: What a dash means, the first note if there is one.
-    """
+    """Return a table with a row a record, by name or as pairs; `undefined` says what a dash means, if there is one."""
     pairs = cast(Iterable[tuple[str, Any]], rows.items() if isinstance(rows, Mapping) else rows)
     cells = tuple((label, *(show(of) for show in columns.values())) for label, of in pairs)
     why = [f"{UNDEFINED}: {undefined}"] if undefined and any(UNDEFINED in row[1:] for row in cells) else []
@@ -109,8 +92,10 @@ def table_of(
 
 def cell(name: str, value: Any) -> str:
     """Return the value of a field as it is shown; a dash where it is undefined."""
-    if isinstance(value, Mapping):
-        return _of_several(value)
+    if isinstance(value, Mapping):  # a difference with its interval, or flips as fixed–broken
+        if "delta" in value:
+            return difference({"delta": value["delta"], "ci": value["ci"]})
+        return f"{count_of(value['incorrect_to_correct'])}–{count_of(value['correct_to_incorrect'])}"
     if name in _FORMATS:
         return _FORMATS[name](value)
     if isinstance(value, bool):
@@ -120,12 +105,3 @@ def cell(name: str, value: Any) -> str:
     if isinstance(value, str):
         return value
     return interval(value) if isinstance(value, list) else figure(value)
-
-
-def _of_several(value: Mapping[str, Any]) -> str:
-    """A difference with its interval, a figure with its interval and count, or flips as fixed–broken."""
-    if "delta" in value:
-        return difference({"delta": value["delta"], "ci": value["ci"]})
-    if "value" in value:
-        return f"{figure(value['value'])} {interval(value['ci'])} of {value['of']:,}"
-    return f"{count_of(value['incorrect_to_correct'])}–{count_of(value['correct_to_incorrect'])}"

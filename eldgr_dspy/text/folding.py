@@ -37,19 +37,12 @@ _ASCII = {code: character.lower() for code, character in _ASCII_CASED.items()}
 _FOREIGN = re.compile(r"[^\x00-\x7f]++\s*+")
 # ASCII, cut after the first white space of each run, so that all further white space is a piece of its own.
 _CUT = re.compile(r"(?>(?:[^\t-\r\x1c-\x20]++[\t-\r\x1c-\x20]?)+)|[\t-\r\x1c-\x20]")
-
-
-_Piece = tuple[int, int, int, int, bool]
-"""Where a part of the folded text starts and ends, where it does so in the source, and whether it may be cut."""
+_Piece = tuple[int, int, int, int, bool]  # start and end in the folded text, then in the source; may it be cut?
 
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """A text with its folded form.
-
-    `source` is the original and `text` the folded form. `pieces` maps the parts of one to the parts of the other; it
-    is empty if both have the same offsets.
-    """
+    """A text `source` with its folded form `text`; `pieces` maps their parts, empty if both have the same offsets."""
 
     source: str
     text: str
@@ -79,13 +72,9 @@ class Folded:
 def fold(source: str, *, keep_case: bool = False) -> Folded:
     """Fold a text. Ours, in the spirit of Unicode's caseless compatibility matching (definition D146).
 
-    Canonically equivalent texts fold to the same text, and so do texts that differ by case, by the amount and kind of
-    white space, by typographic dashes and quotes, and by invisible characters. The fold of a cluster (a character
-    with its combining marks) does not depend on its neighbours, white space aside, so that a slice of the source along
-    clusters folds to the matching slice of the folded text. It takes any text, in time linear in the length.
-
-    Args:
-        keep_case: Whether to keep upper case and fold everything else.
+    Canonically equivalent texts fold to the same text. The fold of a cluster (a character with its combining marks)
+    does not depend on its neighbours, white space aside, so that a slice of the source along clusters folds to the
+    matching slice of the folded text. It takes any text, in time linear in the length.
     """
     ascii_form = _ASCII_CASED if keep_case else _ASCII
     if source.isascii():
@@ -144,11 +133,7 @@ def _fold_cluster(cluster: str, keep_case: bool) -> str:
 
 
 def _is_left_alone(character: str) -> bool:
-    """Whether a compatibility form would read as something else next to other characters.
-
-    Superscripts, subscripts, fractions, other numbers that are not digits, signs with a digit ("㎡" is not "m2"),
-    and accents that stand alone (they would bring a space with them).
-    """
+    """Whether a compatibility form would read as something else next to other characters: "㎡" is not "m2"."""
     if category(character) == "No" or decomposition(character).startswith(("<super>", "<sub>", "<fraction>")):
         return True
     compatible = normalize("NFKC", character)

@@ -1,8 +1,7 @@
 """Read a text that is one number, exactly, as a fraction; and find the number that a longer text states.
 
 It is not a parser of expressions (`eldgr_dspy.derivation.arithmetic`). An ambiguous text is not read at all: `1,5` and
-`- 5` are not numbers here. A number is cut out of a text only if it is the whole quantity: "2 hours 30 minutes", "(3,
-4)" and "10 remainder 2" stay whole.
+`- 5` are not numbers here. A number is cut out of a text only if it is the whole quantity: "2 hours 30 minutes" stays.
 """
 
 import re
@@ -16,15 +15,9 @@ from itertools import islice
 from eldgr_dspy.text.folding import drop_invisible
 from eldgr_dspy.words import Mark
 
-VULGAR_FRACTIONS = "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞↉"
-"""The single-character fractions that count as numbers, fit for a regular expression's character class."""
-
-CURRENCY_SIGNS = "$£¥฿\u20a0-\u20cf"
-"""Whole-unit currency signs, fit for a regular expression's character class. The cent sign scales and is left out."""
-
-PAD, _GAP = "\u200b", "\u200c"
-"""Invisible, so that a number may have them: what fills up a shorter spelling of a number, and a command around it."""
-
+VULGAR_FRACTIONS = "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞↉"  # characters that are numbers; for a character class
+CURRENCY_SIGNS = "$£¥฿\u20a0-\u20cf"  # for a character class; not the cent sign, which is not of a whole unit
+PAD, _GAP = "\u200b", "\u200c"  # invisible: padding of a shorter spelling, and a command around a number
 _SCALES = {"dozen": 12, "hundred": 100, "thousand": 10**3, "lakh": 10**5, "million": 10**6, "crore": 10**7}
 _SCALES |= {"billion": 10**9, "trillion": 10**12, "mn": 10**6, "bn": 10**9, "tn": 10**12}
 _SCALE = "|".join(_SCALES)
@@ -40,8 +33,6 @@ _FRACTION = r"\\[dtc]?frac\s*(?:\{\s*(-?\d+)\s*\}|(\d))\s*(?:\{\s*(\d+)\s*\}|(\d
 _TEX = "boxed emph fbox mathbf mathit mathrm mathsf mathtt mbox operatorname text textbf textit textrm texttt underline"
 TEX_COMMAND = rf"\\(?:{'|'.join(_TEX.split())})\s?\{{"
 TEX_TEXT = re.compile(rf"{TEX_COMMAND}([^{{}}]*+)\}}")
-"""A command of LaTeX for text or type, up to its brace, and with the text in it."""
-
 _LATEX = [
     (re.compile(rf"(?<=\d){_FRACTION}"), r" \1\2/\3\4"),
     (re.compile(_FRACTION), r"\1\2/\3\4"),
@@ -75,9 +66,9 @@ _DECIMAL_COMMA = re.compile(rf"{_BEFORE}(?:[0-9]{{1,3}}(?>(?:\.[0-9]{{3}})+)|[0-
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """An exact number. `value` is as written: 5 for '5%', with `percent` set; `priced` says if it has a currency sign.
+    """An exact number as written: 5 for '5%', with `percent` set. `priced` says whether it has a currency sign.
 
-    Two numbers are equal when value and percent agree. The currency sign does not count.
+    Two numbers are equal if value and percent agree. The currency sign does not count.
     """
 
     value: Fraction
@@ -86,10 +77,7 @@ class Number:
 
 
 def fold_digits(text: str) -> str:
-    """Return the text with the decimal digits of every script as ASCII. The length and all else stay the same.
-
-    Superscripts and fractions are not decimal digits, so '10²' never becomes '102'.
-    """
+    """Return the text with the decimal digits of every script as ASCII; superscripts and fractions stay."""
     return _FOREIGN_DIGIT.sub(lambda match: str(unicodedata.decimal(match[0])), text)
 
 
@@ -102,15 +90,9 @@ def parse_number(text: str) -> Number | None:
     """Read the whole text as one number, or return None if it is not one or is ambiguous.
 
     It reads a sign (`-`, `+` or U+2212), well-formed thousands groups, decimals, one currency sign before or after (or
-    the same on both sides: `$5$`), percent, `1e3`, `1/2`, `2 1/2` with a whole part of up to three digits,
-    single-character fractions, and one closing full stop. Digits of any script count.
-
-    Args:
-        text: The text; white space around it and invisible characters are ignored.
-
-    Returns:
-        The exact number, or None: also for 'nan', 'inf', '1_000', '1,5', '- 5', '5¢', a division by zero, an exponent
-        of more than three digits and texts above 1,000 characters.
+    the same on both sides: `$5$`), percent, `1e3`, `1/2`, `2 1/2` with a whole part of up to three digits, `½`, and one
+    closing full stop, in digits of any script. It does not read 'nan', '1_000', '1,5', '- 5', '5¢', an exponent of more
+    than three digits, or a text above 1,000 characters.
     """
     folded = fold_marks(drop_invisible(text).strip())
     match = _NUMBER.fullmatch(folded) if len(text.strip()) <= _LONGEST else None
@@ -161,10 +143,7 @@ def _pad(plain: str, match: re.Match[str]) -> str:
 
 
 def is_ambiguous(text: str) -> bool:
-    """Say whether the text is a number except for a comma that may be a decimal mark: '1,5', '0,500', '1.000,50'.
-
-    A well-formed thousands group such as '1,000' is read as one and is not ambiguous.
-    """
+    """Say whether the text is a number except for a comma that may be a decimal mark: '1,5', '0,500', '1.000,50'."""
     folded = fold_marks(drop_invisible(text).strip())
     return len(folded) <= _LONGEST and _DECIMAL_COMMA.fullmatch(folded) is not None and parse_number(folded) is None
 
@@ -225,10 +204,10 @@ _BOUND_AFTER = re.compile(
 
 
 def stated_number(payload: str, mark: Mark) -> str:
-    """Return the number that an explicit answer states.
+    """Return the number that an explicit answer states, or the whole answer if no number can be cut out of it safely.
 
-    The payload stays whole if no number can be cut out of it safely. It does not count if it has no digit and the mark
-    is one that ordinary prose may contain, nor if it is a heading in words.
+    The answer does not count if it is a heading in words, or if it has no digit and the mark is one that ordinary prose
+    may contain.
     """
     if read_number(payload):
         return payload.rstrip(".")
@@ -257,7 +236,7 @@ def _numbers(folded: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def last_number(text: str) -> str:
-    """Return the last number of the text, searched for line by line from the end; '' without a number.
+    """Return the last number of the text; '' without a number.
 
     If the number is one of two quantities that are one answer only together, both are returned.
     """

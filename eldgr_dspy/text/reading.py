@@ -1,8 +1,8 @@
 """Read a text as a person sees it: resolve markup, then fold, and keep the way back to the original characters.
 
 Before folding (`folding`), some parts are replaced by as many characters as they had, so that every offset stays the
-same: HTML entities and formatting tags, digits of other scripts, "№", Turkish capital "İ", and marks that
-only set the direction of text. A subscript digit after a letter is a digit ("CO₂" is "CO2"). Source: ours.
+same: HTML entities and formatting tags, digits of other scripts, "№", Turkish capital "İ", and marks that only set the
+direction of text. A subscript digit after a letter is a digit ("CO₂" is "CO2"). Source: ours.
 """
 
 import re
@@ -23,8 +23,6 @@ _INLINE = (
 _BLOCK = "blockquote br dd div dl dt h1 h2 h3 h4 h5 h6 hr li ol p pre table tbody td th thead tr ul"
 _VALUE = r"""(?:"[^"<>]*+"|'[^'<>]*+'|[^\s"'<>=]++)"""
 ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,9}+|\#[0-9]{1,7}+|\#[Xx][0-9A-Fa-f]{1,6}+);")
-"""An HTML entity, whether or not there is a character of that name."""
-
 _BROKEN = re.compile(r"(?:\u00ad[ \t]*+|(?<=[^\W\d_][-\u2010]))\r?\n[ \t]*+(?=[^\W\d_])")
 _MARKUP = re.compile(
     rf"""{ENTITY.pattern}
@@ -46,11 +44,7 @@ _WITHIN_AMOUNT = re.compile(
 
 
 def read(text: str, *, keep_case: bool = False) -> Folded:
-    """Return the text folded, markup resolved; `source` has the length of `text`, and so the same offsets.
-
-    Args:
-        keep_case: Whether to keep upper case.
-    """
+    """Return the text folded, markup resolved; `source` has the length of `text`, and so the same offsets."""
     text = without_markup(text)
     if not text.isascii() and _ODD(text):
         text = _DOTTED_I.sub(PAD, fold_digits(text).translate(_ALIKE))
@@ -61,9 +55,9 @@ def read(text: str, *, keep_case: bool = False) -> Folded:
 
 
 def without_markup(text: str) -> str:
-    """Return the text with HTML entities and formatting tags resolved, filled up with invisible characters.
+    """Return the text with HTML entities and formatting tags resolved, and padded with invisible characters.
 
-    A word that a hyphen breaks at a line end is whole again. A hyphen that is not a soft one stays.
+    A word that a hyphen breaks at a line end is whole again.
     """
     if "\n" in text:
         text = _BROKEN.sub(lambda match: PAD * len(match[0]), text)

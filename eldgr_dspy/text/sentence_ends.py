@@ -58,7 +58,7 @@ def without_stop(text: str) -> str:
 def first_sentence(text: str) -> str:
     """Return the first sentence of a text, with its stop.
 
-    After a lone letter or an abbreviation one ends where a word follows that mostly starts one: "in the U.S. It was".
+    After an abbreviation it ends only if a word follows that mostly starts a sentence, as in "the U.S. It was".
     """
     ends = [end for _, end in sentence_ends(text)[:1]]
     opened = _OPENED.search(text)
@@ -66,14 +66,11 @@ def first_sentence(text: str) -> str:
 
 
 def sentence_ends(text: str, start: int = 0, end: int | None = None, cased: bool = False) -> list[tuple[int, int]]:
-    """Return where sentences end within a text, each as the start and the end of its stop and what closes it.
+    """Return where sentences end in `text[start:end]`, each as the start and the end of its stop and what closes it.
 
-    The dots of "St.", of "J. R. R." and of "U.S." end nothing; "no." and its like end nothing before a number.
-
-    Args:
-        start: Where to begin. The places are offsets of the whole text. end: Where to stop.
-        cased: Whether the text keeps its case and its white space. Then a word in lower case continues a sentence,
-            "in the U.S. It was" ends one, and the number of a list item ends none.
+    The dots of "St.", of "J. R. R." and of "U.S." end nothing; "no." and its like end nothing before a number. In a
+    text that keeps its case and white space (`cased`), a word in lower case continues a sentence, "in the U.S. It was"
+    ends one, and the number of a list item ends none. The places are offsets of the whole text.
     """
     ends: list[tuple[int, int]] = []
     for stop in (_STOP if cased else _FOLDED_STOP).finditer(text, start, len(text) if end is None else end):

@@ -25,13 +25,7 @@ _MAY_THINK = re.compile(r"[<\[◁&](?:(?<=<)[/|A-Za-z]|(?<=\[)/?(?:[Tt][Hh]|[Rr]
 
 
 class Thinking(NamedTuple):
-    """Where a text thinks.
-
-    Attributes:
-        tags: The places of the tags.
-        parts: What stands outside of the thinking, in order; blank parts are left out.
-        unclosed: Whether the thinking never ends.
-    """
+    """The places of a text's tags and of its `parts` that are not thinking; `unclosed` if the thinking never ends."""
 
     tags: list[tuple[int, int]]
     parts: list[tuple[int, int]]
@@ -39,13 +33,10 @@ class Thinking(NamedTuple):
 
 
 def find_thinking(text: str, *, inside: bool = False) -> Thinking:
-    """Return where a text thinks.
+    """Return where a text thinks; `inside` says that the prompt has opened the thinking.
 
     A text that is one JSON object does not think, whatever tags its strings quote, nor does one at the end of a text,
     behind a closing tag. A closing tag without an opening one ends thinking that began before the text.
-
-    Args:
-        text: Any text. inside: Whether it begins inside the thinking, because the prompt has opened it.
     """
     tags, parts, start, opened = list[tuple[int, int]](), list[tuple[int, int]](), 0, inside
     may_think = _MAY_THINK(text) or text.startswith(("analysis", "Here is my thought"))

@@ -1,17 +1,19 @@
 """Check a `Selector` against the laws, whatever an LM says: generated questions and replies, every way to call.
 
-It needs Hypothesis, which the package does not install. Import `check_selector` from `eldgr_dspy.programs.testing`;
-`docs/reference/testing.md` shows it at work.
+It needs Hypothesis, which the package does not install. Import `check_selector` from `eldgr_dspy.programs.testing`.
 """
 
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from itertools import chain, islice
 from typing import Any, TypeAlias
 
 import dspy
+from dspy import lm15
+from dspy.lm15 import Request
 from hypothesis import strategies as st
 
 from eldgr_dspy.decision import Decision, always, drive, majority_vote
@@ -20,13 +22,14 @@ from eldgr_dspy.laws import LAW, LAWS, Law, LawBroken
 from eldgr_dspy.laws.literals import around, literals
 from eldgr_dspy.laws.of_rules import is_stratified
 from eldgr_dspy.laws.of_types import laws_of_type
-from eldgr_dspy.laws.situations import situations, typed
+from eldgr_dspy.laws.situations import repeats, situations, typed
 from eldgr_dspy.laws.trials import SILENT, Finding, Outcome, Subject, Trial, as_code, laws_left, require_laws, weight
 from eldgr_dspy.programs.calls import Calls
 from eldgr_dspy.programs.checks.program_checks import Inputs, check_returned
-from eldgr_dspy.programs.checks.scenes import inputs_of, repeats, scenes, scripted
 from eldgr_dspy.programs.inputs import to_question
+from eldgr_dspy.programs.lms.lms import with_lms
 from eldgr_dspy.programs.plain_decisions import FIELDS, plain
+from eldgr_dspy.programs.scripted import ALONE, Scripted, reply_to, scripted_lm, text_of
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.service.threads import in_own_loop
 from eldgr_dspy.rule.cases import Case
@@ -34,21 +37,21 @@ from eldgr_dspy.rule.certifying import certifying, is_withheld, replies_in
 from eldgr_dspy.rule.consultations import Heard
 from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.rule.rules import is_own
-from eldgr_dspy.testing import falsify
+from eldgr_dspy.testing import VALID_REPLIES, falsify, lm_replies
 from eldgr_dspy.testing import questions as questions_of
-from eldgr_dspy.words import ROLES, Consulted
+from eldgr_dspy.words import ROLES, Consulted, Role
 
 Came: TypeAlias = "dict[str, Any] | Exception"
 """The outcome of a call: the fields of its prediction, or what it raised."""
 
 _SAME = LAW["sync_equals_async_equals_batch_equals_replay"]
-_SCORES = LAW["scores_never_cross_strata"]
 _TEXT = LAW["no_lm_text_breaks_a_law"]
 _OF_A_DECISION = tuple(law for law in LAWS if law.number <= 8)
 _LAWS = (*_OF_A_DECISION, _SAME, _TEXT)
 _MOST_OWN, _TIMES = 64, 8
 _KEYS = {*FIELDS, "question", "candidates", "evidence", "text", "title"}
 """Names that every selector's code contains."""
+_FAILURES = st.sampled_from((lm15.ServerError("down"), lm15.RateLimitError("slow down"), lm15.TimeoutError("late")))
 
 
 def check_selector(
@@ -62,12 +65,10 @@ def check_selector(
 ) -> dict[str, int]:
     """Check a selector against the laws, and return how many decisions each law applied to.
 
-    The fixed questions are small situations, those around the texts in the selector's own class, and one question
-    repeated with other evidence and other pools. Then examples of two questions are drawn: two texts, or one text with
-    two pools. A copy of the selector, its LMs replaced by a scripted one, decides each question alone. Another copy
-    decides all of them: one after the other, all at once in one event loop, and in a batch. Laws 1 to 8 must hold of
-    each decision, and law 18 of all of them (a replay is the rule driven over the same roles). By law 19, whatever is
-    raised must be of a kind that `Selector.forward` names.
+    Copies of the selector, their LMs replaced by a scripted one, decide fixed questions and then drawn ones: each
+    alone, and all by one copy in turn, at once in one event loop, and in a batch. Laws 1 to 8 must hold of each
+    decision, and law 18 of all of them (a replay is the rule driven over the same roles). By law 19, whatever is raised
+    must be of a kind that `Selector.forward` names.
 
     Given a program and `inputs`, it calls a copy of the program, with every LM scripted, and requires that the program
     returns what its selector ships. Then it checks no law; check the selector in it by itself.
@@ -82,8 +83,7 @@ def check_selector(
             has one among its modules.
         inputs: What a program is called with: a mapping of arguments, or several.
         answer_field: The field of the program's prediction that holds the answer; it may return the answer itself.
-        questions: A strategy of questions of your own; by default the fixed ones, and then what
-            `eldgr_dspy.testing.questions` draws.
+        questions: A strategy of questions of your own, in the place of the fixed and the drawn ones.
         without: The names of laws to leave out. max_examples: as `check_laws` has it.
 
     Raises:
@@ -124,7 +124,50 @@ def _fixed(selector: Selector) -> Iterator[Sequence[Trial]]:
     yield repeats(selector.type)
 
 
-def check_scenes(selector: Selector, several: Sequence[Trial], laws: Sequence[Law] = _LAWS) -> Counter[str]:
+@st.composite
+def scenes(draw: st.DrawFn, questions: st.SearchStrategy[Question]) -> Sequence[Trial]:
+    """Draw two of the questions, of two texts or of one, with a reply of each role: typed in most cases, else raw."""
+
+    def trial(mark: str) -> Trial:  # the script knows a question by its first word: letters, since a number counts
+        question, replies = draw(questions), dict[Role, Any]()
+        for role in ("judge", question.type.repairer):
+            is_odd = draw(st.integers(0, 4)) == 4
+            replies[role] = draw(lm_replies() | _FAILURES if is_odd else VALID_REPLIES[role](question))
+        return Trial(replace(question, text=f"{mark} {question.text}"), replies=replies)
+
+    one, other = trial("qaaz"), trial("qabz")
+    has_one_text = draw(st.booleans())
+    return [one, replace(one, question=replace(other.question, text=one.question.text)) if has_one_text else other]
+
+
+def inputs_of(trial: Trial, answer_field: str) -> dict[str, Any]:
+    """Return a question as a user gives it, in new lists.
+
+    No evidence is None for an odd number of candidates and an empty list for an even one.
+    """
+    question = trial.question
+    candidates = [{answer_field: answer} for answer in question.answers]
+    evidence = [asdict(passage) for passage in question.passages] or (None if len(candidates) % 2 else [])
+    answer = question.type if question.type.is_own else question.type.name
+    options = {"options": [*question.options]} if question.options else {}
+    return {"question": question.text, "candidates": candidates, "evidence": evidence, "answer": answer, **options}
+
+
+@contextmanager
+def scripted(selector: Selector, several: Sequence[Trial]) -> Iterator[Callable[[], Any]]:
+    """Yield a maker of copies of a selector that have decided nothing, and reach only the scripted LM."""
+
+    def reply(request: Request) -> Scripted:
+        text = text_of(request)
+        marks = ((scene, scene.question.text.partition(" ")[0]) for scene in several)
+        return reply_to(request, next((scene for scene, mark in marks if mark in text), several[0]))
+
+    lm = scripted_lm(reply)
+    with dspy.context(lm=lm, callbacks=[], **ALONE):
+        yield lambda: with_lms(selector, lambda _: lm)
+
+
+def check_scenes(selector: Selector, several: Sequence[Trial], laws: Sequence[Law]) -> Counter[str]:
     """Check a selector against laws in scenes; those whose questions have the same first word have the same replies."""
     results, broken = list[Result](), list[LawBroken]()
     with scripted(selector, several) as fresh:
@@ -149,7 +192,7 @@ def check_scenes(selector: Selector, several: Sequence[Trial], laws: Sequence[La
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A scene as a rule sees it, what came of the call, and the laws that applied to it."""
+    """A scene as a rule sees it, the outcome of the call, and the laws that applied to it."""
 
     trial: Trial
     came: Came
@@ -203,17 +246,17 @@ def _require_the_same_in_every_way(select: Any, results: Sequence[Result], calls
         return await asyncio.gather(*(select.acall(**call) for call in calls), return_exceptions=True)
 
     decided = [pair for pair in zip(results, calls, strict=True) if isinstance(pair[0].came, dict)]
-    examples = [dspy.Example(**call).with_inputs(*call) for _, call in decided]
-    ways: Mapping[str, tuple[Sequence[Result], Callable[[], Iterable[Any]]]] = {
-        "where others were decided before": (results, lambda: (_called(select, call) for call in calls)),
-        "awaited": (results, lambda: in_own_loop(gathered())),
-        "in a batch": (
-            [result for result, _ in decided],
-            lambda: select.batch(examples, num_threads=2, disable_progress_bar=True) if examples else [],
-        ),
-    }
-    for way, (several, call_all) in ways.items():
-        for result, output in zip(several, call_all(), strict=True):
+
+    def ways() -> Iterator[tuple[str, Sequence[Result], Iterable[Any]]]:
+        yield "where others were decided before", results, (_called(select, call) for call in calls)
+        yield "awaited", results, in_own_loop(gathered())
+        if decided:
+            examples = [dspy.Example(**call).with_inputs(*call) for _, call in decided]
+            outputs = select.batch(examples, num_threads=2, disable_progress_bar=True)
+            yield "in a batch", [result for result, _ in decided], outputs
+
+    for way, several, outputs in ways():
+        for result, output in zip(several, outputs, strict=True):
             came, again = result.came, _fields_of(output or RuntimeError("no prediction"))
             if isinstance(came, dict) and isinstance(again, dict):
                 same, different = came == again, [name for name in came if again.get(name) != came[name]]
@@ -279,7 +322,7 @@ def _check_decision(select: Selector, trial: Trial, fields: Mapping[str, Any], l
     if "scores" in fields and "ranking" in different:
         if not is_stratified(outcome):
             demand = f"a ranking by stratum, not {fields['ranking']}"
-            raise LawBroken(_SCORES, outcome, Finding(False, demand, replay))
+            raise LawBroken(LAW["scores_never_cross_strata"], outcome, Finding(False, demand, replay))
         different.remove("ranking")
     if different and _SAME in laws:
         demand = f"the same from a replay; {', '.join(different)} differ"

@@ -20,11 +20,10 @@ from pydantic import TypeAdapter
 
 from eldgr_dspy.errors import ArgumentError, ReplyError, brief
 from eldgr_dspy.laws.trials import table
-from eldgr_dspy.programs.checks.scenes import ALONE, value_of
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.lms.lms import sub_modules, with_lms
 from eldgr_dspy.programs.plain_values import plain
-from eldgr_dspy.programs.scripted import Scripted, role_of, scripted_lm
+from eldgr_dspy.programs.scripted import ALONE, Scripted, role_of, scripted_lm, value_of
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.service.threads import in_own_loop
 from eldgr_dspy.testing import falsify

@@ -1,12 +1,4 @@
-"""The `eldgr` command: one file a subcommand.
-
-The package's own errors are printed as a sentence, without a traceback. Results go to standard output; progress and
-notes go to standard error. Exit codes: 0 done; 1 bad input, or results that could not be printed; 2 wrong usage;
-3 stopped early; 130 interrupted by ctrl-C; 143 interrupted by SIGTERM. To resume after 3, 130 or 143, run the same
-command without --fresh.
-
-Signals are handled before anything else is loaded, so this module imports little.
-"""
+"""The `eldgr` command. Signals are handled before anything else is loaded, so this module imports little."""
 
 import os
 import signal
@@ -18,21 +10,13 @@ STOPPED, INTERRUPTED, TERMINATED = 3, 130, 143
 
 
 class Session:
-    """What is printed when a command ends early, and how it handles signals.
-
-    Attributes:
-        begun: Whether its run directory is open, so that replies are in the journal.
-        resume: How to resume it, as a clause.
-        unbegun: What an interrupted command prints if no run directory is open.
-        code: The exit code of the signal that came; 0 without one.
-    """
+    """What is printed when a command ends early, and how it handles signals."""
 
     def __init__(self) -> None:
-        """Start a command."""
-        self.begun = False
+        self.begun = False  # whether the run directory is open, so that replies are in the journal
         self.resume = "run the same command to resume"
         self.unbegun = "Nothing was asked."
-        self.code = 0
+        self.code = 0  # of the signal that came
         self._said = False
 
     def begin(self) -> None:
@@ -46,11 +30,7 @@ class Session:
                 signal.signal(number, self.end)
 
     def end(self, number: int, frame: FrameType | None) -> None:
-        """End the process at once.
-
-        Raises:
-            KeyboardInterrupt: Instead, if a run polls for signals and ends in order; `frame` is None then.
-        """
+        """End the process at once. A run that ends in order passes no frame, and gets a KeyboardInterrupt."""
         self.code = TERMINATED if number == signal.SIGTERM else INTERRUPTED
         if frame is None:
             raise KeyboardInterrupt
@@ -71,11 +51,7 @@ class Session:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command and return its exit code. If calls were abandoned, end the process instead.
-
-    Without `argv` the command is the process, and a signal ends it at once unless a run handles it. With `argv` a
-    program has called it, and that program's signal handlers stay.
-    """
+    """Run the command and return its exit code. With `argv`, a program called it and keeps its own signal handlers."""
     session = Session()
     if argv is None and threading.current_thread() is threading.main_thread():
         session.mind_signals()

@@ -5,17 +5,12 @@ from typing import Any
 import click
 
 from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.base.formatting import questions
 from eldgr_dspy.formats.rows import MAX_CANDIDATES
 from eldgr_dspy.programs.commands import Session
 from eldgr_dspy.programs.commands.evaluate import GroupedCommand, limit_options, without_fresh
 from eldgr_dspy.programs.commands.messages import say
-from eldgr_dspy.programs.commands.options import (
-    ABOVE_0,
-    FILE,
-    AnswerName,
-    api_base_option,
-    structured_option,
-)
+from eldgr_dspy.programs.commands.options import ABOVE_0, FILE, AnswerName, api_base_option, structured_option
 from eldgr_dspy.programs.commands.role_models import require_address
 from eldgr_dspy.words import SchemaUse
 
@@ -83,4 +78,4 @@ def collect(
     ):
         if count:
             say(f"{what}: {count:,}{more}")
-    say(f"Written to {collection.out}: {pool.n:,} question{'s' * (pool.n != 1)}, {collection.n} samples each.")
+    say(f"Written to {collection.out}: {questions(pool.n)}, {collection.n} samples each.")

@@ -10,20 +10,15 @@ import click
 from eldgr_dspy.base.system import refusal
 from eldgr_dspy.errors import EldgrError, RunStoppedError
 from eldgr_dspy.programs.commands import INTERRUPTED, STOPPED, Session, has_abandoned_calls
-from eldgr_dspy.programs.commands.bound import bound
+from eldgr_dspy.programs.commands.bound import bound, plan
 from eldgr_dspy.programs.commands.collect import collect
-from eldgr_dspy.programs.commands.compare import compare
 from eldgr_dspy.programs.commands.decide import decide
 from eldgr_dspy.programs.commands.doctor import doctor
-from eldgr_dspy.programs.commands.evaluate import evaluate
-from eldgr_dspy.programs.commands.export_command import export
-from eldgr_dspy.programs.commands.freeze import freeze
+from eldgr_dspy.programs.commands.evaluate import evaluate, freeze
 from eldgr_dspy.programs.commands.inspect import inspect
 from eldgr_dspy.programs.commands.messages import log_display, say
-from eldgr_dspy.programs.commands.plan_command import plan
 from eldgr_dspy.programs.commands.pool_command import pool
-from eldgr_dspy.programs.commands.report_command import report
-from eldgr_dspy.programs.commands.show import show
+from eldgr_dspy.programs.commands.report_command import compare, export, report, show
 from eldgr_dspy.redaction import remember_environment
 
 _GROUPS: tuple[tuple[str, tuple[click.Command, ...]], ...] = (
@@ -34,10 +29,9 @@ _GROUPS: tuple[tuple[str, tuple[click.Command, ...]], ...] = (
 
 
 class _GroupedCommands(click.Group):
-    """A group of commands whose help lists them under headings, on one screen."""
+    """A group of commands whose help lists them under headings; the usage line has the few options."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands; the usage line has the few options."""
         width = max(map(len, self.commands))
         for heading, commands in _GROUPS:
             formatter.write(f"{heading}:\n")
@@ -64,7 +58,7 @@ def run(argv: list[str] | None, session: Session) -> int:
     """Run the command and return its exit code; if calls were abandoned, end the process."""
     remember_environment()
     with warnings.catch_warnings(), log_display():
-        warnings.showwarning = _remark
+        warnings.showwarning = lambda message, *_, **__: say(f"Note: {message}")
         return _run(argv, session)
 
 
@@ -76,7 +70,11 @@ def _run(argv: list[str] | None, session: Session) -> int:
         error.show(message)
         return _say(message.getvalue().rstrip("\n"), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        return _end_interruption(session.code or INTERRUPTED, session)
+        sys.stderr.write(session.interrupted())
+        if has_abandoned_calls():
+            sys.stderr.flush()
+            os._exit(session.code or INTERRUPTED)  # and do not wait for their threads
+        return session.code or INTERRUPTED
     except RunStoppedError as error:
         rest = f"\nThe replies so far are in the journal; {session.resume}." if session.begun else ""
         return _say(f"Stopped: {error}{rest}", STOPPED)
@@ -92,19 +90,6 @@ def _run(argv: list[str] | None, session: Session) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _end_interruption(code: int, session: Session) -> int:
-    """Say how to resume. If calls were abandoned, end the process, which would otherwise wait for their threads."""
-    sys.stderr.write(session.interrupted())
-    if has_abandoned_calls():
-        sys.stderr.flush()
-        os._exit(code)
-    return code
-
-
 def _say(message: str, code: int) -> int:
     say(message)
     return code
-
-
-def _remark(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
-    say(f"Note: {message}")

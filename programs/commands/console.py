@@ -6,7 +6,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from threading import Lock
 from typing import TYPE_CHECKING, TextIO
@@ -32,7 +32,7 @@ _WIDEST = 10_000  # characters of a table whose names are very long
 
 
 class _Spending:
-    """Add up the consultations of the run so far, earlier sessions included, for one short line."""
+    """The sums of the run so far in one short line, earlier sessions included, whose replies the journal holds."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -41,7 +41,6 @@ class _Spending:
         self._cost: float | None = 0.0
 
     def add(self, consultation: Consultation) -> None:
-        """Add one consultation."""
         with self._lock:
             self._asked[consultation.label] += 1
             self._failed += consultation.outcome == "failed"
@@ -59,10 +58,9 @@ class _Spending:
 
 @contextmanager
 def progress_bar(on_open: Callable[[], None], *, quiet: bool) -> "Iterator[Watcher]":
-    """Show a bar on standard error: questions done, time left; consultations a role, tokens and money of the run.
+    """Show a progress bar on a terminal; with `quiet`, print only the effect of ctrl-C.
 
-    The sums include earlier sessions, whose replies the journal holds. With `quiet`, or where standard error is not a
-    terminal, only the effect of ctrl-C is printed. `on_open` is called once the run directory is open.
+    `on_open` is called once the run directory is open.
     """
     from eldgr_dspy.programs.run.evaluation import Watcher
 
@@ -93,39 +91,24 @@ def _say_interrupted() -> None:
     say("Stopping after the calls under way; their replies are kept. Press ctrl-C again to abandon them.")
 
 
-def print_tables(value: Mapping[str, object], tables: Iterable[Table], form: str) -> OSError | None:
-    """Print results to standard output in a format. Return the error if that fails; a closed pipe is fine.
-
-    The JSON is ASCII. In the tables, a question mark replaces what the output's encoding lacks.
-    """
-    try:
+def print_tables(value: Mapping[str, object], tables: Iterable[Table], form: str) -> None:
+    """Print results to standard output in a format. A closed pipe is fine."""
+    with suppress(BrokenPipeError):
         write_out(text_of(value, tables, form))
-    except OSError as error:
-        return None if isinstance(error, BrokenPipeError) else error
-    return None
 
 
 def text_of(value: Mapping[str, object], tables: Iterable[Table], form: str, *, terminal: bool | None = None) -> str:
-    """Return results in a format: `value` as JSON, or `tables` as text, Markdown, LaTeX or CSV.
-
-    Args:
-        value: The results. tables: their tables. form: the format.
-        terminal: Whether text is coloured; by default where standard output is a terminal.
-    """
+    """Return results in a format: `value` as JSON, or `tables` in another. Text has colours for a terminal."""
     if form == "json":
         return json.dumps(value, indent=2, default=asdict) + "\n"
     if form == "text":
-        return _render(tables, terminal=terminal)
+        return "".join(
+            render(table.title, _rich(table), table.notes, lead=table.lead, terminal=terminal, whole=True)
+            for table in tables
+        )
     from eldgr_dspy.tables.formats import as_csv, as_latex, as_markdown
 
     return {"latex": as_latex, "markdown": as_markdown, "csv": as_csv}[form](tables)
-
-
-def _render(tables: Iterable[Table], *, terminal: bool | None) -> str:
-    return "".join(
-        render(table.title, _rich(table), table.notes, lead=table.lead, terminal=terminal, whole=True)
-        for table in tables
-    )
 
 
 def render(
@@ -137,13 +120,7 @@ def render(
     terminal: bool | None = None,
     whole: bool = False,
 ) -> str:
-    """Return a table with its title above and notes below.
-
-    Args:
-        title: The line above. table: the table. notes: a line each, below. lead: a line between title and table.
-        terminal: Whether it is coloured; by default where standard output is a terminal.
-        whole: Whether the table keeps its own width instead of the terminal's.
-    """
+    """Return a table with its title and `lead` above and notes below; if `whole`, in its own width."""
     console = Console(force_terminal=terminal)
     console.width = max(console.width, _WIDTH)
     if whole:
@@ -161,11 +138,7 @@ def render(
 
 
 def write_out(text: str) -> None:
-    """Write to standard output, if there is one, and replace what its encoding lacks.
-
-    Raises:
-        OSError: It could not be written, or the reader closed the pipe; later output is then discarded.
-    """
+    """Write to standard output, if there is one, and replace what its encoding lacks. After an error, discard it."""
     stream: TextIO | None = sys.stdout
     if stream is None:
         return

@@ -10,11 +10,9 @@ from eldgr_dspy.programs.commands.options import ABOVE_0, FILE, api_base_option,
 from eldgr_dspy.programs.commands.output import form_options
 from eldgr_dspy.programs.commands.role_models import require_address
 
-_DEFAULT = "ollama/deepseek-r1:7b"
-
 
 @click.command(context_settings={"show_default": True})
-@click.option("--judge", metavar="MODEL", default=_DEFAULT, help="Model to check.")
+@click.option("--judge", metavar="MODEL", default="ollama/deepseek-r1:7b", help="Model to check.")
 @api_base_option
 @click.option(
     "--num-ctx", type=click.IntRange(min=1), metavar="N", help="Context of Ollama's models, in tokens.  [default: 8192]"
@@ -70,11 +68,7 @@ def doctor(
 
 
 def _pull(client: Any, model: str, seconds: float) -> None:
-    """Pull a model, and show how far that is on standard error where it is a terminal.
-
-    Raises:
-        TimeoutError: There was no progress for so many seconds. A server that has stalled repeats its last line.
-    """
+    """Pull a model, and show the progress on a terminal; raise TimeoutError after so many seconds without any."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
@@ -86,7 +80,7 @@ def _pull(client: Any, model: str, seconds: float) -> None:
     before, since = None, time.monotonic()
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         for step in client.pull(model, stream=True):
-            if (step.status, step.completed) != before:
+            if (step.status, step.completed) != before:  # a server that has stalled repeats its last line
                 before, since = (step.status, step.completed), time.monotonic()
             elif time.monotonic() - since > seconds:
                 raise TimeoutError

@@ -1,9 +1,9 @@
-"""`eldgr evaluate`: evaluate rules on frozen pools."""
+"""`eldgr evaluate` and `eldgr freeze`: evaluate rules on pools, and write what a later evaluation must follow."""
 
 import shlex
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -26,24 +26,22 @@ from eldgr_dspy.programs.commands.options import (
 )
 from eldgr_dspy.programs.commands.output import Form, form_options, write
 from eldgr_dspy.programs.commands.role_models import Models, named_judges
+from eldgr_dspy.showing import display_text
 
 if TYPE_CHECKING:
     from eldgr_dspy.figures.results.summary_fields import Summary
     from eldgr_dspy.programs.run.plan import Plan
     from eldgr_dspy.programs.selector import Selector
 
-_HEURISTIC_WORKERS, _LM_WORKERS = 1, 8
-
-
+# The groups of the options for models and the rule, as `GroupedCommand` has them.
 OF_ROLES = {
     "Models": "lm judge judges deriver repairer api_base",
     "The rule": "rules answer certificate derivation consult set",
 }
-"""The groups of the options for models and the rule, as `GroupedCommand` has them."""
 
 
 class GroupedCommand(click.Command):
-    """A command whose options are listed in groups, each with the names of its own; the last group has the rest."""
+    """A command whose options are listed in groups, by the heading of each; the last one, Output, has the rest."""
 
     def __init__(self, *arguments: Any, groups: Mapping[str, str], **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -109,9 +107,7 @@ def limit_options(call: str) -> Callable[[Command], Command]:
 @click.option("--engine", type=click.Choice(["ray"]), help="Ask in the processes of a Ray cluster.")
 @limit_options("role on one question")
 @click.option(
-    "--max-abstentions",
-    metavar="N|P%",
-    help="Questions with an unusable reply before the run stops.  [default: all]",
+    "--max-abstentions", metavar="N|P%", help="Questions with an unusable reply before the run stops.  [default: all]"
 )
 @click.option("--dry-run", is_flag=True, help="Print the most that the run would ask, and stop.")
 @form_options()
@@ -125,8 +121,6 @@ def evaluate(
     models: Models,
     rules: str,
     settings: dict[str, Any],
-    limit: int | None,
-    workers: int | None,
     replay: dict[str, Path],
     fresh: bool,
     freeze: Path | None,
@@ -134,7 +128,7 @@ def evaluate(
     dry_run: bool,
     form: Form,
     quiet: bool,
-    **limits: Any,
+    **options: Any,
 ) -> None:
     """Evaluate rules on pools.
 
@@ -158,17 +152,8 @@ def evaluate(
         rules, settings = _as_frozen(context, freeze, rules, settings)
     if not models.judges:  # with --judges, a recording of another judge may have its name wrong
         models = replace(models, judges=dict.fromkeys(filter(None, replay)))
-    arguments = {
-        "pools": pools,
-        "out": out,
-        "rules": names_in(rules),
-        "limit": limit,
-        "workers": workers,
-        "fresh": fresh,
-        "freeze": freeze,
-        **limits,
-    }
-    prepare = partial(prepare_run, models, settings, replay, arguments)
+    plan = {"pools": pools, "out": out, "rules": names_in(rules), "fresh": fresh, "freeze": freeze, **options}
+    prepare = partial(prepare_run, models, settings, replay, plan)
     bar = progress_bar(session.begin, quiet=quiet or form == "json")
     if engine is not None and not dry_run:
         from eldgr_dspy.programs.run.ray_engine import evaluate_on_ray
@@ -176,11 +161,11 @@ def evaluate(
         with bar as watcher:
             summary = evaluate_on_ray(prepare, watcher)
     else:
-        with prepare() as (selector, plan):
+        with prepare() as (selector, full_plan):
             if dry_run:
-                return _forecast(selector, plan, form)
+                return _forecast(selector, full_plan, form)
             with bar as watcher:
-                summary = run_over(selector, plan, watcher)
+                summary = run_over(selector, full_plan, watcher)
     _print(context, summary, out_of(Plan(pools, out, freeze=freeze)), form, quiet=quiet)
 
 
@@ -188,17 +173,13 @@ def evaluate(
 def prepare_run(
     models: Models, settings: Mapping[str, Any], replay: Mapping[str, Path], plan: Mapping[str, Any]
 ) -> "Iterator[tuple[Selector, Plan]]":
-    """Make the selector and the plan of a run from what was typed; workers do so too, with connections of their own.
-
-    Args:
-        models, settings: The options for models and the rule. replay: recordings by judge. plan: the rest of a `Plan`.
-    """
+    """Make the selector and the plan of a run from what was typed; workers do so too, with connections of their own."""
     from eldgr_dspy.programs.run.plan import Plan
 
     selector = models.selector(settings)
     asks = any((*models.named.values(), *models.judges.values())) or selector.certifier is not None
     full_plan = Plan(
-        **{**plan, "workers": plan["workers"] or (_LM_WORKERS if asks else _HEURISTIC_WORKERS)},
+        **{**plan, "workers": plan["workers"] or (8 if asks else 1)},
         judges=named_judges(models, settings, replay),
         replay=replay,
     )
@@ -207,7 +188,6 @@ def prepare_run(
 
 
 def _forecast(selector: Any, plan: Any, form: Form) -> None:
-    """Print what the run would ask."""
     from eldgr_dspy.programs.run.forecast import forecast
     from eldgr_dspy.tables.plan_tables import forecast_table
 
@@ -216,15 +196,16 @@ def _forecast(selector: Any, plan: Any, form: Form) -> None:
 
 
 def _print(context: click.Context, summary: "Summary", out: Path, form: Form, *, quiet: bool) -> None:
-    """Print the results, and say where they are."""
     from eldgr_dspy.programs.commands.console import print_tables
     from eldgr_dspy.programs.run.pages import left_out
     from eldgr_dspy.tables.run import main_tables
 
     if form != "json" and quiet:
         return
-    if unprinted := print_tables(summary, main_tables(summary), form):
-        say(f"The results are in {out}; they could not be printed: {refusal(unprinted)}")
+    try:
+        print_tables(summary, main_tables(summary), form)
+    except OSError as error:
+        say(f"The results are in {out}; they could not be printed: {refusal(error)}")
         context.exit(1)
     if form == "json":
         return
@@ -248,6 +229,47 @@ def _as_frozen(
         frozen.refuse_own_rules(frozen.rules)
         rules = ",".join(frozen.rules)
     return rules, frozen.arguments(choices)
+
+
+@click.command(
+    cls=GroupedCommand,
+    context_settings={"show_default": True},
+    groups={**OF_ROLES, "Models": f"{OF_ROLES['Models']} heuristic"},
+)
+@click.option("--heuristic", is_flag=True, help="Freeze the heuristic role where no model is given.")
+@role_options
+@click.option(
+    "--out", type=click.Path(path_type=Path, dir_okay=False), default=Path("rule.freeze.json"), help="File to write."
+)
+@click.option("--run", type=FILE, metavar="RUN", help="Run to decide again after an upgrade.")
+def freeze(out: Path, run: Path | None, models: Models, rules: str, heuristic: bool, settings: dict[str, Any]) -> None:
+    """Write rules, settings and roles to a freeze.
+
+    eldgr evaluate --freeze takes rules and settings from it and refuses anything else. Give the models there again. No
+    LM is asked here. Heuristic roles only compare words, so they are frozen only if --heuristic says so.
+    """
+    from eldgr_dspy.programs.commands.console import write_out
+    from eldgr_dspy.programs.rule_roles import roles_of
+    from eldgr_dspy.programs.run import freezes
+
+    selector = models.selector(settings)
+    roles = {role for rule in names_in(rules) for role in roles_of(rule, selector.type)}
+    roles -= {"judge"} if models.judges else set()
+    lacking = [role for role, model in models.named.items() if role in roles and model is None]
+    if lacking and not heuristic:
+        raise click.UsageError(
+            f"No model is given for the {' and the '.join(lacking)}, and the rules may ask them. Give --lm MODEL, or "
+            "--heuristic to freeze heuristic roles, which only compare words."
+        )
+    with models.asking(selector):
+        freeze = freezes.write_freeze(selector, names_in(rules), out, named_judges(models, settings), run)
+    try:
+        with suppress(BrokenPipeError):
+            write_out(display_text(f"{out}: {', '.join(freeze.rules)} frozen as {freeze.sha256[:16]}.\n"))
+    except OSError as error:
+        raise click.ClickException(
+            f"The freeze is in {out}, but this could not be printed: {refusal(error)}"
+        ) from error
 
 
 def without_fresh(context: click.Context) -> str:

@@ -75,7 +75,6 @@ def inspect(
 
 
 def _scorers(nli: str | None, lm: str | None, k: int, reading: Reading) -> "dict[str, Scorer]":
-    """Return who scores, by kind and model."""
     scorers: dict[str, Scorer] = {}
     if nli is not None:
         from eldgr_dspy.programs.scoring.nli import load_nli
@@ -95,18 +94,7 @@ def _scorers(nli: str | None, lm: str | None, k: int, reading: Reading) -> "dict
 def print_scores(
     source: Path, questions: Iterable[Sequence["Text"]], scorers: Mapping[str, "Scorer"], *, as_json: bool
 ) -> None:
-    """Print the scores of all texts, question by question as they come.
-
-    Args:
-        source: Where the texts stand.
-        questions: The texts of each question.
-        scorers: Who scores, by kind and model such as `nli MODEL`.
-        as_json: Whether a line of JSON is printed a text, or tables.
-
-    Raises:
-        click.ClickException: It could not be printed. A closed pipe is not an error.
-        RunStoppedError: A model could not be asked.
-    """
+    """Print the scores of all texts, question by question as they come, until the pipe is closed."""
     from eldgr_dspy.programs.commands.console import write_out
 
     for texts in questions:

@@ -22,10 +22,7 @@ def say(text: str) -> None:
 
 @contextmanager
 def log_display() -> Iterator[None]:
-    """Have what libraries log inside the block shown as text from outside is.
-
-    Abstentions and failures of roles are not printed from the log: tables and messages of the command state them.
-    """
+    """Have logs shown as text from outside is, except ours: tables and messages of the command state the same."""
     make, ours, silent = logging.getLogRecordFactory(), logging.getLogger("eldgr_dspy"), logging.NullHandler()
 
     def record(*args: Any, **options: Any) -> logging.LogRecord:

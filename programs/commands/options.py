@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from functools import reduce, wraps
+from functools import wraps
 from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
@@ -28,9 +28,7 @@ from eldgr_dspy.words import (
 
 Command: TypeAlias = Callable[..., Any]
 
-FILE: "click.ParamType[Any]" = click.Path(path_type=Path)
-"""A file or folder as a path; whether it is there is seen when it is opened."""
-
+FILE: "click.ParamType[Any]" = click.Path(path_type=Path)  # whether it is there is seen when it is opened
 ABOVE_0 = click.FloatRange(0, min_open=True)
 
 run_argument = click.argument("run", type=FILE)
@@ -39,15 +37,33 @@ pools_argument = click.argument("pools", nargs=-1, type=FILE)
 _NAMED = re.compile(r"([A-Za-z0-9._-]+)=(.+)", re.DOTALL)
 
 
+def with_options(
+    options: Sequence[Callable[[Command], Command]], gather: Callable[[dict[str, Any]], dict[str, Any]] = dict
+) -> Callable[[Command], Command]:
+    """Return a decorator that gives a command several options; `gather` makes its arguments of all values."""
+
+    def decorator(command: Command) -> Command:
+        @wraps(command)
+        def gathered(*arguments: Any, **values: Any) -> Any:
+            return command(*arguments, **gather(values))
+
+        result: Command = gathered
+        for option in reversed(options):
+            result = option(result)
+        return result
+
+    return decorator
+
+
 def choice(words: Any) -> click.Choice[str]:
     """Return the type of an option that takes one word of a closed vocabulary."""
     return click.Choice(get_args(words))
 
 
-def _judges_in(text: str, context: click.Context, param: click.Parameter) -> dict[str, str | None]:
+def _judges(context: click.Context, param: click.Parameter, texts: Sequence[str]) -> dict[str, str | None]:
     """Return what the option gives for each judge, by name; None for a name alone."""
     judges: dict[str, str | None] = {}
-    for entry in filter(None, map(str.strip, text.split(","))):
+    for entry in filter(None, map(str.strip, ",".join(texts).split(","))):
         name, equals, value = entry.partition("=")
         if not is_name(name):
             raise click.BadParameter(
@@ -61,16 +77,6 @@ def _judges_in(text: str, context: click.Context, param: click.Parameter) -> dic
             )
         judges[name] = value if equals else None
     return judges
-
-
-judges_option = click.option(
-    "--judges",
-    metavar="NAME=MODEL,...",
-    multiple=True,
-    callback=lambda context, param, text: _judges_in(",".join(text), context, param),
-    help="Judges to compare, each a model, a style, STYLE:MODEL, heuristic, MODULE:NAME or a selector such as "
-    "cisc; a recorded one by its NAME alone.",
-)
 
 
 def _replays(context: click.Context, param: click.Parameter, texts: Sequence[str]) -> dict[str, Path]:
@@ -114,7 +120,7 @@ def rules_option(*, required: bool = False, default: str = ",".join(DEFAULT_RULE
 
 
 def _certificate(context: click.Context, param: click.Parameter, name: str | None) -> str | None:
-    """Return a policy, or a name with a colon as it is; it is looked for where the settings are made."""
+    """Return a policy, or a name with a colon, which is looked for where the settings are made."""
     if name is None or ":" in name or name in POLICIES:
         return name
     listing = ", ".join(map(repr, POLICIES))
@@ -155,11 +161,11 @@ answer_option = click.option(
 
 
 def _phrases(text: str) -> tuple[str, ...] | str:
-    """Return the phrases that a setting states, or the name of a function."""
     phrases = tuple(one.strip() for one in text.split(",") if one.strip())
     return phrases[0] if len(phrases) == 1 and ":" in phrases[0] else phrases
 
 
+# The settings of `--set` by name, each with the type of its value.
 _OF_RULE: Mapping[str, "click.ParamType[Any]"] = {
     "homogeneous": choice(Homogeneous),
     "preference": choice(Preference),
@@ -173,7 +179,6 @@ _OF_MODELS: Mapping[str, "click.ParamType[Any]"] = {
     "replies": choice(Replies),
     "structured": choice(SchemaUse),
 }
-"""The settings of `--set` by name, each with the type of its value."""
 
 
 class _Setting(click.types.StringParamType):
@@ -201,29 +206,20 @@ def set_option(*names: str) -> Callable[[Command], Command]:
         return values
 
     option = click.option("--set", type=_Setting(), multiple=True, callback=parse, help=f"Settings: {listing}.")
-
-    def decorator(command: Command) -> Command:
-        @wraps(command)
-        def gathered(*arguments: Any, **options: Any) -> Any:
-            return command(*arguments, **options.pop("set"), **options)
-
-        return option(gathered)
-
-    return decorator
+    return with_options((option,), lambda values: {**values.pop("set"), **values})
 
 
 def own_options(command: Command) -> Command:
     """Give a command that reads runs the names of code of the user's own; it gets those that are there as `own`."""
 
-    @wraps(command)
-    def gathered(*arguments: Any, **options: Any) -> Any:
-        own = {name: one for name in OWN if (one := options.pop(name, None)) is not None}
-        return command(*arguments, own=own, **options)
+    def gather(values: dict[str, Any]) -> dict[str, Any]:
+        own = {name: one for name in OWN if (one := values.pop(name, None)) is not None}
+        return {**values, "own": own}
 
     says, metavar = "of your own that the run was made with; it is imported.", "MODULE:NAME"
     certificate = click.option("--certificate", callback=_certificate, metavar=metavar, help=f"Certificate {says}")
     answer = click.option("--answer", metavar=metavar, help=f"Answer type {says}")
-    return with_options((certificate, answer, set_option("refusals")))(gathered)
+    return with_options((certificate, answer, set_option("refusals")), gather)(command)
 
 
 api_base_option = click.option("--api-base", metavar="URL", help="Address of the models' server.")
@@ -236,7 +232,14 @@ derivation_option = click.option(
 _OF_ROLES = (
     click.option("--lm", metavar="MODEL", help="Model for all roles. Without a model the heuristic roles are used."),
     click.option("--judge", metavar="MODEL", help="Model for the judge."),
-    judges_option,
+    click.option(
+        "--judges",
+        metavar="NAME=MODEL,...",
+        multiple=True,
+        callback=_judges,
+        help="Judges to compare, each a model, a style, STYLE:MODEL, heuristic, MODULE:NAME or a selector such as "
+        "cisc; a recorded one by its NAME alone.",
+    ),
     click.option("--deriver", metavar="MODEL", help="Model for the deriver."),
     click.option("--repairer", metavar="MODEL", help="Model for the repairer."),
     api_base_option,
@@ -252,18 +255,12 @@ _OF_ROLES = (
 def role_options(command: Command) -> Command:
     """Give a command options for models and the rule; it gets `models`, `rules` (with commas), and `settings`."""
 
-    @wraps(command)
-    def gathered(*arguments: Any, **options: Any) -> Any:
-        models = Models(**{one.name: options.pop(one.name) for one in fields(Models) if one.name in options})
-        settings = {one.name: options.pop(one.name) for one in fields(Settings) if one.name in options}
-        return command(*arguments, models=models, settings=settings, **options)
+    def gather(values: dict[str, Any]) -> dict[str, Any]:
+        models = Models(**{one.name: values.pop(one.name) for one in fields(Models) if one.name in values})
+        settings = {one.name: values.pop(one.name) for one in fields(Settings) if one.name in values}
+        return {**values, "models": models, "settings": settings}
 
-    return with_options(_OF_ROLES)(gathered)
-
-
-def with_options(options: tuple[Callable[[Command], Command], ...]) -> Callable[[Command], Command]:
-    """Return a decorator that gives a command several options."""
-    return lambda command: reduce(lambda result, option: option(result), reversed(options), command)
+    return with_options(_OF_ROLES, gather)(command)
 
 
 def names_in(rules: str) -> tuple[str, ...]:

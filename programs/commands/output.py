@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -11,6 +10,7 @@ from click.core import ParameterSource
 
 from eldgr_dspy.base.system import refusal
 from eldgr_dspy.programs.commands.messages import say
+from eldgr_dspy.programs.commands.options import with_options
 
 if TYPE_CHECKING:
     from eldgr_dspy.figures.finished_run import RunRead
@@ -20,26 +20,18 @@ Form = Literal["text", "markdown", "latex", "csv", "json"]
 
 
 def form_options(*forms: str) -> Callable[[Any], Any]:
-    """Return a decorator that gives a command `--format` and its short form `--json`, as its argument `form`.
-
-    Args:
-        forms: The formats that it takes, the default first; all of `Form` if none is given.
-    """
+    """Give a command `--format` (these or all of `Form`, the default first) and `--json`, as its argument `form`."""
     kinds = forms or get_args(Form)
     form = click.option(
         "--format", type=click.Choice(kinds), default=kinds[0], show_default=True, help="Output format."
     )
     as_json = click.option("--json", is_flag=True, help="Short for --format json.")
 
-    def decorator(run: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(run)
-        def merged(*arguments: Any, **options: Any) -> Any:
-            kind, short = options.pop("format"), options.pop("json")
-            return run(*arguments, form=_one_of(kind) if short else kind, **options)
+    def gather(values: dict[str, Any]) -> dict[str, Any]:
+        kind, short = values.pop("format"), values.pop("json")
+        return {**values, "form": _one_of(kind) if short else kind}
 
-        return form(as_json(merged))
-
-    return decorator
+    return with_options((form, as_json), gather)
 
 
 def _one_of(form: str) -> str:
@@ -60,21 +52,16 @@ def out_option(default: str = "standard output") -> Callable[[Any], Any]:
 def write(
     value: Mapping[str, object], tables: Iterable["Table"], form: str, out: Path | None, what: str = "The tables"
 ) -> None:
-    """Print results, or write them to a file.
-
-    Raises:
-        click.ClickException: They could not be written.
-    """
+    """Print results, or write them to a file."""
     from eldgr_dspy.base.files import replacing
     from eldgr_dspy.programs.commands.console import print_tables, text_of
 
     with writing(what):
-        if out is not None:
-            with replacing(out) as file:
-                file.write(text_of(value, tables, form, terminal=False).encode("utf-8", "replace"))
-            say(f"Written to {out}.")
-        elif unprinted := print_tables(value, tables, form):
-            raise unprinted
+        if out is None:
+            return print_tables(value, tables, form)
+        with replacing(out) as file:
+            file.write(text_of(value, tables, form, terminal=False).encode("utf-8", "replace"))
+        say(f"Written to {out}.")
 
 
 @contextmanager

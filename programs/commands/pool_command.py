@@ -1,25 +1,31 @@
 """`eldgr pool`: build a pool from predictions, check pools, split one in two, join runs on parts, make pairs."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import fields, replace
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from eldgr_dspy.programs.commands import Session
 from eldgr_dspy.programs.commands.messages import say
-from eldgr_dspy.programs.commands.options import FILE, AnswerName, answer_option, choice, own_options
+from eldgr_dspy.programs.commands.options import (
+    FILE,
+    AnswerName,
+    answer_option,
+    certificate_option,
+    own_options,
+    set_option,
+)
 from eldgr_dspy.programs.commands.output import Form, form_options, out_option, write, writing
-from eldgr_dspy.programs.commands.pairs_command import pairs
 
 if TYPE_CHECKING:
     from eldgr_dspy.pools import Pool
+    from eldgr_dspy.programs.pools.preference_pairs import PairCounts
+    from eldgr_dspy.tables.table import Table
 
-_Layout = Literal["predictions", "lm-eval", "inspect"]
-_By = Literal["id", "question"]
-_Evidence = Literal["paragraphs", "facts"]
 _FIELDS = ("id", "question", "gold", "evidence", "prediction", "answer", "source", "confidence", "tags")
 
 
@@ -48,7 +54,9 @@ def pool(context: click.Context, /) -> None:
     "--answer", required=True, type=AnswerName(), help="Answer type of the questions; MODULE:NAME names your own."
 )
 @click.option("--questions", type=FILE, metavar="FILE", help="File with questions, gold answers and evidence.")
-@click.option("--layout", type=choice(_Layout), help="Layout of SOURCE.  [default: detected]")
+@click.option(
+    "--layout", type=click.Choice(["predictions", "lm-eval", "inspect"]), help="Layout of SOURCE.  [default: detected]"
+)
 @click.option(
     "--column",
     multiple=True,
@@ -56,11 +64,13 @@ def pool(context: click.Context, /) -> None:
     callback=_columns,
     help="Column of a CSV or TSV file: prediction=output.",
 )
-@click.option("--by", type=choice(_By), help="Match questions by this.  [default: id if all have one]")
+@click.option(
+    "--by", type=click.Choice(["id", "question"]), help="Match questions by this.  [default: id if all have one]"
+)
 @click.option(
     "--evidence-from",
     "evidence",
-    type=choice(_Evidence),
+    type=click.Choice(["paragraphs", "facts"]),
     default="paragraphs",
     help="Passages to take from HotpotQA's rows.",
 )
@@ -166,28 +176,85 @@ def join(whole: Path, runs: tuple[Path, ...], parts: tuple[Path, ...], own: dict
     say(f"The journal is in {out}. To finish, with the options of the parts: eldgr evaluate {whole} --out {out}")
 
 
-pool.add_command(pairs)
+@pool.command(context_settings={"show_default": True})
+@click.argument("source", metavar="POOL", type=FILE)
+@click.option("--out", required=True, type=FILE, metavar="FILE", help="File to write: .jsonl, .jsonl.gz or .parquet.")
+@click.option(
+    "--layout",
+    type=click.Choice(["dpo", "kto"]),
+    default="dpo",
+    help="Rows with chosen and rejected, or with completion and label.",
+)
+@click.option("--most", type=click.IntRange(min=1), default=1, metavar="N", help="Write at most N pairs a question.")
+@click.option("--gold", is_flag=True, help="Choose right answers over wrong ones, whatever is certified.")
+@click.option("--score", metavar="NAME", help="Recorded score whose difference is the margin of a pair.")
+@click.option("--messages", is_flag=True, help="Write prompts and completions as messages.")
+@click.option("--with-evidence", "evidence", is_flag=True, help="Show the evidence in the prompt.")
+@click.option("--ask", metavar="TEXT", help="Request below the question.  [default: as in training]")
+@answer_option
+@certificate_option
+@set_option("refusal", "refusals")
+@form_options()
+@click.pass_context
+def pairs(context: click.Context, /, source: Path, out: Path, form: Form, **options: Any) -> None:
+    """Write preference pairs for training.
+
+    In each pair a certified answer is chosen and an uncertified one rejected. The answers with most votes come first.
+    If the pool has gold answers, a right one is never rejected for a wrong one. TRL's trainers for DPO, KTO and rewards
+    read the file.
+
+    With --gold, right answers are chosen and wrong ones rejected. Use it for arithmetic, where evidence certifies
+    nothing.
+    """
+    from eldgr_dspy.pools import open_pools
+    from eldgr_dspy.programs.pools.preference_pairs import Pairing, write_pairs
+    from eldgr_dspy.rule.questions import Settings
+
+    pairing = Pairing(**{one.name: options.pop(one.name) for one in fields(Pairing)})
+    if pairing.gold and context.get_parameter_source("certificate") is not ParameterSource.DEFAULT:
+        raise click.UsageError("--gold and --certificate contradict each other. Give one of them.", context)
+    rule_settings = Settings(**options)
+    (pool,) = open_pools([source], rule_settings.type)
+    with writing(out):
+        counts = write_pairs(pool, out, rule_settings, pairing)
+    value = {"pool": pool.name, "sha256": pool.sha256, "layout": pairing.layout, **counts.figures()}
+    write(value, [_pair_table(pool.name, pool.n, counts, gold=pairing.gold)], form, None, "The counts")
+    say(f"Written to {out}.")
+
+
+def _pair_table(name: str, n: int, counts: "PairCounts", *, gold: bool) -> "Table":
+    from eldgr_dspy.base.formatting import questions
+    from eldgr_dspy.programs.pools.preference_pairs import fates
+    from eldgr_dspy.tables.table import Table
+
+    rows = tuple((text, f"{count:,}") for fate, text in fates(gold).items() if (count := counts.questions[fate]))
+    notes = [f"Pairs: {counts.pairs:,}. Rows written: {counts.rows:,}."]
+    if counts.dropped:
+        notes.append(f"Pairs dropped, because they would reject a right answer for a wrong one: {counts.dropped:,}.")
+    if counts.checked:
+        right = f"the chosen answer is right in {counts.right_chosen:,}, the rejected one in {counts.right_rejected:,}"
+        notes.append(f"Of {counts.checked:,} pairs with a gold answer, {right}.")
+    if counts.checked < counts.pairs:
+        unchecked = f"{counts.pairs - counts.checked:,} of {counts.pairs:,}"
+        notes.append(f"Pairs without a gold answer, so that right and wrong are not checked: {unchecked}.")
+    return Table(f"{name}: pairs of {questions(n)}", ("questions", "count"), rows, tuple(notes))
 
 
 def _show(pools: "Sequence[Pool]", *, form: Form = "text", out: Path | None = None, notes: Sequence[str] = ()) -> None:
     """Print the content of pools, and how many questions each two of them share."""
     import numpy as np
 
+    from eldgr_dspy.base.formatting import questions
     from eldgr_dspy.figures.contents import contents_of
     from eldgr_dspy.tables.plan_tables import contents_table
 
     contents = [(pool, *contents_of(pool.task, pool.rows())) for pool in pools]
-    shared = [
-        {"pools": [first.name, second.name], "questions": len(np.intersect1d(questions, others))}
-        for (first, _, questions), (second, _, others) in combinations(contents, 2)
+    shared: list[dict[str, Any]] = [
+        {"pools": [first.name, second.name], "questions": len(np.intersect1d(hashes, others))}
+        for (first, _, hashes), (second, _, others) in combinations(contents, 2)
     ]
+    common = [f"{' and '.join(one['pools'])} have {questions(one['questions'])} in common." for one in shared]
     value = {"pools": {pool.name: {"sha256": pool.sha256, **of} for pool, of, _ in contents}, "shared": shared}
     tables = [contents_table(pool.name, of) for pool, of, _ in contents]
-    tables[-1] = replace(tables[-1], notes=(*tables[-1].notes, *map(_of_shared, shared), *notes))
+    tables[-1] = replace(tables[-1], notes=(*tables[-1].notes, *common, *notes))
     write(value, tables, form, out)
-
-
-def _of_shared(shared: Mapping[str, Any]) -> str:
-    first, second = shared["pools"]
-    n = shared["questions"]
-    return f"{first} and {second} have {n:,} question{'' if n == 1 else 's'} in common."

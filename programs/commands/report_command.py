@@ -1,21 +1,16 @@
-"""`eldgr report`: print the tables of a finished run in any format, from its directory alone."""
+"""`eldgr report`, `show`, `export` and `compare`: the tables, a question and the decisions of finished runs."""
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import click
 
 from eldgr_dspy.programs.commands.messages import say
-from eldgr_dspy.programs.commands.options import own_options, pools_argument, run_argument
+from eldgr_dspy.programs.commands.options import names_in, own_options, pools_argument, rules_option, run_argument
 from eldgr_dspy.programs.commands.output import Form, form_options, out_option, run_of, write, writing
 
-if TYPE_CHECKING:
-    from eldgr_dspy.figures.finished_run import RunRead
-    from eldgr_dspy.figures.results.summary_fields import Summary
-
-
 FORMATS = (*get_args(Form), "html")
-"""The formats of the report, the default first."""
 
 
 @click.command(context_settings={"show_default": True})
@@ -51,8 +46,15 @@ def report(
     results = run_of(run, **own)
     summary = results.summary()
     if form == "html":
+        from eldgr_dspy.programs.run.pages import questions_beside, write_pages
+
+        path = out or run / "report.html"
         with writing("The report"):
-            _pages(results, summary, out or run / "report.html", pools, pages=pages)
+            lacking = write_pages(results, summary, path, pools, pages=pages)
+        if lacking is None:
+            say(f"Written to {path} and {questions_beside(path)}.")
+        else:
+            say(f"Written to {path}.\nNote: the page of questions was not written: {lacking}")
     else:
         from eldgr_dspy.tables.run import tables_of
 
@@ -63,11 +65,85 @@ def report(
         say(f"Logged to MLflow as run {log_to_mlflow(results, summary)}.")
 
 
-def _pages(run: "RunRead", summary: "Summary", path: Path, pools: tuple[Path, ...], *, pages: bool) -> None:
-    from eldgr_dspy.programs.run.pages import questions_beside, write_pages
+@click.command()
+@run_argument
+@click.argument("id")
+@pools_argument
+@rules_option(default="")
+@own_options
+@form_options()
+@out_option()
+def show(
+    run: Path, id: str, pools: tuple[Path, ...], rules: str, own: dict[str, Any], form: Form, out: Path | None
+) -> None:
+    """Print a question of a run, and why its answer ships.
 
-    lacking = write_pages(run, summary, path, pools, pages=pages)
-    if lacking is None:
-        say(f"Written to {path} and {questions_beside(path)}.")
+    RUN is the directory of a finished run. ID is the id of a question, or POOL:ID if several pools of the run have it.
+    It prints the votes, the candidates, the evidence with each witness, what the roles said, and what each rule ships
+    and why. The texts are in the run's pools; give POOLS if they have moved. --rules shows only some rules.
+    """
+    from eldgr_dspy.programs.run.pages import question_of
+    from eldgr_dspy.report.question_tables import question_tables
+
+    results = run_of(run, **own)
+    question = question_of(results, id, pools, names_in(rules))
+    value = {
+        "pool": question.pool,
+        **question.row.model_dump(mode="json"),
+        "decisions": question.decisions,
+        "consultations": [asdict(one) for one in question.relevant_consultations()],
+        **({} if question.ungiven is None else {"ungiven": question.ungiven}),
+    }
+    write(value, question_tables(question), form, out, "The question")
+
+
+@click.command()
+@run_argument
+@click.option(
+    "--out", required=True, type=click.Path(path_type=Path, dir_okay=False), help="File to write: .csv or .parquet."
+)
+def export(run: Path, out: Path) -> None:
+    """Write the decisions as a CSV or Parquet file.
+
+    RUN is the directory of a finished run. The file has one row per question and rule. In CSV, a text that a
+    spreadsheet would run as a formula gets a ' in front.
+    """
+    from eldgr_dspy.figures.export import export as write_decisions
+
+    results = run_of(run)
+    with writing("The decisions"):
+        n = write_decisions(results.decisions(results.summary()), out)
+    say(f"Written to {out}: {n:,} decisions.")
+
+
+@click.command(context_settings={"show_default": True})
+@click.argument("runs", nargs=-1, required=True, metavar="[NAME=]RUN[:POOL]...")
+@click.option("--rule", metavar="NAME", default="eldgr", help="Rule whose answers are compared.")
+@click.option(
+    "--seeds", metavar="RULE", help="The runs are seeds of one setup: compare the rule with this one over them."
+)
+@form_options()
+@out_option()
+def compare(runs: tuple[str, ...], rule: str, seeds: str | None, form: Form, out: Path | None) -> None:
+    """Compare runs on the same questions.
+
+    Each RUN is the directory of a finished run, such as that of another judge, policy or seed. All need the same
+    questions and gold answers. NAME is free. Give POOL if the runs have different pools. Differences are a run minus
+    the first. No LM is asked.
+
+    With --seeds, the spread of both rules is split into that of seeds and that of questions.
+    """
+    from eldgr_dspy.comparisons.compared_runs import compare_runs, over_seeds
+    from eldgr_dspy.comparisons.named_runs import named_runs
+    from eldgr_dspy.tables.comparison import comparison_tables, seed_tables
+
+    named = named_runs(runs)
+    for note in dict.fromkeys(one.run.made_by_others for one in named.values()):
+        if note:
+            say(f"Note: {note}")
+    if seeds:
+        spread = over_seeds(named, rule=rule, against=seeds)
+        write(spread, seed_tables(spread), form, out, "The comparison")
     else:
-        say(f"Written to {path}.\nNote: the page of questions was not written: {lacking}")
+        comparison = compare_runs(named, rule=rule)
+        write(comparison, comparison_tables(comparison), form, out, "The comparison")

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, get_args
 
@@ -17,16 +17,7 @@ _ADDRESS = re.compile(r"https?://[^\s/]", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The models of the roles, their server, and how they are asked and read; each as its option was given.
-
-    Attributes:
-        lm: For all roles. judge, deriver, repairer: for one of them.
-        api_base: Address of the server.
-        judges: Judges by name, each as it was given; None where it is a recording alone.
-        judge_style, orders: How many candidates the judge sees in a call, and in how many orders.
-        num_ctx: Context of Ollama's models.
-        structured, replies: Whether requests carry a JSON schema, and how replies are read.
-    """
+    """The options for models. `judges` has the named ones, each as it was typed; None for one with only a recording."""
 
     lm: str | None = None
     judge: str | None = None
@@ -42,7 +33,7 @@ class Models:
 
     @property
     def named(self) -> dict[Role, str | None]:
-        """The model of each role; None for a heuristic role."""
+        """The model of each role, None for a heuristic one."""
         models: dict[Role, str | None] = {"judge": self.judge, "deriver": self.deriver, "repairer": self.repairer}
         return {role: self.lm if model is None else model for role, model in models.items()}
 
@@ -54,9 +45,9 @@ class Models:
         return {name: style_of(text, self.judge_style, self.judge or self.lm) for name, text in self.judges.items()}
 
     def lms(self, models: Mapping[_Who, str | None], others: Iterable[str | None] = ()) -> dict[_Who, Any]:
-        """Return the LM of each role or judge that has a model. The journal is the run's cache, so DSPy's own is off.
+        """Return the LM of each role or judge that has a model.
 
-        `others` are further models, for which an address or a context may be.
+        An address or a context is accepted even if only the models in `others` use it.
         """
         from eldgr_dspy.programs.lms.models import is_of_ollama, lm_named, require_ollama
 
@@ -65,6 +56,7 @@ class Models:
         require_ollama(self.num_ctx, every)
         require_address(self.api_base, every)
         sizes = {model: self.num_ctx if is_of_ollama(model) else None for model in names.values()}
+        # The journal is the run's cache, so DSPy's own is off.
         options: dict[str, Any] = {"structured": self.structured, "temperature": 0.0, "cache": False}
         return {role: lm_named(model, self.api_base, num_ctx=sizes[model], **options) for role, model in names.items()}
 
@@ -89,30 +81,23 @@ class Models:
             setattr(selector, role, module)
         return selector
 
-    def asking(self, selector: Any) -> AbstractContextManager[Any]:
+    def asking(self, selector: Any) -> Any:
         """Return the context in which a selector's certificate asks the model for all roles, if it asks any."""
         import dspy
 
         if self.lm is None or selector.certifier is None:
             return nullcontext()
-        context: AbstractContextManager[Any] = dspy.context(lm=self.lms({"judge": self.lm})["judge"])
-        return context
+        return dspy.context(lm=self.lms({"judge": self.lm})["judge"])
 
 
 def require_address(api_base: str | None, names: Sequence[str]) -> None:
-    """Refuse a server address if no model is given, and one without http:// or https://.
-
-    Ollama's own engine accepts an address without a scheme, as Ollama does, and checks it itself.
-
-    Raises:
-        ArgumentError: naming the address, without what may be a password in it, and the remedy.
-    """
+    """Refuse an address if there is no model, or without http:// or https://; Ollama's own engine checks its own."""
     from eldgr_dspy.programs.lms.models import is_of_ollama
 
     if api_base is None:
         return
     remember_settings({"api_base": api_base})
-    address = f"--api-base={api_base.rpartition('@')[2]!r:.200}"
+    address = f"--api-base={api_base.rpartition('@')[2]!r:.200}"  # without what may be a password in it
     if not names:
         raise ArgumentError(
             f"{address} needs a model to ask, but none is given. Add --lm MODEL or a model for a role, or leave the "
@@ -125,15 +110,7 @@ def require_address(api_base: str | None, names: Sequence[str]) -> None:
 
 
 def named_judges(models: Models, settings: Mapping[str, Any], recorded: Collection[str] = ()) -> dict[str, Any]:
-    """Return the named judges.
-
-    Args:
-        models: The options for models. settings: those of the rule.
-        recorded: The judges that have a recording, with "" for the recording of all roles; only these may lack a model.
-
-    Raises:
-        ArgumentError: a judge lacks a model, or no judge uses the model of --judge.
-    """
+    """Return the named judges; only those `recorded`, with "" for the recording of all roles, may lack a model."""
     from eldgr_dspy.programs.judges.named import PANEL, is_own, judge_named
     from eldgr_dspy.programs.roles import Judge
     from eldgr_dspy.programs.run.fingerprints import predictors
@@ -174,7 +151,6 @@ def named_judges(models: Models, settings: Mapping[str, Any], recorded: Collecti
 
 
 def _panel(name: str, members: Sequence[str], models: Models) -> Any:
-    """Return a panel of models, by majority."""
     from eldgr_dspy.programs.judges.named import judge_in_style
     from eldgr_dspy.programs.judges.repeated_judges import Panel
     from eldgr_dspy.programs.roles import Judge

@@ -14,21 +14,13 @@ from eldgr_dspy.programs.commands.console import render
 from eldgr_dspy.showing import on_one_line
 from eldgr_dspy.words import CHANNELS
 
-_MIDDLE = 0.5
-"""The value of neutral in `logic`, `fact` and `adv`, and the threshold of the gate."""
-
-_CONFLATED, _HIDDEN = "!!", "!"
+_MIDDLE = 0.5  # neutral in `logic`, `fact` and `adv`, and the threshold of the gate
+_CONFLATED, _HIDDEN = "!!", "!"  # marks of a conflated step: in the paper's form, or only without neutral documents
 
 
 def drawn_table(title: str, table: StepTable, passages: Sequence[Passage]) -> str:
-    """Return the table of a text as it is printed.
-
-    Args:
-        title: What is scored, and by whom.
-        table: Its scores.
-        passages: The documents that the table numbers.
-    """
-    return render(f"{title}: reward {_figure(table.reward)}", _rich(table), [*_notes(table, passages)])
+    """Return the scores of a text as they are printed; `passages` are the documents that the table numbers."""
+    return render(f"{title}: reward {_figure(table.reward)}", _rich(table), _notes(table, passages))
 
 
 def one_line(text: str, longest: int = 400) -> str:
@@ -63,7 +55,6 @@ def _figure(score: Score) -> str:
 
 
 def _mark(step: StepScores) -> str:
-    """Whether a step is conflated: in the paper's form, or only where neutral documents are left out."""
     if step.conflated is True:
         return _CONFLATED
     if step.conflated_not_neutral is True:
@@ -71,14 +62,12 @@ def _mark(step: StepScores) -> str:
     return UNDEFINED if isinstance(step.conflated, Undefined) else ""
 
 
-# -- what stands below ------------------------------------------------------------------------------------------------
-
-
 def _notes(table: StepTable, passages: Sequence[Passage]) -> Iterator[str]:
     if not table.scores:
         yield "There is no step to score."
     for (reason, steps), names in _reasons(table).items():
-        where = "" if len(steps) == len(table.scores) else f" ({_numbered(steps)})"
+        listed = f" (step{'s' if len(steps) > 1 else ''} {', '.join(map(str, steps))})"
+        where = "" if len(steps) == len(table.scores) else listed
         yield f"{UNDEFINED} {', '.join(names)}: {reason}{where}"
     yield from _conflated(table, _CONFLATED, "it scores high, and every document contradicts it")
     yield from _conflated(table, _HIDDEN, "it scores high, and every document that is not neutral contradicts it")
@@ -107,7 +96,3 @@ def _conflated(table: StepTable, mark: str, meaning: str) -> Iterator[str]:
     if conflated:
         places = [f"step {number} by doc {step.contradicting}" for number, step in conflated.items()]
         yield f"{mark} conflated: {meaning} ({', '.join(places)})"
-
-
-def _numbered(steps: Sequence[int]) -> str:
-    return f"step{'s' if len(steps) > 1 else ''} {', '.join(map(str, steps))}"

@@ -15,6 +15,7 @@ _UNOPENED = (
 )
 _BEGUN = re.compile(r'\{\s*"')
 _CODE_BLOCK = re.compile(r"```(?:json)?[ \t]*\n(.*)\n[ \t]*```", re.DOTALL | re.IGNORECASE)
+_JSON_NAMES = {list: "array", str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
 
 
 class UnreadableError(ValueError):
@@ -68,9 +69,6 @@ def decoded_start(text: str) -> tuple[Any, int]:
             f"The reply is not exactly one JSON object: {error.msg} at character {error.pos}."
         ) from error
     return value, len(text) - len(text[end:].lstrip())
-
-
-_JSON_NAMES = {list: "array", str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
 
 
 def without_thought(text: str) -> str:

@@ -67,7 +67,6 @@ def _object_in_prose(text: str) -> dict[str, Any] | None:
 
 
 def _unquote(value: Any) -> Any:
-    """Return a JSON value with each numeral in quotes as a number."""
     if isinstance(value, dict):
         return {name: _unquote(inner) for name, inner in value.items()}
     if isinstance(value, list):

@@ -17,12 +17,8 @@ import dspy
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.redaction import remember
 
-TIMEOUT = 600.0
-"""Seconds that a call may take, by default. A small model on two cores reads about 50 tokens a second."""
-
-MOST_TOKENS = 512
-"""Tokens of a reply, by default: a weak model may not find the end of a text."""
-
+TIMEOUT = 600.0  # seconds of a call; a small model on two cores reads about 50 tokens a second
+MOST_TOKENS = 512  # of a reply: a weak model may not find the end of a text
 _MAGIC = b"GGUF"
 _SERVERS = dict[tuple[Any, ...], tuple[Any, str]]()
 """The servers of this process with their keys, by file and settings: a model is loaded once."""
@@ -106,7 +102,6 @@ def _identity(file: Path) -> str:
 
 
 def _cores() -> int:
-    """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

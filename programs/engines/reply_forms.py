@@ -15,14 +15,10 @@ FORM = "Reply with one JSON object and nothing else:\n"
 _ITEMS = {"passed": "checks"} | dict.fromkeys(("assessments", "preferred", "better"), "candidates")
 """The input whose items an output lists or numbers; `..._scores` lists steps."""
 
-_LONGEST_REASON = 600
-"""The characters of a reason, by the schema. Those of a usable reply have 148 (median); a model that repeats itself
-would write on until its reply is cut off."""
-
+_LONGEST_REASON = 600  # characters, by the schema; those of a usable reply have 148 (median)
 _REFUSING = set[tuple[Any, Any] | None]()
 """The servers, with their models, that refused a JSON schema: each is asked without from then on, in this process."""
-REFUSALS = (dspy.LMInvalidRequestError, dspy.LMServerError)
-"""The errors by which a server may refuse a schema."""
+REFUSALS = (dspy.LMInvalidRequestError, dspy.LMServerError)  # by which a server may refuse a schema
 _ABOUT_SCHEMA = re.compile(r"response_?format|schema|grammar|structured", re.IGNORECASE)
 
 
@@ -73,10 +69,7 @@ def lengths_of(signature: Any, lm: Any) -> tuple[tuple[str, int], ...]:
 
 
 def limit(form: type[BaseModel], limits: tuple[tuple[str, int], ...]) -> type[BaseModel]:
-    """Return a response format whose lists have a row for each item, and whose numbers and reasons have limits.
-
-    A weak model could otherwise list rows or repeat words without end, or name an item that there is not.
-    """
+    """Return a response format whose lists have a row for each item, and whose numbers and reasons have limits."""
     schema = form.model_json_schema()
     properties = {**schema["properties"]}
     for name, count in limits:
@@ -108,7 +101,7 @@ def schema_abilities(lm: Any) -> tuple[bool, bool]:
 def _server(lm: Any) -> tuple[Any, Any] | None:
     """Return an LM's address, of the user's own, and its model, or None if DSPy knows the provider's."""
     address = (getattr(lm, "kwargs", None) or {}).get("api_base")
-    return None if not isinstance(address, str) else (address, lm.model)
+    return (address, lm.model) if isinstance(address, str) else None
 
 
 def refuses_schema(lm: Any) -> bool:
@@ -116,16 +109,16 @@ def refuses_schema(lm: Any) -> bool:
     return _server(lm) in _REFUSING
 
 
-def may_refuse_schema(lm: Any, error: Exception) -> bool:
-    """Return whether a refusal speaks of a schema that was sent on trial, and not of anything else in the request."""
-    on_trial = getattr(lm, "structured", "auto") == "auto" and _server(lm) is not None and not refuses_schema(lm)
-    return on_trial and _ABOUT_SCHEMA.search(str(error)) is not None
-
-
 @contextmanager
-def without_schema(lm: Any) -> Iterator[None]:
-    """Ask the server without a schema, and from then on, unless that was not the reason either."""
+def without_schema(lm: Any, error: Exception) -> Iterator[None]:
+    """Ask the server again without a schema. If it replies, no later request has one; otherwise schemas stay on trial.
+
+    Raise the error if it does not speak of a schema that was sent on trial.
+    """
     server = _server(lm)
+    on_trial = getattr(lm, "structured", "auto") == "auto" and server is not None and server not in _REFUSING
+    if not (on_trial and _ABOUT_SCHEMA.search(str(error))):
+        raise error
     _REFUSING.add(server)
     try:
         yield

@@ -2,12 +2,10 @@
 
 `dspy.JSONAdapter` repairs what it reads, and repair can make up a verdict: a draft inside a thinking block, a
 truncated span, the last of two equal keys or `true` for 1 all pass there. Here a reply is exactly one JSON object of
-exactly the signature's fields and types; everything else is a parse error with its reason. The system message is
-shorter than that of `dspy.JSONAdapter`; the response format is the same. Both are cached per signature because they
-depend only on it. Meaning is not checked here: `eldgr_dspy.rule.replies` checks ranges and membership.
+exactly the signature's fields and types; everything else is a parse error with its reason. Meaning is not checked here:
+`eldgr_dspy.rule.replies` checks ranges and membership.
 
-One call is one request: neither `dspy.JSONAdapter` nor this adapter asks an LM again after a parse error (only
-`dspy.ChatAdapter` does, by falling back to JSON). The one exception is a server that refuses a JSON schema.
+One call is one request, since no LM is asked again after a parse error; but a server that refuses a JSON schema is.
 """
 
 import inspect
@@ -28,7 +26,6 @@ from eldgr_dspy.programs.engines.reply_forms import (
     counts_of,
     lengths_of,
     limit,
-    may_refuse_schema,
     reply_form,
     schema_abilities,
     without_schema,
@@ -93,7 +90,8 @@ class StrictJSONAdapter(dspy.JSONAdapter):
         fields = [(name, field, inputs[name]) for name, field in signature.input_fields.items() if name in inputs]
         if not all(_is_text(value) or _is_texts(field, value) for _, field, value in fields):
             return str(super().format_user_message_content(signature, inputs, prefix, suffix, main_request))
-        blocks = [f"[[ ## {name} ## ]]\n{value if _is_text(value) else _json_list(value)}" for name, _, value in fields]
+        texts = [(name, value if _is_text(value) else _ENCODER.encode(value)) for name, _, value in fields]
+        blocks = [f"[[ ## {name} ## ]]\n{text}" for name, text in texts]
         requirements = [self.user_message_output_requirements(signature)] if main_request else []
         return "\n\n".join([prefix, *blocks, *requirements, suffix]).strip()
 
@@ -102,18 +100,13 @@ class StrictJSONAdapter(dspy.JSONAdapter):
         return f"Reply with one JSON object: {', '.join(signature.output_fields)}."
 
     def parse(self, signature: Any, completion: str) -> dict[str, Any]:
-        """Return the fields of a reply, typed as the signature says.
-
-        Raises:
-            ReplyRejectedError: The reply is anything but one JSON object of those fields and types.
-        """
+        """Return the fields of a reply, typed as the signature says; raise `ReplyRejectedError` for anything else."""
         try:
             return self._fields(signature, self._read(redacted(completion)))  # here, since a refusal quotes parts of it
         except UnreadableError as refusal:
             raise ReplyRejectedError(signature, completion, str(refusal)) from refusal
 
     def _read(self, reply: str) -> dict[str, Any]:
-        """Return the object of a reply, or raise `UnreadableError`."""
         return read_object(reply)
 
     def _fields(self, signature: Any, reply: dict[str, Any]) -> dict[str, Any]:
@@ -150,9 +143,7 @@ class StrictJSONAdapter(dspy.JSONAdapter):
         try:
             return super().__call__(lm, dict(lm_kwargs), signature, demos, inputs)
         except REFUSALS as error:
-            if not may_refuse_schema(lm, error):
-                raise
-            with without_schema(lm):
+            with without_schema(lm, error):
                 return super().__call__(lm, lm_kwargs, signature, demos, inputs)
 
     async def acall(self, lm: Any, lm_kwargs: dict[str, Any], signature: Any, demos: Any, inputs: Any) -> Any:
@@ -160,9 +151,7 @@ class StrictJSONAdapter(dspy.JSONAdapter):
         try:
             return await super().acall(lm, dict(lm_kwargs), signature, demos, inputs)
         except REFUSALS as error:
-            if not may_refuse_schema(lm, error):
-                raise
-            with without_schema(lm):
+            with without_schema(lm, error):
                 return await super().acall(lm, lm_kwargs, signature, demos, inputs)
 
     def _prepare_response_format(self, lm: Any, lm_kwargs: dict[str, Any], signature: Any) -> None:
@@ -195,10 +184,6 @@ def _is_text(value: Any) -> bool:
 def _is_texts(field: Any, value: Any) -> bool:
     """Return whether a field's value is a list of texts shown as JSON; DSPy numbers the items of a text field."""
     return type(value) is list and field.annotation is not str and all(map(_is_text, value))
-
-
-def _json_list(value: list[str]) -> str:
-    return _ENCODER.encode(value)
 
 
 def reason_of(error: dspy.AdapterParseError) -> str:

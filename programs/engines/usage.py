@@ -1,9 +1,8 @@
 """A count of tokens that cannot be true is unknown, and the reply that it came with is used.
 
 DSPy's own parser refuses a whole reply if its server counts -5, 3.5 or NaN tokens, and has no setting for that. So the
-checks of these types of `dspy.lm15` are wrapped, once a process: what they refuse while a role is asked or a request is
-metered is mended and checked again. A count becomes None, which is DSPy's word for unknown; NaN in the copy of the
-server's body becomes a text. Anywhere else they refuse as before.
+checks of these types of `dspy.lm15` are wrapped, once a process: while a role is asked or a request is metered, such a
+count becomes None, and NaN in the copy of the server's body a text. Anywhere else they refuse as before.
 """
 
 import json

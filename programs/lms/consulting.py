@@ -67,8 +67,7 @@ class RoleOutput:
     """The outcome of a call that came through: the fields that the role returned, or why it is an abstention.
 
     Attributes:
-        content: The fields as plain JSON values; `abstained` and perhaps `kind` if the role abstains or if its reply
-            could not be parsed.
+        content: The fields as plain JSON values, with `abstained` and perhaps `kind` for an abstention.
         error: The error that made it an abstention, for a caller that wants it raised.
     """
 
@@ -197,8 +196,7 @@ def ask(module: dspy.Module, inputs: Mapping[str, object], role: str | None = No
     """Ask a module. Raises one of `FAILURES` if the call did not come through, and whatever the module itself raises.
 
     If the module plays a `role`, its reply must have one of the role's fields. How a reply ended is read from DSPy's
-    record of the call. If a caller has switched the records off, a reply that was cut counts as one that cannot be
-    parsed, unless its fields are complete.
+    record of the call, if there is one.
     """
     last = _Last()
     try:
@@ -253,8 +251,7 @@ class _Unread(BaseCallback):
 def _reading(last: _Last) -> Iterator[None]:
     """Read replies strictly, or with the adapter that the user has set. An error while reading is a parse error.
 
-    DSPy's own adapters raise errors other than the documented one, such as `RecursionError` for a reply with many
-    brackets.
+    DSPy's own adapters raise others, such as `RecursionError` for a reply with many brackets.
     """
     # A judge that asks others judges their replies one by one; they are not its own.
     callers = [caller for caller in dspy.settings.caller_modules or () if not isinstance(caller, _Last)]
@@ -308,13 +305,7 @@ def _reply_of(module: dspy.Module, result: Any) -> RoleOutput:
 
 
 def _require_outputs(role: str | None, reply: RoleOutput) -> None:
-    """Refuse fields if none is the role's: its module uses other names.
-
-    DSPy makes a reply without any field from a response without an answer, so that is an abstention.
-
-    Raises:
-        ArgumentError: naming the role, the field that it lacks and those that it has.
-    """
+    """Refuse fields if none is the role's: its module uses other names."""
     outputs = OUTPUTS[role] if is_role(role) else ()
     if outputs and reply.content and reply.content.keys().isdisjoint((*outputs, "abstained")):
         names = ", ".join(map(repr, reply.content))

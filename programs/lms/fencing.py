@@ -63,11 +63,7 @@ def fence(
     what software would read as a marker (see `defuse`), and each lone surrogate, which no request can carry and which
     becomes U+FFFD. Every other span of a text is unchanged.
     """
-    cleaned, passages, pool = (
-        _clean(question),
-        [_clean(text) for text in evidence],
-        [_clean(text) for text in candidates],
-    )
+    cleaned, passages, pool = _clean(question), list(map(_clean, evidence)), list(map(_clean, candidates))
     further = {label: [_clean(text) for text in texts] for label, texts in others.items()}
     marker = derive_marker([[cleaned], passages, pool, *further.values()])
     return Fenced(
@@ -80,26 +76,20 @@ def fence(
 
 
 def fence_fields(fields: Mapping[str, str | Sequence[str]]) -> dict[str, Any]:
-    """Return the fields of a request, each text fenced.
+    """Return the fields of a request, each text fenced: `question`, `evidence`, and `candidates` or one `candidate`.
 
-    Args:
-        fields: `question`, and perhaps `evidence`, and `candidates` or one `candidate`. A further field is a text,
-            which is labelled by its name, or texts, each labelled by its name without the s.
+    A further field is a text, which is labelled by its name, or texts, each labelled by its name without the s.
     """
     pool = [fields["candidate"]] if "candidate" in fields else fields.get("candidates", ())
     others = {name: fields[name] for name in fields if name not in ("question", "evidence", "candidates", "candidate")}
     labels = {name: name if isinstance(texts, str) else name.removesuffix("s") for name, texts in others.items()}
     further = {labels[name]: [texts] if isinstance(texts, str) else texts for name, texts in others.items()}
     fenced = fence(cast(str, fields["question"]), fields.get("evidence", ()), cast(Sequence[str], pool), **further)
-    fenced_fields: dict[str, Any] = {
-        "question": fenced.question,
-        "evidence": fenced.evidence,
-        "candidates": fenced.candidates,
-    }
-    fenced_fields |= {"candidate": fenced.candidates[0]} if "candidate" in fields else {}
+    shown: dict[str, Any] = {"question": fenced.question, "evidence": fenced.evidence, "candidates": fenced.candidates}
+    shown |= {"candidate": fenced.candidates[0]} if "candidate" in fields else {}
     for name, texts in others.items():
-        fenced_fields[name] = fenced.others[name][0] if isinstance(texts, str) else fenced.others[labels[name]]
-    return {name: fenced_fields[name] for name in fields}
+        shown[name] = fenced.others[name][0] if isinstance(texts, str) else fenced.others[labels[name]]
+    return {name: shown[name] for name in fields}
 
 
 def derive_marker(groups: Sequence[Sequence[str]], length: int = _LENGTH) -> str:

@@ -17,10 +17,7 @@ RECORDS = frozenset(("history", "callbacks", "traces", "train", "demos"))
 
 
 def sub_modules(module: dspy.Module, kind: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the parts of a module of this kind with their paths, as its `named_sub_modules`, but for what it remembers.
-
-    DSPy's own walk also goes through every message of every call that the module remembers.
-    """
+    """Yield the parts of a module of this kind with their paths, as its `named_sub_modules`, but for its `RECORDS`."""
     left, visited = deque[tuple[str, Any]]([("self", module)]), {id(module)}
     while left:
         name, one = left.popleft()
@@ -66,9 +63,8 @@ def numeric_temperatures(module: dspy.Module) -> Iterator[None]:
 def with_lms(module: dspy.Module, change: Callable[[Any], Any]) -> Any:
     """Return a copy of a module in which each LM that it holds is `change(lm)`. Each LM is changed once.
 
-    An LM is found in any attribute of the module and of its sub-modules, including compiled ones, directly or within
-    lists, tuples and dicts. An LM in a closure, or in an object of another kind, is not found. The LM in the settings
-    of DSPy does not belong to the module.
+    An LM is found in any attribute of the module and of its sub-modules, directly or within lists, tuples and dicts.
+    An LM in a closure, or in an object of another kind, is not found.
     """
     lms, memo = {id(lm): lm for _, lm in sub_modules(module, dspy.BaseLM)}, dict[int, tuple[Any, Any]]()
     try:

@@ -30,17 +30,12 @@ def lm_named(
     structured: SchemaUse = "auto",
     **options: Any,
 ) -> dspy.LM:
-    """Return the LM of a name such as `ollama/deepseek-r1:7b` or `openai/gpt-4o-mini`.
+    """Return the LM of a name such as `ollama/deepseek-r1:7b`, `openai/gpt-4o-mini` or `local:model.gguf`.
 
-    A name such as `local:model.gguf` is a file that runs in this process (`eldgr_dspy.local`).
-
-    Args:
-        name: A provider and a model, as `dspy.LM` has them. `ollama/NAME` and `ollama_chat/NAME` are the same here, and
-            so are `vllm/NAME` and `hosted_vllm/NAME`: a model on a server of vLLM's.
-        api_base: Address of the server, if it is not the provider's own. For Ollama it may end in `/v1` or not.
-        num_ctx: Tokens that prompt and reply may have together. Only for a name of Ollama's.
-        structured: Whether requests carry a JSON schema: `on`, `off`, or `auto`, until the server refuses one.
-        options: Further options of `dspy.LM`. For a name of Ollama's also those of `eldgr_dspy.ollama`.
+    `ollama/NAME` and `ollama_chat/NAME` are the same here, and so are `vllm/NAME` and `hosted_vllm/NAME`: a model on a
+    server of vLLM's. `num_ctx` is how many tokens prompt and reply may have together. Requests carry a JSON schema if
+    `structured` is `on`; if it is `auto`, until the server refuses one. The other options are those of `dspy.LM`,
+    `eldgr_dspy.ollama` or `eldgr_dspy.local`.
 
     Raises:
         ArgumentError: The name has no model, the address is not valid, or `num_ctx` is given to a model that is not

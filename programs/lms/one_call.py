@@ -112,11 +112,7 @@ def calls_of(module: dspy.Module, candidates: Sequence[str]) -> int | None:
 
 
 def ask_each(requests: Sequence[Request]) -> list[RoleOutput]:
-    """Return the outcome of each, asked one after the other; raises what `ask` raises.
-
-    All of them are asked, whatever the earlier replies, so that measurements do not depend on when the outcome was
-    clear, and sync and async ask the same.
-    """
+    """Return the outcome of each, asked one after the other, whatever the earlier replies; raises what `ask` raises."""
     return list(starmap(ask, requests))
 
 

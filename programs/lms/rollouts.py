@@ -32,7 +32,6 @@ class _NumberedLM:
         return await super().acall(*args, **self._with_rollout(kwargs))  # type: ignore[misc]
 
     def _with_rollout(self, kwargs: dict[str, Any]) -> dict[str, Any]:
-        """Return the options with a rollout of this sample's own for each rollout that the program asks for."""
         number = kwargs.get("rollout_id", self.kwargs.get("rollout_id")) or 0
         return {**kwargs, "rollout_id": number * self.of + self.sample}
 
@@ -51,14 +50,10 @@ def numbered_lm(lm: Any, sample: int, of: int, temperature: float | None) -> Any
 def rollout(
     program: dspy.Module, sample: int, of: int, temperature: float | None, *, bound: bool
 ) -> Iterator[tuple[dspy.Module, Trace]]:
-    """Yield what to call for one sample, and the list that gets the trace of its calls.
+    """Yield what to call for one sample `of` several, and the list that gets the trace of its calls.
 
-    Args:
-        program: The program.
-        sample: The number of the sample, from 0.
-        of: How many samples there are at most.
-        temperature: Of every request that does not set its own; None leaves the LM's.
-        bound: Whether the program has LMs of its own. See `lms.holds_lm`.
+    The temperature is that of every request that does not set its own; None leaves the LM's. `bound` says whether the
+    program has LMs of its own.
     """
     number = partial(numbered_lm, sample=sample, of=of, temperature=temperature)
     called, originals = view(program, number) if bound else (program, {})

@@ -4,7 +4,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -24,52 +23,29 @@ from eldgr_dspy.words import Mark, Task
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The sources and settings of a pool.
+    """The sources and settings of a pool."""
 
-    Attributes:
-        sources: Files of predictions. The candidates of a question are in their order.
-        task: The task of all questions.
-        questions: A file of questions, gold answers and evidence; None: they are in the first source.
-        layout: The layout of all sources; None: each is recognised.
-        by: What joins the files; None: the id if every row has one, else the question.
-        evidence: Which evidence of a HotpotQA row is used.
-        shuffle: A seed that puts the candidates of each question in an order that depends on the seed, the question's
-            id and how many there are; None: they keep their order.
-        unfinished: Whether a log of inspect is accepted that failed, was cancelled or is still running.
-        columns: The names of the columns in tables.
-    """
-
-    sources: Sequence[Path]
+    sources: Sequence[Path]  # the candidates of a question are in their order
     task: Task
-    questions: Path | None = None
-    layout: Layout | None = None
-    by: By | None = None
+    questions: Path | None = None  # questions, gold answers and evidence; by default they are in the first source
+    layout: Layout | None = None  # of all sources; by default each is recognised
+    by: By | None = None  # by default the id if every row has one, else the question
     evidence: Evidence = "paragraphs"
-    shuffle: int | None = None
-    unfinished: bool = False
+    shuffle: int | None = None  # a seed; without one the candidates keep their order
+    unfinished: bool = False  # whether a log of inspect may be one that failed, was cancelled or is still running
     columns: Mapping[Field, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class BuildResult:
-    """The result of building.
-
-    Attributes:
-        pool: The pool that was written.
-        by: What joined the files.
-        left_out: How many questions of the file of questions have no prediction.
-        forms: How many answers were found by each form of `eldgr_dspy.answer_types.extraction`, without those that were
-            given.
-        lacking: What incomplete sources lack, one sentence each.
-        cut: How many samples stopped at their limit of tokens before they marked an answer, so that they have none.
-    """
+    """The pool that was written, and what became of its sources."""
 
     pool: Pool
     by: By
-    left_out: int = 0
-    forms: Counter[str] = field(default_factory=Counter)
-    lacking: Sequence[str] = ()
-    cut: int = 0
+    left_out: int = 0  # questions without a prediction
+    forms: Counter[str] = field(default_factory=Counter)  # answers by the form in which they were found in a text
+    lacking: Sequence[str] = ()  # what incomplete sources lack, a sentence each
+    cut: int = 0  # samples without an answer, because they stopped at their limit before they marked one
 
 
 def build_pool(recipe: Recipe, out: Path) -> BuildResult:
@@ -78,14 +54,9 @@ def build_pool(recipe: Recipe, out: Path) -> BuildResult:
     Every source must have the same questions. Questions of `recipe.questions` that no source has are left out. If
     files are joined by id and both have the question's text, the texts must agree: one contains the other, folded.
 
-    Args:
-        recipe: The sources and settings of the pool.
-        out: The file. Its name states the format.
-
     Raises:
         ArgumentError: A file is given twice, or `out` is one of the files that are read.
         PoolError: A file cannot be read, or the files do not fit each other; naming file, line and the first ids.
-        OSError: The pool, or its temporary data on disk, cannot be written.
     """
     _refuse_same_files(recipe, out)
     with EntryStore() as store:
@@ -108,36 +79,35 @@ def shuffled_order(n: int, seed: int, id: str) -> list[int]:
 
 
 def _refuse_same_files(recipe: Recipe, out: Path) -> None:
-    inputs = [*recipe.sources, *filter(None, [recipe.questions])]
     if not recipe.sources:
         raise ArgumentError("Give at least one file of predictions.")
     twice = next((path for path, n in Counter(path.resolve() for path in recipe.sources).items() if n > 1), None)
     if twice:
         raise ArgumentError(f"{twice} is given twice, so its candidates would vote twice; give it once.")
-    if out.resolve() in {path.resolve() for path in inputs}:
+    if out.resolve() in {path.resolve() for path in (*recipe.sources, recipe.questions) if path}:
         raise ArgumentError(f"{out} is one of the files to read; give the pool another name.")
 
 
 class _JoinedFiles:
-    """Indexed files, and the rows that they make together."""
-
     def __init__(self, recipe: Recipe, store: EntryStore) -> None:
         self._recipe, self._store = recipe, store
         self._main = 1 if recipe.questions is None else QUESTIONS
-        self._labels = _labels(recipe.sources)
+        self._sources = dict(enumerate(recipe.sources, start=1))
+        names = [pool_name(path).removesuffix(".json") for path in recipe.sources]
+        of_paths = zip(names, recipe.sources, strict=True)
+        self._labels = [name if names.count(name) == 1 else path.as_posix() for name, path in of_paths]
         self.by: By = "question"
-        self.left_out = 0
-        self.forms: Counter[str] = Counter()
-        self.lacking: list[str] = []
-        self.cut = 0
+        self.left_out = self.cut = 0
+        self.forms = Counter[str]()
+        self.lacking = list[str]()
 
     def rows(self) -> Iterator[Row]:
-        """Read all files, check that they fit each other, and yield one row a question in the questions' order."""
+        """Yield one row a question, in the order of the questions."""
         self._read_files()
         self.by = self._join_field()
         self._check()
         for entry in self._store.entries(self._main):
-            hits = [self._store.find(source, self.by, entry) for source in self._numbers()]
+            hits = [self._store.find(source, self.by, entry) for source in self._sources]
             if any(hits):
                 yield self._row(entry, [hit for hit in hits if hit])
             else:
@@ -147,9 +117,9 @@ class _JoinedFiles:
         recipe, columns = self._recipe, Columns(self._recipe.columns, self._recipe.by)
         if recipe.questions is not None:
             self._add(QUESTIONS, recipe.questions, read_questions(recipe.questions, recipe.evidence, columns), columns)
-        for source, path in zip(self._numbers(), recipe.sources, strict=True):
-            entries_of = partial(read_predictions, unfinished=recipe.unfinished, notes=self.lacking, columns=columns)
-            self._add(source, path, entries_of(path, recipe.layout), columns)
+        options: dict[str, Any] = {"unfinished": recipe.unfinished, "notes": self.lacking, "columns": columns}
+        for source, path in self._sources.items():
+            self._add(source, path, read_predictions(path, recipe.layout, **options), columns)
         columns.refuse_unseen()
 
     def _add(self, source: int, path: Path, entries: Iterable[Entry], columns: Columns) -> None:
@@ -167,9 +137,6 @@ class _JoinedFiles:
             self.lacking.append(f"{path}: columns that are not read: {named_so}. --column FIELD=NAME reads one.")
         columns.unread.clear()
 
-    def _numbers(self) -> range:
-        return range(1, len(self._recipe.sources) + 1)
-
     def _join_field(self) -> By:
         """Return what joins the files: the field asked for, else the id if every row has one, else the question."""
         by: By = self._recipe.by or ("question" if self._store.lacks("id") else "id")
@@ -182,11 +149,11 @@ class _JoinedFiles:
     def _check(self) -> None:
         """Refuse files that do not fit each other, before a row is made."""
         main, by = self._main, self.by
-        for source in sorted({main, *self._numbers()}):
+        for source in sorted({main, *self._sources}):
             self._store.refuse_twins(source, by)
         self._store.refuse_twins(main, "id")
         spine = self._recipe.questions or self._recipe.sources[0]
-        for source, path in zip(self._numbers(), self._recipe.sources, strict=True):
+        for source, path in self._sources.items():
             self._refuse(self._store.strangers(source, main, by), path, f"that {spine} does not have")
             self._refuse(self._store.unanswered(source, main, by), path, "without a prediction here, unlike others")
 
@@ -202,11 +169,17 @@ class _JoinedFiles:
             )
 
     def _row(self, question: Entry, entries: Sequence[Entry]) -> Row:
-        """Return the row of a question, from an entry of each source."""
         if question.question is None:
             raise PoolError(f"{question.where}: question is missing; add it, or give a file of questions.")
+        expected = folded_question(question.question)
         for entry in entries:
-            _refuse_other_question(question.question, entry, question.where)
+            other = folded_question(entry.question or "")
+            if expected not in other and other not in expected:  # a prompt may contain the question
+                raise PoolError(
+                    f"{entry.where}: id {entry.id!r:.80} has the question {entry.question!r:.80}, but another in "
+                    f"{question.where}: {question.question!r:.80}. The ids name different questions; join by --by "
+                    "question, or fix them."
+                )
         samples = [
             (sample, sample.source or (label if len(entry.samples) == 1 else f"{label} #{number}"))
             for label, entry in zip(self._labels, entries, strict=True)
@@ -227,19 +200,3 @@ class _JoinedFiles:
             self.forms.update([extracted.form] if extracted else [])
         columns = sample.columns.model_dump() if sample.columns else {}
         return {"text": sample.text, "answer": answer, "source": label, **columns}
-
-
-def _refuse_other_question(question: str, entry: Entry, where: str) -> None:
-    """Refuse an entry with another question. A prompt that contains the question is accepted."""
-    expected, other = folded_question(question), folded_question(entry.question or "")
-    if expected not in other and other not in expected:
-        raise PoolError(
-            f"{entry.where}: id {entry.id!r:.80} has the question {entry.question!r:.80}, but another in {where}: "
-            f"{question!r:.80}. The ids name different questions; join by --by question, or fix them."
-        )
-
-
-def _labels(sources: Sequence[Path]) -> list[str]:
-    """Return the name of each source for its candidates: the file's name, or its path if names are alike."""
-    names = [pool_name(path).removesuffix(".json") for path in sources]
-    return [name if names.count(name) == 1 else path.as_posix() for name, path in zip(names, sources, strict=True)]

@@ -22,37 +22,23 @@ from eldgr_dspy.programs.pools.gold_answers import NAMES, final_answers, gold_at
 from eldgr_dspy.splitting import folded_question
 
 Field = Literal["id", "question", "gold", "evidence", "prediction", "answer", "source", "confidence", "tags"]
-"""What a column may hold. `answer` is the answer that a sample states, `source` where the sample is from.
-
-`confidence` is a number from 0 to 1; `tags` is one of the sample's tags.
-"""
+"""What a column may hold. `answer` is the answer that a sample states, `source` where the sample is from."""
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What the columns of tables hold.
+    """What the columns of tables hold, and which columns and fields were there."""
 
-    Attributes:
-        names: The columns of a field. A table need not have all of them. Another field has the column of its own name.
-        by: What two rows on one question have in common; None: the id if they have one, else the question.
-        seen: The columns of the tables that were read.
-        fields: The fields of all records that were read, in any layout.
-        unread: The columns of the last table that no field has.
-    """
-
-    names: Mapping[Field, Sequence[str]] = field(default_factory=dict)
-    by: By | None = None
-    header: set[str] = field(default_factory=set)
-    fields: set[str] = field(default_factory=set)
-    unread: list[str] = field(default_factory=list)
+    names: Mapping[Field, Sequence[str]] = field(default_factory=dict)  # by default a field has the column of its name
+    by: By | None = None  # what rows on one question have in common; by default the id, if they have one
+    header: set[str] = field(default_factory=set)  # of all tables
+    fields: set[str] = field(default_factory=set)  # of all records, in any layout
+    unread: list[str] = field(default_factory=list)  # columns of the last table that no field has
 
     def refuse_unseen(self) -> None:
         """Raise `ArgumentError` for a name that no table has."""
-        has = (
-            f"they have {', '.join(f'{name!r:.80}' for name in sorted(self.header))}"
-            if self.header
-            else "none is a table"
-        )
+        listing = ", ".join(f"{name!r:.80}" for name in sorted(self.header))
+        has = f"they have {listing}" if listing else "none is a table"
         for of, names in self.names.items():
             for name in names:
                 if name not in self.header:
@@ -61,33 +47,19 @@ class Columns:
                     )
 
 
-MAX_TABLE = 256 * 2**20
-"""The longest table that is read, in bytes, unpacked. It is in memory whole."""
+MAX_TABLE = 256 * 2**20  # bytes, unpacked; a table is in memory whole
 
-_A_SAMPLE: tuple[Field, ...] = ("answer", "source", "confidence")  # fields with a column for each of prediction
+# Cells without a value, as pandas and databases write them. A model that answers so writes "Nan" or "Null".
 _MISSING = frozenset(("nan", "NaN", "-nan", "-NaN", "null", "NULL", "<NA>", "#N/A", "#NA", "#N/A N/A", "NaT"))
-"""Cells without a value, as pandas and databases write them. A model that answers so writes "Nan" or "Null"."""
-
 _NO_SAMPLE = frozenset(("None", "NA", "N/A", "n/a"))  # of these, a gold answer may be one
-_ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 
 
 def is_table(path: Path) -> bool:
-    """Return whether a file is CSV or TSV by its name, compressed or not."""
-    return path.name.lower().endswith(_ENDINGS)
+    return path.name.lower().endswith((".csv", ".tsv", ".csv.gz", ".tsv.gz"))
 
 
 def read_table(path: Path, columns: Columns, *, samples: bool = True) -> Iterator[Entry]:
-    """Yield the questions of a table, in the order of their first rows.
-
-    Args:
-        path: The table, in UTF-8. The name states whether tabs separate its cells, or commas or semicolons.
-        columns: What its columns hold; gets their names.
-        samples: Whether it has samples. A table without is a file of questions, with a row each.
-
-    Raises:
-        PoolError: naming the file, the row as a spreadsheet counts it, and the remedy.
-    """
+    """Yield the questions of a table, in the order of their first rows. One without `samples` has a row a question."""
     first, header, rows = table_rows(path)
     columns.header.update(header)
     columns.fields.update(header)
@@ -115,11 +87,7 @@ def read_table(path: Path, columns: Columns, *, samples: bool = True) -> Iterato
 
 
 def table_rows(path: Path) -> tuple[str, list[str], list[tuple[str, list[str]]]]:
-    """Return where the first row of a table is, its columns' names, and its other rows, each with its place.
-
-    Raises:
-        PoolError: It is not a table, is empty, or has a row with more or fewer cells than columns.
-    """
+    """Return where the first row of a table is, its columns' names, and its other rows, each with its place."""
     rows = _rows(path)
     if len(rows) < 2:
         raise PoolError(
@@ -142,7 +110,6 @@ def filled_cells(header: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
 
 
 def _cell(of: Field, cell: str) -> str:
-    """Return a cell, empty if it says that there is no value."""
     is_sample, text = of in ("prediction", "answer"), cell.strip()
     return "" if (text in _MISSING and of != "confidence") or (is_sample and text in _NO_SAMPLE) else cell
 
@@ -155,8 +122,6 @@ def _gold(right: Mapping[str, str], where: str, columns: Columns, *, predicted: 
 
 
 class _Questions:
-    """The questions of a table with a row a sample, in the order of their first rows."""
-
     def __init__(self, by: By | None) -> None:
         self._by = by
         self._asked: dict[str, Entry] = {}
@@ -177,7 +142,7 @@ class _Questions:
 
 
 def _rows(path: Path) -> list[tuple[int, list[str]]]:
-    """Return the rows that are not blank, each with its number. The first row of the file is row 1."""
+    """Return the rows that are not blank, each with its number, as a spreadsheet counts them."""
     require_file(path)
     data = read_whole(path, MAX_TABLE, "write its rows as JSON lines, which are read one at a time")
     text, form = _decode(path, data), "TSV" if ".tsv" in path.name.lower()[-7:] else "CSV"
@@ -222,7 +187,6 @@ def _decode(path: Path, data: bytes) -> str:
 
 
 def _places(where: str, header: Sequence[str], columns: Columns, *, samples: bool) -> dict[Field, list[int]]:
-    """Return the places of each field's columns."""
     listing = f"the columns are {', '.join(f'{name!r:.80}' for name in header)}"
     own: dict[Field, list[str]] = {name: [name] for name in ("id", "question", "evidence", "prediction")}
     own["gold"] = [name for name in dict.fromkeys(header) if plain_name(name) in ("gold", *NAMES)]
@@ -245,20 +209,15 @@ def _places(where: str, header: Sequence[str], columns: Columns, *, samples: boo
         raise PoolError(
             f"{where}: no column is named {options}; {listing}. Say which one it is: --column {needed}=NAME.{commas}"
         )
-    _refuse_counts(where, places)
-    return places
-
-
-def _refuse_counts(where: str, places: Mapping[Field, Sequence[int]]) -> None:
-    """Refuse columns that cannot be matched to samples."""
     n = len(places["prediction"])
-    for name in _A_SAMPLE:
-        if len(places[name]) not in (0, n):
+    for of, at in places.items():
+        if of in ("answer", "source", "confidence") and len(at) not in (0, n):
             raise PoolError(
-                f"{where}: {name} must have as many columns as prediction, {n}; got {len(places[name])}. Name them all."
+                f"{where}: {of} must have as many columns as prediction, {n}; got {len(at)}. Name them all."
             )
     if places["tags"] and n > 1:
         raise PoolError(f"{where}: tags need a row a sample; got {n} columns of predictions. Leave --column tags out.")
+    return places
 
 
 def _entry(cells: Mapping[Field, Sequence[str]], sources: Sequence[str], where: str) -> Entry:
@@ -278,7 +237,6 @@ def _entry(cells: Mapping[Field, Sequence[str]], sources: Sequence[str], where: 
 
 
 def _number(cell: str) -> float | str | None:
-    """Return the number in a cell, None if it is empty, and any other text as it is."""
     try:
         return float(cell) if cell.strip() else None
     except ValueError:
@@ -292,7 +250,7 @@ def _sample(text: str, answer: str | None, source: str, columns: Stated | None) 
 
 
 def _join(first: Entry, other: Entry) -> Entry:
-    """Return a question with the samples of a further row, which says the same of the question or nothing."""
+    """Return a question with the samples of a further row, which must not contradict it."""
     text, also = (folded_question(entry.question or "") for entry in (first, other))
     fields = {"question": (text, also), "gold": (first.gold, other.gold), "evidence": (first.evidence, other.evidence)}
     if len(first.samples) == MAX_CANDIDATES:

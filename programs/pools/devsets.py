@@ -19,11 +19,7 @@ from eldgr_dspy.errors import ArgumentError, PoolError, brief
 from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.pools import read_records
 from eldgr_dspy.programs.pools.csv_files import filled_cells, is_table, table_rows
-from eldgr_dspy.programs.pools.entries import (
-    Entry,
-    object_at,
-    plain_name,
-)
+from eldgr_dspy.programs.pools.entries import Entry, object_at, plain_name
 from eldgr_dspy.programs.pools.gold_answers import NAMES
 from eldgr_dspy.programs.pools.question_files import question_entry
 from eldgr_dspy.programs.samples import parameters_of, question_of
@@ -32,23 +28,14 @@ from eldgr_dspy.words import Task
 
 @dataclass(frozen=True, slots=True)
 class DevQuestion:
-    """A question of a development set.
-
-    Attributes:
-        entry: Its text, id and gold answers, and where it is stated.
-        inputs: What the program is called with.
-    """
+    """A question of a development set."""
 
     entry: Entry
-    inputs: Mapping[str, Any]
+    inputs: Mapping[str, Any]  # of the program
 
     @property
     def hash(self) -> str:
-        """A hash of the inputs, the same in every process.
-
-        Raises:
-            ArgumentError: An input has no text that is.
-        """
+        """A hash of the inputs, the same in every process."""
         try:
             return sha256(json.dumps(self.inputs, sort_keys=True, default=_steady).encode()).hexdigest()[:16]
         except (TypeError, ValueError) as error:
@@ -58,7 +45,7 @@ class DevQuestion:
             ) from error
 
     def row(self, task: Task, candidates: Sequence[Mapping[str, Any]], passages: Sequence[Passage]) -> Row:
-        """Return the row of a pool with these candidates and this evidence. Raises `PoolError` if there is none."""
+        """Return the row of a pool with these candidates and this evidence."""
         return replace(self.entry, evidence=tuple(passages)).row(task, candidates)
 
 
@@ -72,11 +59,7 @@ def _steady(value: Any) -> Any:
 
 
 def program_named(name: str) -> dspy.Module:
-    """Return the program `MODULE:NAME`: a module, or what a class or function of that name makes without arguments.
-
-    Raises:
-        ArgumentError: There is no such program, or it cannot be made.
-    """
+    """Return the program `MODULE:NAME`: a module, or what a class or function of that name makes without arguments."""
     program = object_named(name, "program", "my_program:qa")
     if callable(program) and not isinstance(program, dspy.Module):
         try:
@@ -97,14 +80,8 @@ def program_named(name: str) -> dspy.Module:
 def read_devset(name: str, program: dspy.Module, task: Task, answer: str) -> list[DevQuestion]:
     """Return the questions of a development set, all of them checked.
 
-    Args:
-        name: A file with `question` and perhaps `id` in each row, or `MODULE:LIST`. Gold answers are in the field
-            `gold`, else in that of the answer.
-        program: A question of a file is called with the fields of its row that the program takes.
-        task: Of the questions. answer: the field of the program's answer.
-
-    Raises:
-        ArgumentError, PoolError: The set cannot be read, a question is incomplete, or two have the same id.
+    Gold answers are in the field `gold`, else in that of the program's `answer`. A question of a file is called with
+    the fields of its row that the program takes.
     """
     path = Path(name)
     is_list = ":" in name and not path.exists()

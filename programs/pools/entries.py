@@ -13,45 +13,31 @@ from eldgr_dspy.formats.rows import MAX_CHARACTERS, Row, validate
 from eldgr_dspy.splitting import folded_question
 from eldgr_dspy.words import Task
 
-By = Literal["id", "question"]
-"""What rows on one question have in common."""
+By = Literal["id", "question"]  # what rows on one question have in common
 
-STOPS = ("finish_reason", "stop_reason", "done_reason")
-"""The fields in which servers say why a sample stopped."""
-
-QUESTIONS = ("question", "problem", "input", "query")
-"""The fields of a question's text, in any case. A `prompt` holds more than the question."""
-
+STOPS = ("finish_reason", "stop_reason", "done_reason")  # the fields in which servers say why a sample stopped
+QUESTIONS = ("question", "problem", "input", "query")  # of a question's text; a `prompt` holds more than the question
 NOT_GOLD = frozenset((*QUESTIONS, *STOPS, *COLUMNS, "id", "prediction", "evidence", "context", "options", "choices"))
-"""The fields of a record that are read for something else than gold answers."""
-
 _LIMITS = ("length", "max_tokens", "model_length", "max_length", "max_output_tokens")
 
 
 class Sample(NamedTuple):
-    """One sampled text. If `final`, `answer` is its answer, else the answer must be found in the text.
-
-    `source` is where it is from; None: its file. `columns` is what else is stated of it; None: nothing. `cut` says that
-    it stopped at its limit of tokens.
-    """
+    """One sampled text. If `final`, `answer` is its answer, else the answer must be found in the text."""
 
     text: str
     answer: str | None = None
     final: bool = False
-    source: str | None = None
+    source: str | None = None  # the file by default
     columns: Columns | None = None
-    cut: bool = False
+    cut: bool = False  # at its limit of tokens
 
 
 class Choices(NamedTuple):
-    """What there is to choose from: the texts, their labels if the file has any.
-
-    `numbered` says that the field is one in which a whole number as the gold answer counts the options, from 0.
-    """
+    """What there is to choose from: the texts, and their labels if the file has any."""
 
     texts: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
-    numbered: bool = False
+    numbered: bool = False  # whether a whole number as the gold answer counts the options, from 0
 
 
 NO_CHOICES = Choices()
@@ -59,27 +45,16 @@ NO_CHOICES = Choices()
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a file holds for one question.
+    """What a file holds for one question."""
 
-    Attributes:
-        where: File and line, for messages.
-        id: The file's id of the question, or None if it has none.
-        question: The text in the file, or None if it has none.
-        samples: The sampled texts, in order; empty in a file of questions.
-        gold: Accepted answers.
-        evidence: What was retrieved for the question.
-        options: What there is to choose from. Empty if the file has no list of texts for it.
-        may_repeat: Whether the file may repeat this on another line, as a log with several filters does.
-    """
-
-    where: str
+    where: str  # file and line, for messages
     id: str | None
     question: str | None
     samples: tuple[Sample, ...] = ()
     gold: tuple[str, ...] = ()
     evidence: tuple[Passage, ...] = ()
     options: tuple[str, ...] = ()
-    may_repeat: bool = False
+    may_repeat: bool = False  # on another line, as in a log with several filters
 
     @property
     def name(self) -> str:
@@ -89,12 +64,7 @@ class Entry:
         return f"q-{sha256(folded_question(self.question or '').encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
     def row(self, task: Task, candidates: Iterable[Mapping[str, Any]]) -> Row:
-        """Return the row of a pool with these candidates. It has options only if its answer type needs them.
-
-        Raises:
-            PoolError: It is not a row of a pool; or a gold answer is the number of an option, and it is not said
-                whether the first is 0 or 1.
-        """
+        """Return the row of a pool with these candidates. It has options only if its answer type needs them."""
         needs_options = answer_type(task).needs_options
         for answer in self.gold if needs_options else ():
             if answer.isdecimal() and answer not in self.options:
@@ -120,14 +90,15 @@ def plain_name(name: str) -> str:
 
 
 def object_at(record: Any, where: str) -> Mapping[str, Any]:
-    """Return a record that is an object.
-
-    Raises:
-        PoolError: it is something else.
-    """
+    """Return a record, which must be an object."""
     if not isinstance(record, Mapping):
         raise PoolError(f"{where}: must be an object with named fields; got {repr_of(record)}.")
     return record
+
+
+def fields_of(value: Any) -> Mapping[str, Any]:
+    """Return the fields of an object; anything else has none."""
+    return value if isinstance(value, Mapping) else {}
 
 
 def is_missing(value: Any) -> bool:
@@ -136,11 +107,7 @@ def is_missing(value: Any) -> bool:
 
 
 def text_at(value: Any, field: str, where: str) -> str:
-    """Return a value that is text, and valid Unicode, and no longer than a pool takes.
-
-    Raises:
-        PoolError: it is not.
-    """
+    """Return a value, which must be text, valid Unicode, and no longer than a pool takes."""
     if not isinstance(value, str):
         raise PoolError(f"{where}: {field} must be text; got {repr_of(value)}.")
     if len(value) > MAX_CHARACTERS:
@@ -161,10 +128,7 @@ def id_at(record: Mapping[str, Any], field: str, where: str) -> str | None:
 
 
 def question_at(record: Mapping[str, Any], where: str) -> str | None:
-    """Return the text of the question, None without one: of `question`, else of a field that others have for it.
-
-    Under the other names it may be a list of messages, and is then the last one of the user.
-    """
+    """Return the text of `question`, else of another of `QUESTIONS`, where it may be a list of messages."""
     if record.get("question") is not None:
         return text_at(record["question"], "question", where)
     fields = {plain_name(name): name for name in record}
@@ -205,15 +169,17 @@ def evidence_at(record: Mapping[str, Any], where: str) -> tuple[Passage, ...]:
         return ()
     if not isinstance(value, list):
         raise PoolError(f"{where}: evidence must be a list of objects with title and text; got {repr_of(value)}.")
-    return tuple(_passage(passage, f"evidence[{index}]", where) for index, passage in enumerate(value))
+    passages = list[Passage]()
+    for index, one in enumerate(value):
+        field = f"evidence[{index}]"
+        passage = object_at(one, f"{where}, {field}")
+        title = "" if passage.get("title") is None else text_at(passage["title"], f"{field}.title", where)
+        passages.append(Passage(title, text_at(passage.get("text"), f"{field}.text", where)))
+    return tuple(passages)
 
 
 def columns_at(fields: Mapping[str, Any], where: str, place: str = "{}") -> Columns | None:
-    """Return the columns of a candidate among these fields, or None without any. See `read_columns`.
-
-    Raises:
-        PoolError: naming the place in the file and the column.
-    """
+    """Return the columns of a candidate among these fields, or None without any. See `read_columns`."""
     try:
         columns = read_columns(fields, place)
     except ArgumentError as error:
@@ -222,10 +188,9 @@ def columns_at(fields: Mapping[str, Any], where: str, place: str = "{}") -> Colu
 
 
 def choices_at(record: Mapping[str, Any]) -> Choices:
-    """Return the options in the field `options`, or `choices`: a list of texts, or texts by their labels.
+    """Return the texts in `options` or `choices`: a list, an object by label, or ARC's lists of `text` and `label`.
 
-    With labels they are as in ARC (lists of `text` and `label`, or a list of objects with these), or an object of texts
-    by label. A field of another form has another meaning, and is not read.
+    A field of another form has another meaning, and is not read.
     """
     for name in ("options", "choices"):
         value: Any = record.get(name)
@@ -243,14 +208,6 @@ def choices_at(record: Mapping[str, Any]) -> Choices:
 
 def _is_text(value: Any) -> bool:
     return isinstance(value, str)
-
-
-def _passage(value: Any, field: str, where: str) -> Passage:
-    passage = object_at(value, f"{where}, {field}")
-    title, text = passage.get("title"), passage.get("text")
-    return Passage(
-        "" if title is None else text_at(title, f"{field}.title", where), text_at(text, f"{field}.text", where)
-    )
 
 
 def repr_of(value: object) -> str:

@@ -14,9 +14,7 @@ from eldgr_dspy.errors import PoolError
 from eldgr_dspy.programs.pools.entries import By, Entry
 from eldgr_dspy.splitting import folded_question
 
-QUESTIONS = 0
-"""The number of the file of questions; sources are 1 and so on."""
-
+QUESTIONS = 0  # the number of the file of questions; sources are 1 and so on
 _ENTRY = TypeAdapter(Entry)
 _COLUMNS: dict[By, str] = {"id": "id", "question": "folded"}
 _TABLE = """
@@ -34,13 +32,10 @@ class Unaligned(NamedTuple):
 
 
 class EntryStore(AbstractContextManager["EntryStore"]):
-    """Entries by source, in the order of their arrival, found by id or by the folded text of the question.
-
-    A nameless SQLite database, which moves to disk as it grows and is deleted when it is closed.
-    """
+    """Entries by source, in the order of their arrival, found by id or by the folded text of the question."""
 
     def __init__(self) -> None:
-        self._entries = sqlite3.connect("", isolation_level=None)
+        self._entries = sqlite3.connect("", isolation_level=None)  # moves to disk as it grows; deleted when closed
         self._entries.executescript(f"PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF; {_TABLE}")
 
     def __exit__(self, *_: object) -> None:
@@ -54,28 +49,20 @@ class EntryStore(AbstractContextManager["EntryStore"]):
         folded = None if entry.question is None else folded_question(entry.question)
         self._ask(
             "INSERT INTO entries (source, id, folded, content) VALUES (?, ?, ?, ?)",
-            (source, entry.id, folded, json.dumps(_ENTRY.dump_python(entry, mode="json"))),
+            *(source, entry.id, folded, json.dumps(_ENTRY.dump_python(entry, mode="json"))),
         )
 
     def entries(self, source: int) -> Iterator[Entry]:
-        """Yield the entries of a source, in order."""
-        for (content,) in self._ask("SELECT content FROM entries WHERE source = ? ORDER BY place", (source,)):
-            yield _unpack(content)
+        return self._select("WHERE source = ? ORDER BY place", source)
 
     def find(self, source: int, by: By, entry: Entry) -> Entry | None:
         """Return the entry of a source on the same question."""
         key = entry.id if by == "id" else folded_question(entry.question or "")
-        row = self._ask(
-            f"SELECT content FROM entries WHERE source = ? AND {_COLUMNS[by]} = ?", (source, key)
-        ).fetchone()
-        return _unpack(row[0]) if row else None
+        return next(self._select(f"WHERE source = ? AND {_COLUMNS[by]} = ?", source, key), None)
 
     def lacks(self, by: By) -> Entry | None:
         """Return the first entry of all that cannot be found by id, or by question."""
-        row = self._ask(
-            f"SELECT content FROM entries WHERE {_COLUMNS[by]} IS NULL ORDER BY place LIMIT 1", ()
-        ).fetchone()
-        return _unpack(row[0]) if row else None
+        return next(self._select(f"WHERE {_COLUMNS[by]} IS NULL ORDER BY place LIMIT 1"), None)
 
     def refuse_twins(self, source: int, by: By) -> None:
         """Raise `PoolError` for the first question that a source has twice."""
@@ -83,11 +70,10 @@ class EntryStore(AbstractContextManager["EntryStore"]):
         row = self._ask(
             f"SELECT {column}, min(place), max(place) FROM entries WHERE source = ? AND {column} IS NOT NULL "
             f"GROUP BY {column} HAVING count(*) > 1 ORDER BY min(place) LIMIT 1",
-            (source,),
+            source,
         ).fetchone()
         if row:
-            both = self._ask("SELECT content FROM entries WHERE place IN (?, ?) ORDER BY place", row[1:])
-            first, second = (_unpack(content) for (content,) in both)
+            first, second = self._select("WHERE place IN (?, ?) ORDER BY place", *row[1:])
             key = f"id {first.id!r:.80}" if by == "id" else f"question {first.question!r:.80}"
             raise PoolError(
                 f"{second.where}: {key} is also in {first.where}; keep one of them. "
@@ -98,27 +84,29 @@ class EntryStore(AbstractContextManager["EntryStore"]):
         """Return the entries of a source whose questions are not among those under the number `questions`."""
         column = _COLUMNS[by]
         return self._unaligned(
-            f"FROM entries e WHERE source = ? AND NOT EXISTS "
-            f"(SELECT 1 FROM entries q WHERE q.source = ? AND q.{column} = e.{column})",
-            (source, questions),
+            f"WHERE source = ? AND NOT EXISTS (SELECT 1 FROM entries q WHERE q.source = ? AND q.{column} = e.{column})",
+            *(source, questions),
         )
 
     def unanswered(self, source: int, questions: int, by: By) -> Unaligned:
         """Return the questions for which a source has no entry although another source has one."""
         column = _COLUMNS[by]
         return self._unaligned(
-            f"FROM entries e WHERE source = ? "
+            f"WHERE source = ? "
             f"AND EXISTS (SELECT 1 FROM entries o WHERE o.{column} = e.{column} AND o.source <> {QUESTIONS}) "
             f"AND NOT EXISTS (SELECT 1 FROM entries o WHERE o.source = ? AND o.{column} = e.{column})",
-            (questions, source),
+            *(questions, source),
         )
 
-    def _unaligned(self, condition: str, arguments: tuple[Any, ...]) -> Unaligned:
-        (n,) = self._ask(f"SELECT count(*) {condition}", arguments).fetchone()
-        first = self._ask(f"SELECT content {condition} ORDER BY place LIMIT 3", arguments)
-        return Unaligned(n, [_unpack(content) for (content,) in first])
+    def _unaligned(self, condition: str, *arguments: int) -> Unaligned:
+        (n,) = self._ask(f"SELECT count(*) FROM entries e {condition}", *arguments).fetchone()
+        return Unaligned(n, [*self._select(f"{condition} ORDER BY place LIMIT 3", *arguments)])
 
-    def _ask(self, statement: str, arguments: tuple[Any, ...]) -> sqlite3.Cursor:
+    def _select(self, condition: str, *arguments: Any) -> Iterator[Entry]:
+        for (content,) in self._ask(f"SELECT content FROM entries e {condition}", *arguments):
+            yield _ENTRY.validate_python(json.loads(content))
+
+    def _ask(self, statement: str, *arguments: Any) -> sqlite3.Cursor:
         try:
             return self._entries.execute(statement, arguments)
         except sqlite3.OperationalError as error:
@@ -127,7 +115,3 @@ class EntryStore(AbstractContextManager["EntryStore"]):
                 f"{folder}: the temporary index of the files could not be written ({error}). Free space on its disk, "
                 "or set SQLITE_TMPDIR to another folder."
             ) from error
-
-
-def _unpack(content: str) -> Entry:
-    return _ENTRY.validate_python(json.loads(content))

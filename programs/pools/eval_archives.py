@@ -22,11 +22,9 @@ from eldgr_dspy.base.system import open_file, refusal
 from eldgr_dspy.errors import PoolError, brief
 from eldgr_dspy.programs.pools.entries import object_at
 
-MAX_SAMPLE = 64 * 2**20
-"""The longest file in a log that is read, in bytes, unpacked."""
+MAX_SAMPLE = 64 * 2**20  # bytes of a file in a log, unpacked
 
 _HEADER, _START = "header.json", "_journal/start.json"
-_SAMPLES = "samples/"
 _FIELDS = ("id", "epoch", "input", "choices", "target", "output", "error")  # a sample's events are many times as long
 _ZSTD = 93
 _METHODS = (ZIP_STORED, ZIP_DEFLATED, _ZSTD)  # how inspect packs; the others could not be unpacked bit by bit
@@ -45,11 +43,7 @@ def is_archive(path: Path) -> bool:
 def read_archive(path: Path) -> tuple[Mapping[str, Any], list[tuple[str, Any]]]:
     """Return the header of a log, and its samples in the order in which inspect lists them, each with its place.
 
-    One sample is in memory whole at a time, and what is read of the others. A log that inspect never finished has no
-    header. Its status is `started`.
-
-    Raises:
-        PoolError: The file is cut off, damaged, or not such a log; or it expands beyond the limit of files.
+    One sample is in memory whole at a time, and what is read of the others.
     """
     try:
         with ZipFile(path) as archive:
@@ -68,7 +62,7 @@ def _read(path: Path, archive: ZipFile) -> tuple[Mapping[str, Any], list[tuple[s
     top = files.get(_HEADER) or files.get(_START)
     if top is None:
         raise PoolError(f"{path}: not a log of inspect: the archive has no {_HEADER}; give a log that inspect wrote.")
-    members = [file for name, file in files.items() if name.startswith(_SAMPLES) and name.endswith(".json")]
+    members = [file for name, file in files.items() if name.startswith("samples/") and name.endswith(".json")]
     limit = expansion_limit(path.stat().st_size)
     if sum(file.file_size for file in (top, *members)) > limit:
         raise PoolError(
@@ -84,6 +78,7 @@ def _read(path: Path, archive: ZipFile) -> tuple[Mapping[str, Any], list[tuple[s
         require_few(total, f"{path}, up to {file.filename}", MAX_DOCUMENT_VALUES)
         samples.append((f"{path}, {file.filename}", sample))
     samples.sort(key=lambda placed: _order(placed[1]))
+    # A log that inspect never finished has no header.
     return header if top.filename == _HEADER else {**header, "status": "started"}, samples
 
 
@@ -100,10 +95,7 @@ def _object(path: Path, archive: ZipFile, file: ZipInfo) -> Mapping[str, Any]:
 
 
 def _content(path: Path, archive: ZipFile, file: ZipInfo) -> bytes:
-    """Return the content of a file in the archive, checked against its length and checksum.
-
-    No more than a byte beyond the length that it states is unpacked.
-    """
+    """Return the content of a file, checked against its checksum and length: at most a byte beyond it is unpacked."""
     if file.compress_type not in _METHODS:
         raise PoolError(
             f"{path}, {file.filename}: must be stored, deflated or packed by zstd, as inspect does; got method "

@@ -15,11 +15,9 @@ from eldgr_dspy.errors import PoolError
 from eldgr_dspy.programs.pools.entries import NO_CHOICES, Choices, is_missing, plain_name, repr_of, text_at
 from eldgr_dspy.splitting import folded_question
 
+# Fields that add accepted answers to those of another field, and fields that hold a list of accepted answers.
 ALIASES: Final = ("answer_aliases", "gold_aliases", "possible_answers")
-"""Fields that add accepted answers to those of another field."""
-
 LISTS: Final = ("answers", "gold_answers", "golden_answers", "golds", "answers_spans", "short_answers", "references")
-"""Fields that hold a list of accepted answers."""
 
 NAMES: Final = (
     *ALIASES, *LISTS, "answer", "answerkey", "answer_key", "best_answer", "correct_answer", "correct_answers",
@@ -28,10 +26,8 @@ NAMES: Final = (
 )  # fmt: skip
 """The fields beside `gold`, without regard to case, that hold gold answers in datasets and in evaluations."""
 
+# The fields of an object that hold its answers: SQuAD's `text`, TriviaQA's `value` and `aliases`, DROP's `spans`.
 _PARTS = ("value", "text", "aliases", "spans", "number", "short_answers")
-"""The fields of an object that hold its answers: SQuAD's `text`, TriviaQA's `value` and `aliases`, DROP's `spans`."""
-
-_FINAL = "####"
 _OPENINGS = {"[": "]", "(": ")", "{": "}", "a": ")"}  # `a` of numpy's `array(`
 _TOKEN = re.compile(
     r"""('(?>(?:[^'\\]|\\.)*)(?:'|\Z) | "(?>(?:[^"\\]|\\.)*)(?:"|\Z) | [^\s,:='"\[\](){}]++ | [\])}] )
@@ -43,39 +39,17 @@ _PRINTED = re.compile(
     | \{ \s*+ ['"] (?:text|spans|value|aliases|answer_start) ['"] \s*+ : .*""",
     re.VERBOSE | re.DOTALL,
 )
-_CALLS = (
-    "array",
-    "list",
-    "tuple",
-    "str_",
-    "int64",
-    "int32",
-    "float64",
-    "float32",
-)  # what numpy prints before a value
+_CALLS = ("array", "list", "tuple", "str_", "int64", "int32", "float64", "float32")  # what numpy prints before a value
 _NOTHING: dict[str, Any] = {"null": None, "nan": None, "true": True, "false": False}
 
 
 def gold_at(
-    row: Mapping[str, Any],
-    where: str,
-    choices: Choices = NO_CHOICES,
-    *,
-    field: str = "gold",
-    predicted: bool = False,
+    row: Mapping[str, Any], where: str, choices: Choices = NO_CHOICES, *, field: str = "gold", predicted: bool = False
 ) -> tuple[str, ...]:
-    """Return the gold answers of a row: of `gold` alone if it has that, else of all fields in `NAMES` together.
+    """Return the gold answers of a row: of `gold`, else of `field`, else of all fields in `NAMES` together.
 
-    A whole number is the place of an option, from 0, where there are options. A label is that option's text.
-
-    Args:
-        row: The fields. where: File and line. choices: The options of the question.
-        field: A field that comes first, as `gold` does.
-        predicted: Whether the row has predictions too. Then `answer` may be a predicted one: it counts only beside the
-            aliases of an answer.
-
-    Raises:
-        PoolError: A field holds something else, or two fields hold different answers.
+    A whole number is the place of an option, from 0, where there are options. A label is that option's text. If the row
+    has predictions too (`predicted`), `answer` may be one of them, and counts only next to the aliases of an answer.
     """
     for name in ("gold", field):
         if not is_missing(row.get(name)):
@@ -104,9 +78,6 @@ def final_answers(value: Any, field: str, where: str) -> tuple[str, ...]:
     """Return accepted answers from a text, a whole number, a list or an object of them, or a text that prints these.
 
     In a solution in GSM8K's form it is the part after `####`.
-
-    Raises:
-        PoolError: it is something else, or an object or a printed list whose answers cannot be told.
     """
     if is_missing(value):
         return ()
@@ -116,11 +87,11 @@ def final_answers(value: Any, field: str, where: str) -> tuple[str, ...]:
         texts = [*_texts(value, field, where)]
     except RecursionError:
         raise PoolError(f"{where}: {field} is nested too deeply; write the accepted answers as a list.") from None
-    return tuple(answer for text in texts if (answer := text.rpartition(_FINAL)[2].strip()))
+    return tuple(answer for text in texts if (answer := text.rpartition("####")[2].strip()))
 
 
 def _option_answers(value: Any, field: str, where: str, choices: Choices) -> tuple[str, ...]:
-    """Return accepted answers as `final_answers` does. Those that name an option by its place or label, as its text."""
+    """Return accepted answers; for the place or the label of an option, its text."""
     texts = choices.texts
     if type(value) is int and 0 <= value < len(texts):
         if str(value) in texts and str(value) != texts[value] and not choices.numbered:
@@ -147,7 +118,6 @@ def _refuse_different(by_name: Mapping[str, Sequence[str]], where: str) -> None:
 
 
 def _texts(value: Any, field: str, where: str) -> Iterator[str]:
-    """Yield the answers in a value, lists in lists too."""
     is_whole = type(value) is int or (isinstance(value, float) and value.is_integer())
     text = str(int(value)) if is_whole else value
     if isinstance(value, Mapping):
@@ -203,7 +173,6 @@ def _unprint(text: str, field: str, where: str) -> Any:
 
 
 def _leaves(value: Any) -> Iterator[Any]:
-    """Yield what is in lists in lists, but for what is missing."""
     if isinstance(value, list):
         yield from chain.from_iterable(map(_leaves, value))
     elif not is_missing(value):

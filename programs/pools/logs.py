@@ -19,6 +19,7 @@ from eldgr_dspy.programs.pools.entries import (
     choices_at,
     columns_at,
     content_at,
+    fields_of,
     id_at,
     is_cut,
     last_said,
@@ -29,28 +30,19 @@ from eldgr_dspy.programs.pools.entries import (
 from eldgr_dspy.programs.pools.eval_archives import is_archive, read_archive
 from eldgr_dspy.programs.pools.gold_answers import gold_at
 
-MAX_LOG = 256 * 2**20
-"""The longest log of inspect in JSON that is read, in bytes, unpacked. In memory it takes about five times as much."""
-
-_SPLIT = "write the samples of such a log as JSON lines with id, prediction and gold"
+MAX_LOG = 256 * 2**20  # bytes of a log of inspect in JSON, unpacked; in memory it takes about five times as much
 _NAMED = "The name of a file of JSON lines ends in .jsonl."
 
 
 def harness_entry(row: Mapping[str, Any], where: str) -> Entry:
     """Return an entry of `samples_TASK_DATE.jsonl`, which lm-evaluation-harness writes with `--log_samples`.
 
-    It reads `doc_id`, the question and the options of `doc`, `target` or else the gold answers of `doc`, and `resps`: a
-    list for the one request, with a text for each repetition. The harness writes a question once for each filter, each
-    time with the same `resps`. Such a row has no log-probabilities or confidences, and its metrics were made with the
+    The harness writes a question once for each filter, each time with the same `resps`. Its metrics were made with the
     target, so no column is read from it.
-
-    Raises:
-        PoolError: The row has another layout, or its task compares likelihoods and generates no text.
     """
     samples = tuple(_responses(row.get("resps"), where))
-    document = row.get("doc")
-    doc: Mapping[str, Any] = document if isinstance(document, Mapping) else {}
-    choices, target = choices_at(doc), row.get("target")
+    doc, target = fields_of(row.get("doc")), row.get("target")
+    choices = choices_at(doc)
     if choices.texts and isinstance(target, str) and target not in choices.texts and re.fullmatch(r"\d{1,4}", target):
         target = int(target)  # the harness writes the place of an option as text
     return Entry(
@@ -65,7 +57,6 @@ def harness_entry(row: Mapping[str, Any], where: str) -> Entry:
 
 
 def _responses(resps: Any, where: str) -> Iterator[Sample]:
-    """Return the texts of the one request of a task that generates."""
     request = resps[0] if isinstance(resps, list) and len(resps) == 1 else None
     if not isinstance(request, list) or not request or not all(isinstance(text, str) for text in request):
         raise PoolError(
@@ -79,19 +70,7 @@ def _responses(resps: Any, where: str) -> Iterator[Sample]:
 def read_inspect_log(path: Path, *, unfinished: bool = False, notes: list[str] | None = None) -> Iterator[Entry]:
     """Yield the questions of a log of inspect, with a sample for each epoch and choice, epochs in order.
 
-    The log is an archive `.eval`, or JSON, which is read into memory whole. From each sample it reads `id`, `epoch`,
-    `input` (the last message of the user, if it is a list), `choices`, `target` and `output`: the text parts of its
-    `choices` or else its `completion`, with their `logprobs` and `stop_reason`, if there are any. It also reads how far
-    the log got: its `status`, each sample's `error`, and how many samples were planned. It does not read `scores`,
-    which were made with the target.
-
-    Args:
-        path: The log.
-        unfinished: Whether a log that failed, was cancelled or is still running is accepted.
-        notes: Gets what the log lacks, a sentence each.
-
-    Raises:
-        PoolError: The file is not such a log, is damaged, holds no samples, is unfinished, or is longer than allowed.
+    It does not read `scores`, which were made with the target. `notes` gets what an `unfinished` log lacks.
     """
     log, samples = read_archive(path) if is_archive(path) else _read_json(path)
     lacking = _lacking(log, [sample for _, sample in samples])
@@ -110,22 +89,20 @@ def read_inspect_log(path: Path, *, unfinished: bool = False, notes: list[str] |
 
 
 def _read_json(path: Path) -> tuple[Mapping[str, Any], list[tuple[str, Any]]]:
-    """Return a log in JSON, and its samples, each with its place."""
     try:
-        log = read_object(read_whole(path, MAX_LOG, _SPLIT), str(path), MAX_DOCUMENT_VALUES)
+        data = read_whole(path, MAX_LOG, "write the samples of such a log as JSON lines with id, prediction and gold")
+        log = fields_of(read_object(data, str(path), MAX_DOCUMENT_VALUES))
     except PoolError as error:
         raise PoolError(f"{error} {_NAMED}") from error
-    samples = log.get("samples") if isinstance(log, Mapping) else None
+    samples = log.get("samples")
     numbered = enumerate(samples if isinstance(samples, list) else ())
-    return log if isinstance(log, Mapping) else {}, [
-        (f"{path}, samples[{index}]", sample) for index, sample in numbered
-    ]
+    return log, [(f"{path}, samples[{index}]", sample) for index, sample in numbered]
 
 
 def _lacking(log: Mapping[str, Any], samples: Sequence[Any]) -> str:
     """Describe an incomplete log: its status and how many of its samples are done. Empty if it is complete."""
     status, planned = log.get("status", "success"), _sample_plan(log)
-    failed = sum(1 for sample in samples if isinstance(sample, Mapping) and sample.get("error"))
+    failed = sum(1 for sample in samples if fields_of(sample).get("error"))
     complete = len(samples) - failed
     of, many = "" if planned is None else f" of {planned:,}", "" if (planned or complete) == 1 else "s"
     if status == "success" and not failed and complete >= (planned or 0):
@@ -136,16 +113,12 @@ def _lacking(log: Mapping[str, Any], samples: Sequence[Any]) -> str:
 
 def _sample_plan(log: Mapping[str, Any]) -> int | None:
     """Return how many samples were planned: by the log's results, or else by the dataset and its epochs."""
-    results, about = log.get("results"), log.get("eval")
-    total = results.get("total_samples") if isinstance(results, Mapping) else None
+    total, about = fields_of(log.get("results")).get("total_samples"), fields_of(log.get("eval"))
     if type(total) is int and total:
         return total
-    dataset, config = ((about.get(name) if isinstance(about, Mapping) else None) for name in ("dataset", "config"))
-    if not isinstance(dataset, Mapping):
-        return None
-    ids, limit = dataset.get("sample_ids"), config.get("limit") if isinstance(config, Mapping) else None
+    dataset, config = fields_of(about.get("dataset")), fields_of(about.get("config"))
+    ids, limit, epochs = dataset.get("sample_ids"), config.get("limit"), config.get("epochs") or 1
     n = len(ids) if isinstance(ids, list) else dataset.get("samples")
-    epochs = (config.get("epochs") if isinstance(config, Mapping) else None) or 1
     if type(n) is not int or type(epochs) is not int:
         return None
     if isinstance(limit, list) and len(limit) == 2 and all(type(bound) is int for bound in limit):
@@ -177,7 +150,6 @@ def _inspect_entry(epochs: Sequence[tuple[str, Mapping[str, Any]]]) -> Entry:
 
 
 def _outputs(output: Any, where: str) -> Iterator[Sample]:
-    """Return a sample for each choice. One without text if the model gave no output."""
     fields = object_at(output or {}, f"{where}, output")
     choices = fields.get("choices")
     if not isinstance(choices, list) or not choices:

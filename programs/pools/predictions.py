@@ -44,14 +44,11 @@ def read_predictions(
 
     Args:
         path: JSON lines or Parquet, one record in memory at a time; or a table in CSV or TSV, or a log of inspect.
-        layout: Which layout it has; None: by its name unless it names JSON lines or Parquet, else by the first record,
-            which has `resps` in a log of lm-evaluation-harness and `prediction` in a plain file.
-        unfinished: Whether a log of inspect is accepted that failed, was cancelled or is still running.
+        layout: Its layout. If it is None, the name decides; for JSON lines and Parquet the first record does, which has
+            `resps` in a log of lm-evaluation-harness and `prediction` in a plain file.
+        unfinished: Whether a log of inspect may be one that failed, was cancelled or is still running.
         notes: Gets what such a log lacks, a sentence each.
         columns: What the columns of a table hold.
-
-    Raises:
-        PoolError: naming file, line and field.
     """
     require_file(path)
     if is_table(path) and layout in (None, "predictions"):
@@ -113,7 +110,6 @@ def _plain(row: Mapping[str, Any], where: str) -> Entry:
 
 
 def _unpack(row: dict[str, Any], where: str) -> None:
-    """Read the columns without a fixed shape from text that holds JSON, as Parquet has them."""
     unpack_json(row, JSON_COLUMNS, f"{where}, ")
     predictions = row["prediction"] if isinstance(row.get("prediction"), list) else [row.get("prediction")]
     for index, prediction in enumerate(predictions):
@@ -145,9 +141,7 @@ def _samples(row: Mapping[str, Any], where: str) -> Iterable[Sample]:
 def _sample(sample: Any, field: str, where: str, of_row: Mapping[str, Any], part: str = "") -> Sample:
     """Return a sample: null, a text, or an object with `text` and, if known, `answer` and columns.
 
-    Args:
-        sample: The sample. field: Its name. where: File and line.
-        of_row: The columns that the row has for it. part: What follows their names in a message.
+    `of_row` are the columns that the row has for it, and `part` follows their names in a message.
     """
     columns = columns_at(of_row, where, f"{{}}{part}")
     if is_missing(sample):

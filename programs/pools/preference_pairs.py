@@ -1,7 +1,6 @@
 """Preference pairs from a pool, in the formats of TRL: a certified answer is chosen, an uncertified one rejected.
 
-With `gold` a right answer is chosen and a wrong one rejected instead. Source: ours, after the paper's proposal to part
-candidates by their certificate.
+Source: ours, after the paper's proposal to part candidates by their certificate.
 """
 
 from collections import Counter
@@ -22,34 +21,21 @@ from eldgr_dspy.rule.preferences import Outcome, Preferences, preferences, taken
 from eldgr_dspy.rule.questions import Settings, require_one_of
 from eldgr_dspy.showing import encodable
 
-Layout = Literal["dpo", "kto"]
-"""`dpo`: a row a pair, with `prompt`, `chosen` and `rejected`. `kto`: a row a text: `prompt`, `completion`, `label`."""
-
-Fate = Literal[Outcome, "no_gold", "no_score"]
-"""What became of a question of the pool: also no gold answer where that parts, or no score for a margin."""
+Layout = Literal["dpo", "kto"]  # a row a pair with `chosen` and `rejected`; a row a text with `label`
+Fate = Literal[Outcome, "no_gold", "no_score"]  # what became of a question of the pool
 
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """How a pool becomes pairs.
-
-    Attributes:
-        layout: Of the rows.
-        most: How many pairs a question may have.
-        gold: Whether gold answers part the candidates and not certificates.
-        score: The name of a recorded score. A pair gets a `margin`, the chosen candidate's less the rejected one's.
-        messages: Whether prompts and completions are messages, and not texts.
-        evidence: Whether prompts show the evidence.
-        ask: The request below the question, or None for that of the answer type, see `prompt_of`.
-    """
+    """How a pool becomes pairs."""
 
     layout: Layout = "dpo"
-    most: int = 1
-    gold: bool = False
-    score: str | None = None
-    messages: bool = False
-    evidence: bool = False
-    ask: str | None = None
+    most: int = 1  # pairs of a question
+    gold: bool = False  # whether gold answers part the candidates and not certificates
+    score: str | None = None  # a recorded score: a pair gets a `margin`, the chosen candidate's less the rejected one's
+    messages: bool = False  # whether prompts and completions are messages, and not texts
+    evidence: bool = False  # whether prompts show it
+    ask: str | None = None  # see `prompt_of`
 
     def __post_init__(self) -> None:
         require_one_of("layout", self.layout, get_args(Layout))
@@ -81,28 +67,18 @@ def fates(gold: bool) -> dict[Fate, str]:
 
 @dataclass(slots=True)
 class PairCounts:
-    """What was written of a pool, and why some questions have no pair.
-
-    Attributes:
-        questions: How many questions met each fate; every question is counted once.
-        pairs: How many pairs there are. rows: how many rows were written.
-        dropped: Pairs that were passed over, because they would reject a right answer for a wrong one.
-        checked: Pairs of questions with a gold answer. right_chosen, right_rejected: in how many of these the chosen
-            and the rejected answer are right.
-        scores: The names of all scores that candidates state.
-    """
+    """What was written of a pool, and why some questions have no pair."""
 
     questions: Counter[Fate] = field(default_factory=Counter[Fate])
     pairs: int = 0
     rows: int = 0
-    dropped: int = 0
-    checked: int = 0
-    right_chosen: int = 0
+    dropped: int = 0  # pairs that would reject a right answer for a wrong one
+    checked: int = 0  # pairs of questions with a gold answer
+    right_chosen: int = 0  # checked pairs whose chosen answer is right
     right_rejected: int = 0
-    scores: set[str] = field(default_factory=set[str])
+    scores: set[str] = field(default_factory=set[str])  # the names of all that candidates state
 
     def add(self, fate: Fate, result: Preferences, right: Sequence[bool] | None) -> None:
-        """Take the pairs of a question."""
         self.questions[fate] += 1
         self.pairs += len(result.pairs)
         self.dropped += result.dropped
@@ -123,16 +99,11 @@ def write_pairs(
 ) -> PairCounts:
     """Write the preference pairs of a pool, whole or not at all, and return their counts.
 
-    Args:
-        pool: The pool.
-        path: The file. Its name states the format, as that of a pool does.
-        settings: What certifies, and what refuses.
-        pairing: How the pool becomes pairs.
+    `settings` say what certifies and what refuses. The name of the file states its format, as that of a pool does.
 
     Raises:
         ArgumentError: The evidence certifies no answers of this type, or the certificate asks an LM.
         PoolError: There is no pair, or the score is unknown or not one number. No file is written then.
-        OSError: The file cannot be written.
     """
     path, settings, pairing = Path(path), settings or Settings(), pairing or Pairing()
     kind = settings.type or answer_type(pool.task)
@@ -171,10 +142,8 @@ def _records(pool: Pool, settings: Settings, pairing: Pairing, counts: PairCount
             "Give one of these, or leave it out."
         )
     if not counts.pairs:
-        words_by_fate = fates(pairing.gold).items()
-        why = ", ".join(
-            f"{counts.questions[fate]:,} {words}" for fate, words in words_by_fate if counts.questions[fate]
-        )
+        words_by_fate = fates(pairing.gold)
+        why = ", ".join(f"{n:,} {words_by_fate[fate]}" for fate in words_by_fate if (n := counts.questions[fate]))
         raise PoolError(
             f"{pool.path}: no question gives a pair, so no file is written; of {questions(pool.n)}: {why}. Give more "
             "samples a question, evidence that certifies some of them, or gold answers with --gold."
@@ -203,7 +172,6 @@ def _pairs(row: Row, case: Case, right: Sequence[bool] | None, pairing: Pairing)
 
 
 def _rows(row: Row, case: Case, result: Preferences, pairing: Pairing, where: str) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a question's pairs."""
     question = case.question
     evidence = question.passages if pairing.evidence else ()
     messages = prompt_of(case.type.shown_question(question), row.task, evidence, pairing.ask)

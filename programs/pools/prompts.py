@@ -23,10 +23,8 @@ def prompt_of(
     """Return the prompt of a question as messages. By default the question and the request, without evidence.
 
     Args:
-        question: Its text. answer: Its answer type, or its name.
-        evidence: Passages to show above the question.
-        ask: The request below the question, empty for none, None for the one of the type, which types of your own and
-            those other than short text and numbers do not have.
+        question: Its text. answer: Its answer type, or its name. evidence: Passages to show above the question.
+        ask: The request below the question: empty for none; None for that of the type, which only `REQUESTS` has.
     """
     request = REQUESTS.get(answer_type(answer).name, "") if ask is None else ask
     parts = [*(show_passage(passage.title, passage.text) for passage in evidence), question, request]

@@ -11,42 +11,20 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.pools import read_records
 from eldgr_dspy.programs.pools.csv_files import Columns, is_table, read_table
-from eldgr_dspy.programs.pools.entries import (
-    Entry,
-    choices_at,
-    evidence_at,
-    id_at,
-    object_at,
-    question_at,
-    text_at,
-)
+from eldgr_dspy.programs.pools.entries import Entry, choices_at, evidence_at, id_at, object_at, question_at, text_at
 from eldgr_dspy.programs.pools.gold_answers import gold_at
 from eldgr_dspy.programs.scoring.corpora import hotpotqa_corpus
 
 Evidence = Literal["paragraphs", "facts"]
 
-_NO_FACTS: dict[str, list[Any]] = {"title": [], "sent_id": []}
 
-
-def read_questions(
-    path: Path,
-    evidence: Evidence = "paragraphs",
-    columns: Columns | None = None,
-) -> Iterator[Entry]:
-    """Yield the questions of a file, one in memory at a time unless it is a table.
+def read_questions(path: Path, evidence: Evidence = "paragraphs", columns: Columns | None = None) -> Iterator[Entry]:
+    """Yield the questions of a file (JSON lines, Parquet, CSV or TSV), one in memory at a time unless it is a table.
 
     A row has `question`, optionally `id`, and the fields of its layout: `answer` with a solution and `#### 18` (GSM8K);
     `answer`, `context` and `supporting_facts` (HotpotQA); `answers`, `context` and `title` (SQuAD); or `gold`,
-    `evidence`, `options` as in a pool. Gold answers may have other names, see `gold_answers`. No other field is read.
-
-    Args:
-        path: JSON lines, Parquet, or a table in CSV or TSV.
-        evidence: Which evidence of a HotpotQA row is used: all its paragraphs, or its supporting facts, sentence by
-            sentence under their titles. The facts were marked by people who knew the answer.
-        columns: What the columns of a table hold.
-
-    Raises:
-        PoolError: naming file, line and field.
+    `evidence`, `options` as in a pool. Gold answers may have other names, see `gold_answers`. `evidence` is what is
+    used of HotpotQA: all paragraphs, or the facts, which were marked by people who knew the answer.
     """
     if is_table(path):
         yield from read_table(path, columns or Columns(), samples=False)
@@ -62,11 +40,7 @@ def read_questions(
 
 
 def question_entry(row: Mapping[str, Any], where: str, passages: tuple[Passage, ...] = (), gold: str = "gold") -> Entry:
-    """Return the question in a row, with its evidence. `gold` is the field whose gold answers come first.
-
-    Raises:
-        PoolError: There is none, or a field of it cannot be read.
-    """
+    """Return the question in a row, with its evidence. `gold` is the field whose gold answers come first."""
     question, choices = question_at(row, where), choices_at(row)
     if question is None:
         raise PoolError(f"{where}: question is missing; add it.")
@@ -75,25 +49,19 @@ def question_entry(row: Mapping[str, Any], where: str, passages: tuple[Passage, 
 
 
 def _passages(row: Mapping[str, Any], evidence: Evidence, where: str) -> tuple[Passage, ...]:
-    """Return the evidence of a row: of a pool, of HotpotQA, or of SQuAD, whose context is one text."""
     context = row.get("context")
     if context is None:
         return evidence_at(row, where)
     if isinstance(context, str) and "supporting_facts" not in row:
-        return (Passage(text_at(row.get("title") or "", "title", where), text_at(context, "context", where)),)
-    return _hotpotqa(row, evidence, where)
-
-
-def _hotpotqa(row: Mapping[str, Any], evidence: Evidence, where: str) -> tuple[Passage, ...]:
-    """Return the evidence of a HotpotQA row. The corpus of its facts checks the layout."""
-    wanted = row.get("supporting_facts") if evidence == "facts" else _NO_FACTS
-    context, marked = _columns(row["context"], "title", "sentences"), _columns(wanted, "title", "sent_id")
-    try:
-        facts = hotpotqa_corpus([{"context": context, "supporting_facts": marked}])
+        return (Passage(text_at(row.get("title") or "", "title", where), text_at(context, "context", where)),)  # SQuAD
+    facts = row.get("supporting_facts") if evidence == "facts" else {"title": [], "sent_id": []}
+    context, marked = _columns(context, "title", "sentences"), _columns(facts, "title", "sent_id")
+    try:  # the corpus of HotpotQA's facts checks the layout
+        passages = hotpotqa_corpus([{"context": context, "supporting_facts": marked}])
     except ArgumentError as error:
         raise PoolError(f"{where}: {str(error).replace('rows[0]', 'row', 1)}") from None
     if evidence == "facts":
-        return facts
+        return passages
     pairs = zip(context["title"], context["sentences"], strict=True)
     return tuple(Passage(title, "".join(sentences).strip()) for title, sentences in pairs)
 

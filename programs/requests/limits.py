@@ -68,11 +68,7 @@ class FailureBudget:
         return None
 
     def hear(self, consultation: Consultation) -> None:
-        """Count the question of a reply, also a recorded or an earlier one, if it cannot be used.
-
-        Raises:
-            RunStoppedError: they are more than the limit.
-        """
+        """Count the question of a reply that cannot be used; a `RunStoppedError` if there are more than the limit."""
         why = consultation.abstention
         if self.abstentions is None or why is None or not why.unusable:
             return
@@ -92,24 +88,20 @@ class FailureBudget:
         return " ".join([f"{counted}; give a higher limit to resume.", *map(self._often, roles)])
 
     def _often(self, role: Asked) -> str:
-        """Return a sentence: how many unusable replies a role gave, and the most frequent reason."""
         kinds = [(kind, n) for kind, n in self._kinds.most_common() if kind[0] == role]
         (most, count), total = kinds[0], sum(n for _, n in kinds)
         example = _full_stop(brief(self._examples[most]))
         return f"The {role} gave {total:,}, most often {most[1]} ({count:,}), such as: {example}"
 
     def earn(self) -> None:
-        """Record that a call came through."""
         with self._lock:
             self._in_a_row = 0
 
     def check(self) -> None:
-        """Raise `RunStoppedError` if the run is to stop."""
         if self.stopped:
             raise RunStoppedError(self.stopped)
 
     def stop(self, reason: str) -> None:
-        """Stop the run: no call is started after this."""
         self.stopped = self.stopped or reason
 
 
@@ -124,9 +116,7 @@ class Spending:
     ) -> None:
         """Take the limits, None for none, and what the journal holds; recorded consultations cost nothing.
 
-        Everything journaled as paid counts, including consultations that failed. The dearest request of a consultation
-        that took several is journaled with it. If it is not, each is assumed to have cost the same. Requests that were
-        under way when a session was killed are in no journal, and do not count.
+        If the dearest request of a consultation is not journaled with it, each is assumed to have cost the same.
         """
         self._max_calls, self._max_cost = max_calls, max_cost
         self._calls = self._under_way = self._replies = self._retries = 0
@@ -149,11 +139,7 @@ class Spending:
             self._dearest = max(self._dearest or 0.0, dearest)
 
     def admit(self) -> bool:
-        """Admit one request. Return False if it must wait until those under way return.
-
-        Raises:
-            RunStoppedError: if a limit would be exceeded.
-        """
+        """Admit one request, or raise `RunStoppedError`. Return False if it must wait until those under way return."""
         with self._lock:
             if self._closed:
                 raise RunStoppedError("The run has ended.")
@@ -169,19 +155,14 @@ class Spending:
             return True
 
     def _spent(self) -> float:
-        """Return the dollars, including what requests under way may cost."""
         return (self._cost or 0.0) + self._under_way * (self._dearest or 0.0)
 
     def close(self) -> None:
-        """Admit no more."""
         with self._lock:
             self._closed = True
 
     def _affordable(self, limit: float) -> bool:
-        """Return whether one more request stays below the limit, if none under way is dearer than the dearest so far.
-
-        As long as the price is unknown, only one request is sent at a time.
-        """
+        """Return whether one more request stays below the limit. While the price is unknown, one is sent at a time."""
         if self._cost is None:
             raise RunStoppedError(
                 "A reply came without a price, so --max-cost cannot be enforced; limit the requests with --max-calls."
@@ -203,7 +184,6 @@ class Spending:
             self._under_way += max(0, n)
 
     def withdraw(self) -> None:
-        """Take back a request that was admitted and not sent."""
         with self._lock:
             self._under_way -= 1
 
@@ -214,7 +194,6 @@ class Spending:
             self._calls += 1
 
     def answered(self, cost: float | None) -> None:
-        """Count a request that was answered, with its cost in dollars, None if unknown."""
         with self._lock:
             self._under_way -= 1
             self._calls += 1

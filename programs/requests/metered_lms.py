@@ -2,11 +2,17 @@
 
 A metered LM is a copy whose call records go to the current consultation instead of DSPy's histories, so that a long run
 keeps nothing in memory. It retries requests as DSPy would, but counts each one. The clients below it do not retry.
+
+A server, or a proxy before it, may deliver a reply twice on one connection. If the second copy is late, the client
+reads it as the answer to the next request, and every later answer is shifted by one. So one request at a time uses a
+connection, each reply is checked before the next one does, and after an echo the connection is dropped.
 """
 
 import time
+from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock, local
 from typing import Any
 
 import dspy
@@ -14,23 +20,65 @@ import dspy
 from eldgr_dspy.errors import RunStoppedError
 from eldgr_dspy.programs.lms.consulting import is_several_answers, notice
 from eldgr_dspy.programs.lms.lms import with_lms
-from eldgr_dspy.programs.requests.connections import Lane, Numbers
-from eldgr_dspy.programs.requests.metering import REQUEST, Entry, Meter, Request, current_meter, entry_of
+from eldgr_dspy.programs.requests.metering import REQUEST, Entry, Request, current_meter, entry_of
 from eldgr_dspy.programs.requests.retrying import Resending, Retries
 from eldgr_dspy.programs.service.threads import in_thread
 
-_UNSENT = (dspy.LMConfigurationError, dspy.LMUnsupportedFeatureError)
-"""Failures before a request was sent."""
+_UNSENT = (dspy.LMConfigurationError, dspy.LMUnsupportedFeatureError)  # failures before a request was sent
+_REMEMBERED = 1024  # numbers of replies
 
 
 class _EchoError(dspy.LMTransportError):
     """A reply that may belong to another request."""
 
 
+class _Lane(local):
+    """A thread's own parts of an LM: its clients, and whether a reply can have been left on their connections.
+
+    That holds for DSPy's native clients. LiteLLM always shares connections, and an engine object belongs to its maker.
+    """
+
+    def __init__(self, numbers: "_Numbers") -> None:  # called in each thread, with the same object
+        self.clients: dict[Any, Any] = {}
+        self.fresh = True
+        self._numbers = numbers
+
+    def is_echo(self, number: str) -> bool:
+        fresh, self.fresh = self.fresh, False
+        return self._numbers.is_echo(number, fresh)
+
+    def __deepcopy__(self, memo: object) -> "_Lane":
+        return self  # the copies of an LM ask the same server
+
+
+class _Numbers:
+    """Recognises a reply that comes a second time, by the number that the server gave it.
+
+    Nothing can have been left on a fresh connection. If a number is repeated on one, the server gives it to several
+    replies: its numbers mean nothing, and are ignored from then on.
+    """
+
+    def __init__(self) -> None:
+        self._seen: OrderedDict[str, None] = OrderedDict()
+        self._distinct = True
+        self._lock = Lock()
+
+    def is_echo(self, number: str, fresh: bool) -> bool:
+        """Record the number of a reply, and return whether it is an earlier reply."""
+        with self._lock:
+            if number in self._seen:
+                self._distinct &= not fresh
+                return self._distinct
+            self._seen[number] = None
+            if len(self._seen) > _REMEMBERED:
+                self._seen.popitem(last=False)
+            return False
+
+
 class _MeteredLM(Resending):
     """What a metered LM does differently; mixed into the class of the LM that it copies."""
 
-    lane: Lane
+    lane: _Lane
 
     @property
     def _engine_store(self) -> dict[Any, Any]:
@@ -42,7 +90,6 @@ class _MeteredLM(Resending):
         """Keep the history, where DSPy makes a copy and would start with none."""
 
     def update_history(self, entry: dict[str, Any]) -> None:
-        """Keep the record of a call for its meter, and nowhere else."""
         request = REQUEST.get()
         if request is not None:
             request.record = entry
@@ -58,12 +105,10 @@ class _MeteredLM(Resending):
         return await super().acall(*args, **kwargs)
 
     def _waits(self) -> Iterator[float]:
-        """Yield waits until the run admits a request."""
         return admission()
 
     @contextmanager
     def _sending(self) -> Iterator[None]:
-        """Report to the meter the outcome of an admitted request."""
         meter, request = current_meter(), Request()
         token = REQUEST.set(request)
         try:
@@ -78,11 +123,12 @@ class _MeteredLM(Resending):
             REQUEST.reset(token)
         if request.record is not None:
             notice(request.record, self)
-        if meter is not None:
-            _report(meter, request)
+        if meter is not None and (request.record is None or request.fresh):  # a role may have switched records off
+            meter.answer(Entry() if request.record is None else entry_of(request.record))
+        elif meter is not None:
+            meter.answer_from_cache()
 
     def _refuse_echo(self, request: Request) -> None:
-        """Raise if this reply is an earlier one that was delivered again."""
         record = request.record
         if record is not None and request.fresh:
             number = getattr(record["response"], "id", None)
@@ -107,22 +153,8 @@ class _MeteredLM(Resending):
         raise error
 
 
-def _report(meter: Meter, request: Request) -> None:
-    if request.record is None:  # the role has switched DSPy's records off
-        meter.answer(Entry())
-    elif request.fresh:
-        meter.answer(entry_of(request.record))
-    else:
-        meter.answer_from_cache()
-
-
 def admission() -> Iterator[float]:
-    """Wait, in short waits, until a request may be sent.
-
-    Raises:
-        RunStoppedError: if a limit of the run does not allow it.
-        dspy.LMTimeoutError: if the consultation was abandoned meanwhile.
-    """
+    """Wait, in short waits, until a request may be sent; raise if the run or its consultation has ended meanwhile."""
     meter = current_meter()
     while meter is not None:
         if meter.over:
@@ -138,12 +170,11 @@ def admission() -> Iterator[float]:
 
 
 def metered_lm(lm: Any) -> Any:
-    """Return a copy of an LM whose requests, answered or failed, are counted by the meter."""
     twin = lm.copy()
     # Its class, because DSPy would not accept a wrapper as an LM, and DSPy does not report the requests it retries.
     twin.__class__ = type("MeteredLM", (_MeteredLM, type(lm)), {})
     twin.retries, twin.num_retries = lm.num_retries, 0
-    twin.lane = Lane(Numbers())
+    twin.lane = _Lane(_Numbers())
     return twin
 
 

@@ -1,8 +1,4 @@
-"""The cost of a consultation: requests, tokens, money and the model that answered, read from DSPy's own call records.
-
-A setting of DSPy's passes the meter of a consultation on. The LMs of `eldgr_dspy.programs.requests.metered_lms` report
-to it.
-"""
+"""The cost of a consultation: requests, tokens, money and the model that answered, from DSPy's own call records."""
 
 import math
 import time
@@ -31,12 +27,9 @@ _METER = "eldgr_meter"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The cost of a request that was answered.
+    """The cost of a request that was answered, in dollars, and what its server reported; None if unknown.
 
-    Attributes:
-        served: The model that answered. prompt_characters: how long the prompt was.
-        prompt_tokens, completion_tokens: As reported. cost: in dollars. All three None if unknown.
-        implausible: Reported values that cannot be true, as text, or None if all are plausible.
+    `implausible` has reported values that cannot be true, as text.
     """
 
     served: str | None = None
@@ -49,19 +42,13 @@ class Entry:
 
 @dataclass(slots=True)
 class Request:
-    """A request under way.
-
-    Attributes:
-        record: DSPy's record of it, once there is one.
-        fresh: Whether a server was asked, and not the cache.
-    """
+    """A request under way: DSPy's record of it, once there is one, and whether a server was asked, not the cache."""
 
     record: Mapping[str, Any] | None = None
     fresh: bool = False
 
 
-REQUEST: ContextVar[Request | None] = ContextVar("eldgr_request", default=None)
-"""The request that is under way in this thread or task."""
+REQUEST: ContextVar[Request | None] = ContextVar("eldgr_request", default=None)  # the one under way in this thread
 
 
 @dataclass(slots=True)
@@ -70,15 +57,14 @@ class Meter:
 
     Attributes:
         entries: One for each reply that a request was sent for.
-        failures: An item for each request that was sent and not answered with a reply.
-        cached: An item for each reply of DSPy's cache, for which no request was sent.
-        under_way: An item for each request under way.
+        failures: One item for each request that was sent and got no reply.
+        cached: One item for each reply from DSPy's cache, for which no request was sent.
+        under_way: One item for each request under way.
         over: Whether the consultation has ended: later requests are not counted, and nothing more may be sent.
         wait: Seconds that it waited for a request to be admitted while no other request was under way.
-        stopped: Whether the run is being stopped. spending: what the run may still send.
-        failure: Why the last request that failed did, or None if none did.
-        refused: Why a request was not admitted, even if the module caught that error, or None if none was refused.
-        tracker: DSPy's usage tracker that the meter replaces, None without one.
+        failure: Why the last request that failed did.
+        refused: Why a request was not admitted, even if the module caught that error.
+        tracker: DSPy's usage tracker that the meter replaces.
     """
 
     entries: list[Entry] = field(default_factory=list)
@@ -95,10 +81,7 @@ class Meter:
     _held_until: float = 0.0
 
     def hold(self, since: float) -> None:
-        """Record that a request has waited since then, by the monotonic clock, to be admitted.
-
-        While another one is under way, the consultation waits for itself, and that time counts.
-        """
+        """Record that a request has waited since then to be admitted; not while another one is under way."""
         now = time.monotonic()
         if not self.under_way:
             self.wait += max(0.0, now - max(since, self._held_until))
@@ -120,16 +103,13 @@ class Meter:
         return not self.over
 
     def withdraw(self) -> None:
-        """Record that it was not sent."""
         if self._end():
             self.spending.withdraw()
 
     def fail(self, error: BaseException) -> None:
         """Record that it was sent, and not answered with a reply."""
-        if self._end():
+        if self._lose():
             self.failure = describe_failure(error) if isinstance(error, Exception) else self.failure
-            self.spending.failed()
-            self.failures.append(None)
 
     def answer(self, entry: Entry) -> None:
         """Record that it was answered, even if the consultation had already ended."""
@@ -140,7 +120,6 @@ class Meter:
             self.spending.answered_late(entry.cost)
 
     def answer_from_cache(self) -> None:
-        """Record that DSPy's cache answered instead."""
         if self._end():
             self.spending.withdraw()
             self.cached.append(None)
@@ -156,11 +135,17 @@ class Meter:
         for _ in range(cached):
             self.answer_from_cache()
         for _ in range(failed):
-            if self._end():
-                self.spending.failed()
-                self.failures.append(None)
+            self._lose()
         if further < 0:
             self.withdraw()
+
+    def _lose(self) -> bool:
+        """Count a request under way as one that was not answered, unless `close` has already."""
+        is_under_way = self._end()
+        if is_under_way:
+            self.spending.failed()
+            self.failures.append(None)
+        return is_under_way
 
     def _end(self) -> bool:
         """Remove a request from those under way. Return False if `close` has already removed and counted it."""
@@ -181,28 +166,24 @@ class Meter:
     def close(self) -> None:
         """Record that the consultation has ended: a request that is still under way was not answered in time."""
         self.over = True
-        while self._end():
-            self.spending.failed()
-            self.failures.append(None)
+        while self._lose():
+            pass
 
     def __deepcopy__(self, memo: object) -> "Meter":
         return self  # `dspy.Parallel` copies usage trackers for its threads
 
     @property
     def failed(self) -> int:
-        """How many requests were sent and not answered with a reply."""
         return len(self.failures)
 
     @property
     def calls(self) -> int:
-        """How many requests were sent."""
         return len(self.entries) + self.failed
 
     def sums(self) -> dict[str, Any]:
-        """Return the fields of a journaled consultation that say what was sent for it. None is unknown.
+        """Return the fields of a journaled consultation that say what was sent for it.
 
-        Tokens and dollars are unknown if one reply did not report them. `dearest` is of several requests. `served` is
-        the model that gave the last reply. `implausible` is what the first reply with an impossible count reported.
+        Tokens and dollars are None, for unknown, if one reply did not report them. `dearest` is of several requests.
         """
         entries, cost = self.entries, _total([entry.cost for entry in self.entries], math.fsum)
         return {
@@ -237,32 +218,25 @@ def metering(meter: Meter | None = None) -> Iterator[Meter]:
 
 
 def current_meter() -> Meter | None:
-    """Return the meter of the current consultation, None outside of one."""
     meter: Meter | None = dspy.settings.get(_METER)
     return meter
 
 
 def entry_of(record: Mapping[str, Any]) -> Entry:
-    """Read DSPy's record of a call.
-
-    LiteLLM reports zeros if a server reports no usage. A prompt always has tokens, so such a zero means unknown.
-    """
+    """Read DSPy's record of a call. A prompt always has tokens, so LiteLLM's zero means unknown."""
     usage = {**reported_usage(record.get("response")), **(record.get("usage") or {})}
     reported = {name: usage.get(name) for name in ("prompt_tokens", "completion_tokens")} | {"cost": record.get("cost")}
     prompt_tokens, reply_tokens = _count(reported["prompt_tokens"]) or None, _count(reported["completion_tokens"])
     cost, served = reported["cost"], record.get("response_model")
+    known = {name: value for name, value in reported.items() if value is not None}
+    odd = [one for one in known if not (is_plausible(known[one]) and (one == "cost" or is_count(known[one])))]
     return Entry(
         served=encodable(redacted_message(served[:_LONGEST_NAME])) if isinstance(served, str) and served else None,
         prompt_characters=_characters(record),
         prompt_tokens=prompt_tokens,
         completion_tokens=None if prompt_tokens is None else reply_tokens,
         cost=float(cost) if prompt_tokens is not None and cost is not None and is_plausible(cost) else None,
-        implausible=", ".join(
-            f"{name} {_implausible(value)}"
-            for name, value in reported.items()
-            if value is not None and not (is_plausible(value) and (name == "cost" or is_count(value)))
-        )
-        or None,
+        implausible=", ".join(f"{name} {_implausible(known[name])}" for name in odd) or None,
     )
 
 
@@ -271,7 +245,6 @@ def _count(value: Any) -> int | None:
 
 
 def _implausible(value: Any) -> str:
-    """Return a count that cannot be true, in few characters at any length."""
     if type(value) not in (int, float) or value != value:
         return brief(str(value), 20)
     return "below 0" if value < 0 else "over 10^15" if value > 10**15 else f"{value:g}"

@@ -1,8 +1,4 @@
-"""How often a request that failed is sent again, and after how long, as DSPy does.
-
-Where a call has a limit, an LM keeps to it: it sends nothing again after it, and each request has a timeout. Ours, but
-for the pauses, which are DSPy's.
-"""
+"""Resend a failed request as often and after as long as DSPy does, within the time limit of a call."""
 
 import asyncio
 import math
@@ -24,7 +20,6 @@ class Retries:
     """The requests that a call may still send."""
 
     def __init__(self, retries: int) -> None:
-        """Take the number of retries."""
         self._left, self._sent = retries, 0
 
     def pause_after(self, error: Exception) -> float | None:
@@ -37,12 +32,9 @@ class Retries:
 
 @dataclass(slots=True)
 class Limit:
-    """Until when a call may take.
+    """When a call must end (`ends`, monotonic clock), the timeout of each request, and why its last request failed.
 
-    Attributes:
-        ends: By the monotonic clock. seconds: the timeout of a request whose LM has none. The same for all calls of a
-            role, because DSPy keeps connections apart by timeout.
-        error: Why the last request failed that was sent again, but for a timeout.
+    The timeout is the same for all calls of a role, because DSPy keeps connections apart by timeout.
     """
 
     ends: float
@@ -57,7 +49,6 @@ class Resending:
     retries: int
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call as the LM does, and send the request again where that may help."""
         again = Retries(self.retries)
         while True:
             for seconds in self._waits():
@@ -70,7 +61,6 @@ class Resending:
                     time.sleep(seconds)
 
     async def acall(self, *args: Any, **kwargs: Any) -> Any:
-        """Call as `__call__` does, without blocking."""
         again = Retries(self.retries)
         while True:
             for seconds in self._waits():
@@ -83,11 +73,9 @@ class Resending:
                     await asyncio.sleep(seconds)
 
     def _waits(self) -> Iterable[float]:
-        """Yield waits before a request may be sent."""
         return ()
 
     def _sending(self) -> AbstractContextManager[None]:
-        """Return what a request is sent in."""
         return nullcontext()
 
     def _pauses(self, error: dspy.LMError, again: Retries) -> Iterable[float]:
@@ -101,7 +89,6 @@ class _LimitedLM(Resending):
     limit: Limit
 
     def _pauses(self, error: dspy.LMError, again: Retries) -> Iterable[float]:
-        """Return one wait; raise the failure if the request is not sent again, or not in time."""
         pause = again.pause_after(error)
         if pause is None or time.monotonic() + pause >= self.limit.ends:
             raise error
@@ -128,8 +115,7 @@ def with_limit(lm: Any, limit: Limit) -> Any:
 def _asked_pause(error: BaseException, otherwise: float) -> float:
     """Return how many seconds a server asks to wait; LiteLLM has it in the headers of what it raised."""
     hint = getattr(error, "retry_after", None)
-    if hint is None:
-        hint = _header(error)
+    hint = _header(error) if hint is None else hint
     return float(hint) if isinstance(hint, int | float) and 0 <= hint < math.inf else otherwise
 
 

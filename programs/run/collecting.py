@@ -5,10 +5,11 @@ resumes without asking for it again. The pool is written from the journal, whole
 missing.
 """
 
+import asyncio
 import inspect
 import sys
 from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,25 +17,34 @@ from typing import Any
 
 import dspy
 
+from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answer_types.extraction import read_sample
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.errors import ArgumentError, RunChangedError
-from eldgr_dspy.formats.journal_lines import PROGRAM
+from eldgr_dspy.errors import ArgumentError, RunChangedError, RunStoppedError, brief, describe_failure, result_of
+from eldgr_dspy.formats.columns import COLUMNS, read_columns
+from eldgr_dspy.formats.journal_lines import PROGRAM, TOO_LARGE, is_readable
 from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.journal import Journal
 from eldgr_dspy.pools import Pool, write_pool
+from eldgr_dspy.programs.inputs import to_question
+from eldgr_dspy.programs.lms.consulting import is_too_long
+from eldgr_dspy.programs.lms.lms import holds_lm
+from eldgr_dspy.programs.lms.rollouts import rollout
 from eldgr_dspy.programs.pools.devsets import DevQuestion, program_named, read_devset
+from eldgr_dspy.programs.run.fingerprints import digits
 from eldgr_dspy.programs.run.plan import Collection
-from eldgr_dspy.programs.run.role_calls import metered_settings, role_call
-from eldgr_dspy.programs.run.role_queries import Books
+from eldgr_dspy.programs.run.role_calls import RoleCall, metered_settings, role_call
+from eldgr_dspy.programs.run.role_queries import Books, Query
 from eldgr_dspy.programs.run.run_directory import RunDirectory
 from eldgr_dspy.programs.run.runner import Watcher
-from eldgr_dspy.programs.run.sample_queries import SampleQuery, sample_key
 from eldgr_dspy.programs.run.scheduling import map_ordered
 from eldgr_dspy.programs.run.signals import Signals
-from eldgr_dspy.programs.run.trial_decisions import digits
+from eldgr_dspy.programs.samples import UnfitProgramError, candidate_of, passages_of_sample, require_prediction
 from eldgr_dspy.programs.service.threads import reused_threads
-from eldgr_dspy.rule.consultations import Consultation
+from eldgr_dspy.programs.typed_answers import outputs
+from eldgr_dspy.redaction import redacted_value
+from eldgr_dspy.rule.consultations import Consultation, Key
+from eldgr_dspy.showing import encodable
 
 __all__ = ["Collected", "Collection", "collect"]
 
@@ -90,81 +100,173 @@ def collect(collection: Collection, watcher: Watcher | None = None, lm: dspy.Bas
         dspy.context(lm=lm or dspy.settings.lm),
         metered_settings(),
     ):
-        sampling = _Sampling(collection, directory, program, len(questions))
-        sampling.draw(questions, watcher or Watcher(), signals)
+        call = role_call(program)
+        directory.claim(("settings", "collection", _settings(collection)), ("role", PROGRAM, call.details))
+        books = Books.of(directory, collection, len(questions))
+        _draw(collection, questions, call, books, watcher or Watcher(), signals)
         return _write_pool(collection, directory.journal.path, questions)
 
 
-class _Sampling:
-    """Draws the samples that a journal lacks."""
+def _settings(collection: Collection) -> dict[str, Any]:
+    """Return what shapes a sample."""
+    settings: dict[str, Any] = {
+        "program": collection.program,
+        "task": collection.task,
+        "answer": collection.answer_field,
+        "passages": collection.passages,
+        "temperature": collection.temperature,
+    }
+    settings |= {"columns": True} if collection.columns else {}  # a collection without them is as it was before
+    with suppress(OSError, TypeError):  # a script or a notebook, whose module has no file of that name
+        settings["source"] = digits(inspect.getsource(sys.modules[collection.program.partition(":")[0]]).encode())
+    return settings
 
-    def __init__(self, collection: Collection, directory: RunDirectory, program: dspy.Module, total: int) -> None:
-        """State what shapes a sample, or refuse the samples of another program."""
-        self._collection, self._call = collection, role_call(program)
-        settings: dict[str, Any] = {
-            "program": collection.program,
-            "task": collection.task,
-            "answer": collection.answer_field,
-            "passages": collection.passages,
-            "temperature": collection.temperature,
+
+def _draw(
+    collection: Collection,
+    questions: Sequence[DevQuestion],
+    call: RoleCall,
+    books: Books,
+    watcher: Watcher,
+    signals: Signals,
+) -> None:
+    """Draw the samples that the journal lacks, in threads."""
+    came: list[None] = [None] * len(books.journal)
+    missing = [(one, number) for one in questions for number in _missing(collection, one, books.journal, watcher)]
+    left = Counter(one.entry.name for one, _ in missing)
+    watcher.on_start(len(questions))
+    for _ in range(len(questions) - len(left)):
+        watcher.on_row()
+
+    def steps(item: tuple[DevQuestion, int]) -> Generator[_SampleQuery, Consultation, None]:
+        watcher.on_consultation((yield _SampleQuery(*item, collection, call, books, came)))
+
+    def stop(error: BaseException) -> None:
+        books.budget.stop("The collection was stopped.")
+        if isinstance(error, KeyboardInterrupt):
+            watcher.on_interrupt()
+
+    try:
+        with map_ordered(steps, missing, collection.workers, collection.timeout, stop, signals.look) as results:
+            for (one, _), _ in zip(missing, results, strict=True):
+                left[one.entry.name] -= 1
+                if not left[one.entry.name]:
+                    watcher.on_row()
+    finally:
+        books.spending.close()
+        books.journal.flush()
+
+
+def _missing(collection: Collection, question: DevQuestion, journal: Journal, watcher: Watcher) -> Iterator[int]:
+    """Yield the numbers of the samples that a question lacks."""
+    for number in range(1, collection.n + 1):
+        entry = journal.find(_sample_key(question, number))
+        if entry is None:
+            yield number
+            continue
+        if (entry.content or {}).get("inputs") != question.hash:
+            raise RunChangedError(
+                f"{question.entry.where}: the question {question.entry.name!r:.80} was collected with other inputs."
+                " Undo the change, give it another id, give another --out, or start anew with --fresh."
+            )
+        watcher.on_consultation(entry)
+
+
+def _sample_key(question: DevQuestion, number: int) -> Key:
+    return str(number), question.entry.name, PROGRAM
+
+
+class _SampleQuery(Query):
+    """A sample about to be asked for: metered, journaled and counted, as a role is asked.
+
+    `came` has an item for each sample of the collection that came through; all queries share it.
+    """
+
+    failures = (Exception,)
+
+    def __init__(
+        self, question: DevQuestion, number: int, collection: Collection, call: RoleCall, books: Books, came: list[None]
+    ) -> None:
+        super().__init__(_sample_key(question, number), call, books)
+        self._question, self._number, self._collection, self._came = question, number, collection, came
+        self._name = type(call.module).__name__.removeprefix("Metered")
+
+    def _ask(self) -> Mapping[str, Any]:
+        how, inputs, module = self._collection, dict(self._question.inputs), self.call.module
+        sampled = rollout(module, self._number - 1, how.n, how.temperature, bound=holds_lm(module))
+        with sampled as (program, trace):
+            try:
+                is_sync = hasattr(type(program), "forward")
+                prediction = program(**inputs) if is_sync else asyncio.run(program.acall(**inputs))
+                remedy = "give it a forward that is not async, or none besides aforward"
+                prediction = result_of(prediction, "program", remedy)
+            except (dspy.AdapterParseError, dspy.LMError) as error:
+                if not isinstance(error, dspy.AdapterParseError) and not is_too_long(error):
+                    raise
+                return {"unread": describe_failure(error)}
+        hint = "Name the field of the answer with --answer-field."
+        prediction = require_prediction(prediction, self._name, how.answer_field, hint)
+        candidate = candidate_of(prediction, how.answer_field)
+        passages = passages_of_sample(outputs(module), inputs, prediction, trace, how.passages)
+        if passages is None and how.passages is not None:
+            raise UnfitProgramError(
+                f"passages={how.passages!r} must be a field that {self._name} retrieves: of its inputs or its "
+                "prediction, or an input of one of its predictors that no LM writes. Name it with --passages."
+            )
+        options = self._question.entry.options if answer_type(how.task).needs_options else ()
+        question = to_question("", [candidate], None, how.task, how.answer_field, options)
+        return {
+            "text": encodable(question.texts[0]),
+            "answer": None if (answer := question.answers[0]) is None else encodable(str(answer)),
+            "passages": [[encodable(one.title), encodable(one.text)] for one in passages or ()],
+            **(_usable_columns(prediction) if how.columns else {}),
         }
-        settings |= {"columns": True} if collection.columns else {}  # a collection without them is as it was before
-        with suppress(OSError, TypeError):  # a script or a notebook, whose module has no file of that name
-            module = sys.modules[collection.program.partition(":")[0]]
-            settings["source"] = digits(inspect.getsource(module).encode())
-        directory.claim(("settings", "collection", settings), ("role", PROGRAM, self._call.details))
-        self._books = Books.of(directory, collection, total)
-        self._came: list[None] = [None] * len(directory.journal)
 
-    def draw(self, questions: Sequence[DevQuestion], watcher: Watcher, signals: Signals) -> None:
-        """Draw them, in threads."""
-        missing = [(one, number) for one in questions for number in self._missing(one, watcher)]
-        left = Counter(one.entry.name for one, _ in missing)
-        watcher.on_start(len(questions))
-        for _ in range(len(questions) - len(left)):
-            watcher.on_row()
+    def _read(self, result: Mapping[str, Any] | Exception) -> dict[str, Any]:
+        if isinstance(result, Exception):
+            return {"outcome": "failed", "reason": describe_failure(result)}
+        inputs = {"inputs": self._question.hash}
+        content = redacted_value(result) | inputs
+        if not is_readable(content):
+            return {"outcome": "abstained", "reason": TOO_LARGE, "content": inputs}
+        if "unread" in result:
+            return {"outcome": "abstained", "reason": content.pop("unread"), "content": content}
+        return {"outcome": "ok", "content": content}
 
-        def steps(item: tuple[DevQuestion, int]) -> Generator[SampleQuery, Consultation, None]:
-            query = SampleQuery(*item, self._collection, self._call, self._books, self._came)
-            watcher.on_consultation((yield query))
+    def _count(self, result: Mapping[str, Any] | Exception) -> None:
+        """Count a failure to its question. A program that never fits is refused at once."""
+        budget = self._books.budget
+        if not isinstance(result, Exception):
+            self._came.append(None)
+            budget.earn()
+            return
+        if isinstance(result, UnfitProgramError) and not self._came:
+            raise result
+        if not isinstance(result, RunStoppedError):
+            running = budget.stopped is None
+            budget.spend(("", self._key[1], self._key[2]), result)
+            if running and budget.stopped:
+                budget.stopped += f" It was sample {self._number} of the question {self._question.entry.name!r:.80}."
+        budget.check()
 
-        def stop(error: BaseException) -> None:
-            self._books.budget.stop("The collection was stopped.")
-            if isinstance(error, KeyboardInterrupt):
-                watcher.on_interrupt()
 
-        limits = self._collection.workers, self._collection.timeout
+def _usable_columns(prediction: dspy.Prediction) -> dict[str, Any]:
+    """Return the columns of a prediction, `columns`; and of those that cannot be used what is wrong, `unusable`."""
+    columns, unusable = dict[str, Any](), list[str]()
+    for name in COLUMNS:
         try:
-            with map_ordered(steps, missing, *limits, stop, signals.look) as results:
-                for (one, _), _ in zip(missing, results, strict=True):
-                    left[one.entry.name] -= 1
-                    if not left[one.entry.name]:
-                        watcher.on_row()
-        finally:
-            self._books.spending.close()
-            self._books.journal.flush()
-
-    def _missing(self, question: DevQuestion, watcher: Watcher) -> Iterator[int]:
-        for number in range(1, self._collection.n + 1):
-            entry = self._books.journal.find(sample_key(question.entry.name, number))
-            if entry is None:
-                yield number
-                continue
-            if (entry.content or {}).get("inputs") != question.hash:
-                raise RunChangedError(
-                    f"{question.entry.where}: the question {question.entry.name!r:.80} was collected with other inputs."
-                    " Undo the change, give it another id, give another --out, or start anew with --fresh."
-                )
-            watcher.on_consultation(entry)
+            columns |= read_columns({name: prediction.get(name)}).model_dump(exclude_defaults=True)
+        except ArgumentError as error:
+            unusable.append(brief(error))
+    return {"columns": columns, "unusable": unusable}
 
 
 def _write_pool(collection: Collection, path: Path, questions: Sequence[DevQuestion]) -> Collected:
-    """Write the pool from the journal."""
     counts, faults = Counter[str](), list[str]()
 
     def rows(journal: Journal) -> Iterator[Row]:
         for one in questions:
-            entries = [journal.find(sample_key(one.entry.name, number)) for number in range(1, collection.n + 1)]
+            entries = [journal.find(_sample_key(one, number)) for number in range(1, collection.n + 1)]
             counts.update("failed" if entry is None else entry.outcome for entry in entries)
             samples = [entry.content or {} if entry is not None else {} for entry in entries]
             faults.extend(sample["unusable"][0] for sample in samples if sample.get("unusable"))

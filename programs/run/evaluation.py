@@ -64,17 +64,44 @@ def evaluate(
             when the run checks for signals, and not when they arrive.
     """
     _require_selector(selector)
-    signals = Signals()
-    with _open_run(selector, plan, watcher or Watcher(), signals, elsewhere) as (run, results):
-        for pool in run.pools:
+    out, prepared = out_of(plan), Preparation(selector, plan)
+    pools, watcher, signals = prepared.pools, watcher or Watcher(), Signals()
+    total = sum(min(pool.n, plan.limit or pool.n) for pool in pools)
+    lock = None if prepared.freeze is None else prepared.freeze.sha256
+    with (
+        signals,  # noted from here on; the run checks for them whenever it writes something
+        RunDirectory(out, fresh=plan.fresh) as directory,
+        rarer_collections(),
+        reused_threads(),
+        metered_settings(),
+        selector.reading(),
+        ExitStack() as ended,
+    ):
+        roles = calls_of_roles(selector, plan.judges)
+        if elsewhere is not None:
+            roles = {**elsewhere(roles)}
+        journal = directory.journal
+        directory.claim_freeze(lock)
+        prepared.require_same_as(out, journal.heads, journal.consultations(), roles)
+        directory.claim(*prepared.statements, paths={pool.name: str(pool.path) for pool in pools})
+        books = Books.of(directory, plan, total, plan.max_abstentions)
+        ended.callback(books.spending.close)
+        files = ended.enter_context(replacing_all(out, total))
+        results = Results(out, plan.rules, files, signals.look, None if lock is None else {"lock": lock})
+        watcher.on_start(total)
+        signals.look()
+        run = Run(plan, pools, selector.settings, roles, prepared.recordings, books, watcher)
+        for pool in pools:
             results.begin(pool)
             settle, rows_read = partial(run.settle, pool.name), pool.rows(plan.limit)
             with map_ordered(settle, rows_read, plan.workers, plan.timeout, run.stop, signals.look) as rows:
                 for settled in rows:
                     results.add(pool, settled)
                     run.end(pool, settled)
-        journal = run.books.journal
-        return results.finish(journal.heads, journal_totals(journal.consultations(), run.has_decided))
+        summary = results.finish(journal.heads, journal_totals(journal.consultations(), run.has_decided))
+        with signals_held():
+            ended.close()
+        return summary
 
 
 def _require_selector(selector: object) -> None:
@@ -95,9 +122,9 @@ class Preparation:
         self.recordings = Recordings(plan.replay, plan.recorded_for, plan.judges)
         self.recordings.require_made_for(self.pools, selector.settings.type)
         self.freeze = _freeze_of(plan, selector)
-        contents = [(pool.name, {"sha256": pool.sha256, "rows": pool.n, "task": pool.task}) for pool in self.pools]
         self.statements: list[Statement] = [("settings", "rule", selector.settings.to_json())]
-        self.statements += [("pool", name, content) for name, content in contents]
+        for pool in self.pools:
+            self.statements.append(("pool", pool.name, {"sha256": pool.sha256, "rows": pool.n, "task": pool.task}))
 
     def require_same_as(
         self,
@@ -111,50 +138,8 @@ class Preparation:
         require_same(out, heads, [*self.statements, *(("role", label, call.details) for label, call in roles.items())])
 
 
-@contextmanager
-def _open_run(
-    selector: Selector, plan: Plan, watcher: Watcher, signals: Signals, elsewhere: Elsewhere | None
-) -> Iterator[tuple[Run, Results]]:
-    """Check everything, then open the run directory, state the settings of the run, and begin its results.
-
-    From then on signals are noted. The run checks for them whenever it writes something.
-    """
-    out, prepared = out_of(plan), Preparation(selector, plan)
-    total = sum(min(pool.n, plan.limit or pool.n) for pool in prepared.pools)
-    lock = None if prepared.freeze is None else prepared.freeze.sha256
-    with (
-        signals,
-        RunDirectory(out, fresh=plan.fresh) as directory,
-        rarer_collections(),
-        reused_threads(),
-        metered_settings(),
-        selector.reading(),
-        ExitStack() as ended,
-    ):
-        roles = calls_of_roles(selector, plan.judges)
-        if elsewhere is not None:
-            roles = {**elsewhere(roles)}
-        directory.claim_freeze(lock)
-        prepared.require_same_as(out, directory.journal.heads, directory.journal.consultations(), roles)
-        directory.claim(*prepared.statements, paths={pool.name: str(pool.path) for pool in prepared.pools})
-        books = Books.of(directory, plan, total, plan.max_abstentions)
-        ended.callback(books.spending.close)
-        files = ended.enter_context(replacing_all(out, total))
-        results = Results(out, plan.rules, files, signals.look, None if lock is None else {"lock": lock})
-        watcher.on_start(total)
-        signals.look()
-        yield Run(plan, prepared.pools, selector.settings, roles, prepared.recordings, books, watcher), results
-        with signals_held():
-            ended.close()
-
-
 def _freeze_of(plan: Plan, selector: Selector) -> Freeze | None:
-    """Return the freeze of a plan, None without one; before anything is opened or written.
-
-    Raises:
-        ArgumentError: the freeze is not valid, or `replay` conflicts with it.
-        RunChangedError: selector or rules are not what was frozen.
-    """
+    """Return the freeze of a plan, None without one; before anything is opened or written."""
     if plan.freeze is None:
         return None
     for path in recordings_in(plan.replay).values():

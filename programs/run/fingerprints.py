@@ -3,11 +3,12 @@
 The details are readable, so that a run that cannot be resumed can say what changed. The fingerprint is their hash.
 """
 
-import hashlib
 import inspect
 import json
 import math
 from collections.abc import Mapping
+from contextlib import suppress
+from hashlib import sha256
 from importlib.metadata import version
 from typing import Any
 
@@ -66,28 +67,28 @@ def asks_by_code(module: dspy.Module) -> bool:
 
 def fingerprint(details: Mapping[str, Any]) -> str:
     """Return 16 hexadecimal digits that identify the details."""
-    return hashlib.sha256(_canonical(details).encode()).hexdigest()[:16]
+    return digits(_canonical(details).encode())
+
+
+def digits(content: bytes) -> str:
+    """Return 16 hexadecimal digits of a hash."""
+    return sha256(content).hexdigest()[:16]
 
 
 def _code(module: dspy.Module) -> dict[str, str]:
     """Return a hash of the source of each class that a module is made of. For DSPy's own, the version is enough."""
     kinds = {kind for _, part in sub_modules(module, dspy.Module) for kind in type(part).__mro__}
-    texts = {_name(kind): _source(kind) for kind in kinds if kind.__module__.split(".")[0] not in ("dspy", "builtins")}
-    return {name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in sorted(texts.items()) if text}
+    texts = dict[str, str]()
+    for kind in kinds:
+        if kind.__module__.split(".")[0] not in ("dspy", "builtins"):
+            with suppress(OSError, TypeError):  # typed at a prompt, or made by a call
+                texts[_name(kind)] = inspect.getsource(kind)
+    return {name: digits(text.encode()) for name, text in sorted(texts.items())}
 
 
-def _source(kind: type) -> str | None:
-    try:
-        return inspect.getsource(kind)
-    except (OSError, TypeError):  # typed at a prompt, or made by a call
-        return None
-
-
-def _options(owner: Any) -> dict[str, Any]:
+def _options(owner: Any) -> Any:
     """The attributes of an object that are plain JSON values, without secrets."""
-    plain = {name: value for name, value in vars(owner).items() if name not in _UNPLAIN and _is_plain(value)}
-    cleaned: dict[str, Any] = _clean(plain)
-    return cleaned
+    return _clean({name: value for name, value in vars(owner).items() if name not in _UNPLAIN and _is_plain(value)})
 
 
 def _is_plain(value: Any) -> bool:
@@ -150,26 +151,19 @@ def describe_lm(lm: Any) -> dict[str, Any] | None:
     return {"model": lm.model, "model_type": kind, "settings": settings} | ({"structured": wish} if wish else {})
 
 
-def _clean(value: Any) -> Any:
-    """Drop secrets, and make everything else plain."""
+def _clean(value: Any, *, secret: bool = False) -> Any:
+    """Mask what is under the name of a secret, but for numbers, which are counts; make everything else plain."""
     if isinstance(value, Mapping):
-        return {
-            str(name): _mask(inner) if SECRET_NAME.search(str(name)) else _clean(inner) for name, inner in value.items()
-        }
+        named = {str(name): inner for name, inner in value.items()}
+        return {name: _clean(one, secret=secret or bool(SECRET_NAME.search(name))) for name, one in named.items()}
     if isinstance(value, list | tuple):
         pair = len(value) == 2 and isinstance(value[0], str) and "://" not in value[0]  # a header, not two addresses
-        is_secret = pair and SECRET_NAME.search(value[0])
-        return [value[0], _mask(value[1])] if is_secret else [_clean(inner) for inner in value]
+        if not secret and pair and SECRET_NAME.search(value[0]):
+            return [value[0], _clean(value[1], secret=True)]
+        return [_clean(one, secret=secret) for one in value]
+    if secret:
+        return value if value is None or isinstance(value, int | float) else MASK
     return redacted_message(value) if isinstance(value, str) else _plain(value)
-
-
-def _mask(value: Any) -> Any:
-    """Hide the value under a secret's name. A number there is a count, such as a budget of tokens."""
-    if isinstance(value, Mapping):
-        return {str(name): _mask(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_mask(inner) for inner in value]
-    return value if value is None or isinstance(value, int | float) else MASK
 
 
 def _plain(value: Any) -> Any:

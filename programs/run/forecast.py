@@ -35,17 +35,14 @@ _NEW_ANSWER = "\ufffdan answer of no candidate"
 
 
 class RoleForecast(TypedDict):
-    """How many questions may be put to a role: in all, answered in the journal or a recording, and now.
-
-    Attributes:
-        calls: How many LM calls the latter take at most, repeated ones aside; None where the role does not say.
-    """
+    """How many questions may be put to a role: in all, answered in the journal or a recording, and now."""
 
     at_most: int
     journaled: int
     recorded: int
     to_ask: int
     calls: int | None
+    """How many LM calls those asked now take at most, repeated calls aside; None where the role does not say."""
 
 
 class PoolForecast(TypedDict):
@@ -64,11 +61,7 @@ class Forecast(TypedDict):
 
 
 def possible_roles(rule: Rule, case: Case, replies: Mapping[Consulted, Heard]) -> frozenset[Consulted]:
-    """Return the roles that a rule may ask about a question, and the certificates that this needs.
-
-    Args:
-        replies: The replies that are already given. The other roles may say anything.
-    """
+    """Return the roles and certificates that a rule may ask about a question, whatever those without a reply say."""
     possible = _possible(case)
     tries: dict[Any, Any] = {**possible, **{role: [reply] for role, reply in replies.items()}}
     gathered: set[Consulted] = set()
@@ -110,11 +103,7 @@ def _certificates(case: Case, answers: Sequence[str]) -> Iterator[Certificates]:
 
 
 def forecast(selector: Selector, plan: Plan) -> Forecast:
-    """Return what a plan would ask.
-
-    Raises:
-        PoolError, ArgumentError, JournalError, RunChangedError: as the run itself would.
-    """
+    """Return what a plan would ask. It raises what the run itself would."""
     prepared = Preparation(selector, plan)
     with metered_settings(), selector.reading():
         roles = calls_of_roles(selector, plan.judges)
@@ -136,27 +125,22 @@ def _pool(
     counts: dict[Asked, RoleForecast] = {
         label: {"at_most": 0, "journaled": 0, "recorded": 0, "to_ask": 0, "calls": 0} for label in everyone
     }
-    calls: dict[Asked, list[int | None]] = {label: [] for label in everyone}
-    n = 0
     for row in pool.rows(plan.limit):
-        n += 1
         case = Case(row.to_question(), selector.settings)
-        entries = {label: _entry_at((pool.name, row.id, label), journaled, recordings) for label in everyone}
-        replies: dict[Asked, Heard] = {
-            label: journaled_reply(case.question, entry) for label, entry in entries.items() if entry is not None
-        }
-        withheld = {one for one in everyone if entries[one] is None and recordings.governs(pool.name, one)}
+        keys = {label: (pool.name, row.id, label) for label in everyone}
+        sources = {label: journaled.get(key) or recordings.find(key) for label, key in keys.items()}
+        withheld = {label for label, entry in sources.items() if isinstance(entry, NotAskedError)}
+        entries = {label: entry for label, entry in sources.items() if isinstance(entry, Consultation)}
+        replies: dict[Asked, Heard] = {label: journaled_reply(case.question, entry) for label, entry in entries.items()}
         for label in _any(plan, case, {}):
-            entry = entries[label]
             counts[label]["at_most"] += 1
-            counts[label]["recorded"] += entry is not None and entry.recorded
-            counts[label]["journaled"] += entry is not None and not entry.recorded
+            if label in entries:
+                counts[label]["recorded" if entries[label].recorded else "journaled"] += 1
         for label in _any(plan, case, replies) - replies.keys() - withheld:
             counts[label]["to_ask"] += 1
-            calls[label].append(_calls(selector, plan, label, case))
-    for label in everyone:
-        counts[label]["calls"] = total_of(calls[label])
-    return {"n": n, "task": pool.task, "roles": {label: of for label, of in counts.items() if of["at_most"]}}
+            counts[label]["calls"] = total_of([counts[label]["calls"], _calls(selector, plan, label, case)])
+    roles = {label: of for label, of in counts.items() if of["at_most"]}
+    return {"n": min(pool.n, plan.limit or pool.n), "task": pool.task, "roles": roles}
 
 
 def _calls(selector: Selector, plan: Plan, label: Asked, case: Case) -> int | None:
@@ -180,12 +164,3 @@ def _any(plan: Plan, case: Case, replies: Mapping[Asked, Heard]) -> frozenset[As
             tried[alike] = possible_roles(case.rule(name), case, by_role)
         labels |= {asked_by(name, role) for role in tried[alike]}
     return frozenset(labels)
-
-
-def _entry_at(key: Key, journaled: Mapping[Key, Consultation], recordings: Recordings) -> Consultation | None:
-    if key in journaled or not recordings.governs(key[0], key[2]):
-        return journaled.get(key)
-    try:
-        return recordings.find(key)
-    except NotAskedError:
-        return None

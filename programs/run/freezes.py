@@ -22,18 +22,17 @@ from eldgr_dspy.base.file_limits import document, parsed_json
 from eldgr_dspy.base.files import replacing
 from eldgr_dspy.base.named_objects import names_without_hash
 from eldgr_dspy.base.system import refusal
-from eldgr_dspy.decision import RULES
 from eldgr_dspy.errors import ArgumentError, EldgrError, PoolError, RunChangedError
 from eldgr_dspy.programs.run.fingerprints import describe
 from eldgr_dspy.programs.run.frozen_runs import require_same_decisions, stated_of_run
-from eldgr_dspy.programs.run.identity import PACKAGE, classes_outside, own_identities, package_identity
+from eldgr_dspy.programs.run.identity import PACKAGE, certificate_decisions, classes_outside, identities, rule_decisions
+from eldgr_dspy.programs.run.plan import rules_for
 from eldgr_dspy.programs.run.role_calls import metered_settings, modules_of
 from eldgr_dspy.programs.run.run_directory import without_address
-from eldgr_dspy.programs.run.trial_decisions import certificate_decisions, rule_decisions
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.rule.named_judges import asked_by, for_judges, judge_in, require_judges
+from eldgr_dspy.rule.named_judges import asked_by, judge_in
 from eldgr_dspy.rule.questions import Settings, option_of, own_names, require_hashes
-from eldgr_dspy.rule.rules import is_own, rule_named
+from eldgr_dspy.rule.rules import is_own
 from eldgr_dspy.showing import display_text
 from eldgr_dspy.words import ROLES
 
@@ -60,13 +59,7 @@ class Freeze:
         return tuple(self.content["rules"])
 
     def arguments(self, overrides: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the frozen settings by name, as the selector takes them, with those that a caller gives.
-
-        What is given is not compared here: `require_frozen` does that.
-
-        Raises:
-            ArgumentError: A setting is of the user's own and not given.
-        """
+        """Return the frozen settings as the selector takes them, with a caller's `overrides`, which may differ."""
         settings: Mapping[str, Any] = self.content["settings"]
         if lacking := [name for name in own_names(settings) if name not in overrides]:
             names = " and ".join(f"{name}={settings[name].get('name')!r:.80}" for name in lacking)
@@ -79,11 +72,7 @@ class Freeze:
         return {**Settings.from_json(plain).arguments(), "answer": self.content.get("answer"), **overrides}
 
     def refuse_own_rules(self, rules: Iterable[str]) -> None:
-        """Refuse rules of the user's own that only the freeze names.
-
-        Raises:
-            ArgumentError: naming the first.
-        """
+        """Refuse rules of the user's own that only the freeze names."""
         for rule in filter(is_own, rules):
             raise ArgumentError(
                 f"{self.path}: names in a file import nothing, and it was frozen with the rule {rule!r:.80}. Give it: "
@@ -107,13 +96,8 @@ def write_freeze(
         ArgumentError: there is no rule, one that is not known, or one that does not decide the same twice; `path` has
             another freeze, or cannot be written; or the run is not one of this choice.
     """
-    if not rules:
-        raise ArgumentError(f"rules must have at least one of {', '.join(RULES)}; got {rules!r}.")
-    for rule in rules:
-        rule_named(rule, "rules")
     judges = judges or {}
-    require_judges(judges)
-    rules = for_judges(rules, judges)
+    rules = rules_for(rules, judges)
     content = _frozen(selector, rules, selector.settings, judges)
     if run is not None:
         content |= stated_of_run(run, path.parent, selector.settings, rules)
@@ -138,10 +122,10 @@ def read_freeze(path: Path) -> Freeze:
     """Read a freeze.
 
     Raises:
-        ArgumentError: it cannot be read, is not a freeze, has another schema, or has been changed since it was frozen.
+        ArgumentError: It cannot be read, is not a freeze, has another schema, or has been changed since it was frozen.
     """
     content = _content(path)
-    if "sha256" not in content or "schema" not in content:
+    if not isinstance(content, dict) or "sha256" not in content or "schema" not in content:
         raise ArgumentError(f"{path}: not a freeze; give a file that eldgr freeze has written.")
     if content["schema"] not in (1, SCHEMA):
         made_by = content.get("versions")
@@ -178,10 +162,7 @@ def require_frozen(
     Rules are tried under the settings of the freeze, so that another setting counts as one difference and not several.
     With `ships`, the name of a rule, only what that rule needs is compared. If only the code of this package differs,
     the frozen run is decided again, and equal decisions are a `FreezeWarning`. `recordings` says where the run is now,
-    then where its pools are.
-
-    Raises:
-        RunChangedError: saying what differs.
+    then where its pools are. The `RunChangedError` says what differs.
     """
     own = {name: getattr(selector.settings, name) for name in own_names(freeze.content["settings"])}
     now = _frozen(selector, rules, Settings(**freeze.arguments(own)), judges or {})
@@ -191,17 +172,18 @@ def require_frozen(
     if "answer" not in frozen:
         now.pop("answer", None)  # whoever uses it chooses the answer type
     same_code = frozen["code"].get(PACKAGE) == now["code"][PACKAGE]
+    note = _note(frozen["versions"], now["versions"], same_code)
     if changes := differences(_compared_part(frozen), _compared_part(now)):
         listing = "\n".join(f"  {line}" for line in changes)
         raise RunChangedError(
-            f"{freeze.path}: this is not what was frozen:\n{listing}\n{_note(frozen, now, same_code)}"
+            f"{freeze.path}: this is not what was frozen:\n{listing}\n{note}"
             "Undo the change, or freeze the current state in another file."
         )
     if not same_code:
-        _require_same_decisions(freeze, selector.settings, rules, recordings, _note(frozen, now, same_code))
+        _decide_again(freeze, selector.settings, rules, recordings, note)
 
 
-def _require_same_decisions(
+def _decide_again(
     freeze: Freeze, settings: Settings, rules: Sequence[str], recordings: Sequence[Path], note: str
 ) -> None:
     """Decide the frozen run again; warn if all is as before, and refuse if not."""
@@ -221,9 +203,8 @@ def _require_same_decisions(
 
 def _note(frozen: Mapping[str, Any], now: Mapping[str, Any], same_code: bool) -> str:
     """Return a sentence and a space on the code and the versions that are other ones. Nothing if none is."""
-    was, present = (content["versions"] for content in (frozen, now))
-    other = [name for name in present if was.get(name) != present[name]]
-    before, after = (", ".join(f"{name} {of.get(name)}" for name in other) for of in (was, present))
+    other = [name for name in now if frozen.get(name) != now[name]]
+    before, after = (", ".join(f"{name} {of.get(name)}" for name in other) for of in (frozen, now))
     versions = f" with {before}; this is {after}" if other else ""
     if not same_code:
         return f"The code that decides has changed since it was frozen{versions}. "
@@ -234,9 +215,6 @@ def require_program(freeze: Freeze, program: Mapping[str, Any] | None, of: str) 
     """Refuse a program, as `sampling` states it, that is not the one whose samples were frozen, if there was one.
 
     None, for a pool that states no program, is a `FreezeWarning`. `of` says what it samples.
-
-    Raises:
-        RunChangedError: saying what differs.
     """
     frozen = freeze.content.get("program")
     if frozen is None:
@@ -244,8 +222,7 @@ def require_program(freeze: Freeze, program: Mapping[str, Any] | None, of: str) 
     if program is None:
         message = f"{freeze.path}: nothing next to {of} states the program that sampled it, so it is not compared."
         return warnings.warn(display_text(message), FreezeWarning, stacklevel=4)
-    pair = [without_address(one) for one in (frozen, json.loads(json.dumps(program)))]
-    if changes := differences(*pair):
+    if changes := differences(without_address(frozen), without_address(json.loads(json.dumps(program)))):
         listing = "\n".join(f"  program.{line}" for line in changes)
         raise RunChangedError(
             f"{freeze.path}: {of} is not sampled as what was frozen:\n{listing}\n"
@@ -276,11 +253,12 @@ def _frozen(
     with metered_settings(), selector.reading():
         roles = {label: describe(module) for label, module in modules_of(selector, judges).items()}
         roles |= {} if selector.certifier is None else {"certificate": describe(selector.certifier)}
-    code = {PACKAGE: package_identity(), **own_identities(selector, rules, judges)}
+    code = identities(selector, rules, judges)
     for details in roles.values():
         del details["versions"]  # stated once, for all roles
         details["code"] = classes_outside(details["code"], code)
     kind = selector.settings.type
+    versions = {name: version(name) for name in (PACKAGE, "dspy", "pydantic")}
     content = {
         "schema": SCHEMA,
         "rules": {name: rule_decisions(name, tried_under) if is_own(name) else {} for name in rules},
@@ -289,8 +267,7 @@ def _frozen(
         **certificate_decisions(selector.settings.own),
         "code": code,
         "roles": roles,
-        "versions": {name: version(name) for name in (PACKAGE, "dspy", "pydantic")}
-        | {"python": platform.python_version()},
+        "versions": versions | {"python": platform.python_version()},
     }
     read_back: dict[str, Any] = json.loads(json.dumps(content))
     return read_back
@@ -300,11 +277,11 @@ def _hash(content: Mapping[str, Any]) -> str:
     return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def _content(path: Path) -> dict[str, Any]:
+def _content(path: Path) -> Any:
     if path.is_fifo() or path.is_char_device():
         raise ArgumentError(f"{path}: is a pipe or a device; give a file.")
     try:
-        content = parsed_json(document(path), str(path))
+        return parsed_json(document(path), str(path))
     except PoolError as error:
         raise ArgumentError(error.args[0]) from error
     except FileNotFoundError as error:
@@ -313,9 +290,6 @@ def _content(path: Path) -> dict[str, Any]:
         raise ArgumentError(refusal(error, path)) from error
     except ValueError as error:
         raise ArgumentError(f"{path}: not a freeze ({error}); restore it from a copy.") from error
-    if not isinstance(content, dict):
-        raise ArgumentError(f"{path}: not a freeze; give a file that eldgr freeze has written.")
-    return content
 
 
 def _require_whole(path: Path, content: Mapping[str, Any]) -> None:

@@ -36,10 +36,8 @@ from eldgr_dspy.rule.rules import is_own, rule_given
 from eldgr_dspy.words import ROLES, JudgeStyle, Role
 
 _PLAIN = frozenset(
-    {
-        *("temperature", "max_tokens", "max_completion_tokens", "top_p", "top_k", "n", "seed", "stop"),
-        *("presence_penalty", "frequency_penalty", "reasoning_effort", "rollout_id", "timeout"),
-    }
+    "temperature max_tokens max_completion_tokens top_p top_k n seed stop presence_penalty frequency_penalty "
+    "reasoning_effort rollout_id timeout".split()
 )
 """The settings of an LM that a freeze may give: what is sampled, and neither where nor with which key."""
 _MOST_ORDERS = 100
@@ -142,23 +140,18 @@ def _make_role(role: Role, details: Mapping[str, Any], choice: Any, lms: "_LMs")
     if isinstance(choice, dspy.Module):
         return choice
     if choice is not None:
-        module = _module_from(role, choice)
+        named = judge_named(choice) if role == "judge" and isinstance(choice, str) else None
+        module = named or own_judge(choice)  # a judge may be a word, or a function of a ballot
     else:
         module = next((one for one in _ours(role, details) if _is_like(one, details)), None)
     for name, predictor in predictors(module) if module is not None else ():
         prompt = details["prompts"].get(name)
         if prompt is not None:
             predictor.signature = predictor.signature.load_state(prompt["signature"])
-            predictor.demos = [dspy.Example(**_demo(role, demo)) for demo in prompt["demos"]]
+            predictor.demos = [_demo(role, demo) for demo in prompt["demos"]]
             predictor.config = lms.plain(prompt["config"])
         predictor.lm = lms.of(details["lm"], name)
     return module
-
-
-def _module_from(role: Role, choice: Any) -> dspy.Module:
-    """Return the module that a caller names or gives the class of. A judge may be a word, or a function of a ballot."""
-    judge = judge_named(choice) if role == "judge" and isinstance(choice, str) else None
-    return judge or own_judge(choice)
 
 
 def _ours(role: Role, details: Mapping[str, Any]) -> Iterator[dspy.Module]:
@@ -184,15 +177,14 @@ def _is_like(module: dspy.Module, details: Mapping[str, Any]) -> bool:
     return alike and current["prompts"].keys() == details.get("prompts", {}).keys()
 
 
-def _demo(role: Role, demo: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a demonstration, if a freeze can hold it."""
+def _demo(role: Role, demo: Mapping[str, Any]) -> dspy.Example:
     for name, value in demo.items():
         if isinstance(value, Mapping) and UNWRITTEN in value:
             raise ArgumentError(
                 f"A demonstration of the {role} has {name}={value[UNWRITTEN]!r:.80}, which a freeze cannot hold. Give "
                 f"the role: frozen_selector(..., {role}=...)."
             )
-    return demo
+    return dspy.Example(**demo)
 
 
 class _LMs:
@@ -213,11 +205,7 @@ class _LMs:
         return self._lm_of(details) if self._lm is None else self._lm
 
     def plain(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return options of a call, if they say only how it is sampled.
-
-        Raises:
-            ArgumentError: One is another, such as an address.
-        """
+        """Return options of a call; refuse any that does not say how it is sampled, such as an address."""
         if other := sorted(name for name in options if name not in _PLAIN):
             raise ArgumentError(
                 f"{self._path}: an LM was frozen with {', '.join(other)}, and a freeze says only how it samples. Give "

@@ -15,17 +15,15 @@ from eldgr_dspy.figures.finished_run import RunRead, read_run
 from eldgr_dspy.formats.journal_lines import PROGRAM
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.pools import Pool, pool_name
+from eldgr_dspy.programs.run.fingerprints import digits
 from eldgr_dspy.programs.run.plan import collected_folder
-from eldgr_dspy.programs.run.redecisions import settled_again
-from eldgr_dspy.programs.run.reopened_pools import reopen
-from eldgr_dspy.programs.run.trial_decisions import digits
+from eldgr_dspy.programs.run.redecisions import reopen, settled_again
 from eldgr_dspy.rule.certifying import naming_question
 from eldgr_dspy.rule.questions import Settings, own_names
 
 _Decided: TypeAlias = dict[str, dict[tuple[str, str], list[Any]]]
 """By rule, and by pool and question: answer, branch, and whether it is certified."""
 
-_COMMAND = "frozen_selector(..., recordings=[RUN, FILE])"
 _NAMED = 20
 
 
@@ -45,13 +43,7 @@ def sampling(details: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def stated_of_run(path: Path, beside: Path, settings: Settings, rules: Sequence[str]) -> dict[str, Any]:
-    """Return what a freeze in the folder `beside` states of a run.
-
-    Raises:
-        ArgumentError: the run is not finished, has other settings or lacks a rule, was decided otherwise than now, or
-            its pools were collected from several programs.
-        RunChangedError: a pool is not the one that the run was made on.
-    """
+    """Return what a freeze in the folder `beside` states of a finished run with these settings and rules."""
     run = read_run(path, **_own(settings))
     if changes := differences(run.stated_settings, settings.to_json()):
         raise ArgumentError(f"{path}: must be a run with the settings that are frozen; got {'; '.join(changes)}.")
@@ -82,13 +74,8 @@ def require_same_decisions(
 ) -> str:
     """Decide a frozen run again by its recorded replies, and return a clause that says of how many questions.
 
-    Args:
-        recording: What the freeze states of the run. beside: the folder of the freeze. settings, rules: those of now.
-        places: Where the run is now, then its pools that were moved. If empty, the run is where it was.
-
-    Raises:
-        ArgumentError: the run or a pool is not there.
-        RunChangedError: a decision is another one, or the run is not the one that was frozen.
+    `recording` is what the freeze in the folder `beside` states of the run. `places` says where the run is now, then
+    its pools that were moved; without any the run is where it was.
     """
     path, *files = places or [beside / recording["run"]]
     run = read_run(path, **_own(settings))
@@ -103,7 +90,6 @@ def require_same_decisions(
 
 
 def _own(settings: Settings) -> dict[str, object]:
-    """Return the settings of the user's own."""
     return {name: getattr(settings, name) for name in own_names(settings.to_json())}
 
 
@@ -112,11 +98,10 @@ def _pools(run: RunRead, beside: Path, files: Sequence[Path]) -> list[Pool]:
     names = {pool_name(file) for file in files}
     was = {name: Path(str(head.get("path"))) for name, head in run.heads_of("pool").items() if name not in names}
     moved = [beside / path for path in was.values() if not path.exists() and (beside / path).exists()]
-    return reopen(run, [*run.summary()["pools"]], [*files, *moved], _COMMAND)
+    return reopen(run, [*run.summary()["pools"]], [*files, *moved], "frozen_selector(..., recordings=[RUN, FILE])")
 
 
 def _decisions_of(run: RunRead, rules: Sequence[str]) -> _Decided:
-    """Return what the run has decided."""
     decisions: _Decided = {rule: {} for rule in rules}
     for one in run.decisions(run.summary()):
         if one["rule"] in decisions:

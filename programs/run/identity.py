@@ -1,24 +1,35 @@
 """The identity of code that decides: a hash of its syntax trees, without comments, docstrings and layout.
 
-Trees differ between versions of Python where a field was added or is always empty, so no such field is hashed.
+Trees differ between versions of Python where a field was added or is always empty, so no such field is hashed. Of a
+user's rule or certificate also what it decides on small questions is hashed, which notices a change in what it imports.
 """
 
 import ast
 import inspect
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cache
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import dspy
 
-from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.decision import drive
+from eldgr_dspy.errors import ArgumentError, EldgrError
 from eldgr_dspy.programs.lms.lms import sub_modules
+from eldgr_dspy.programs.run.fingerprints import digits
 from eldgr_dspy.programs.run.role_calls import modules_of
-from eldgr_dspy.programs.run.trial_decisions import SOURCELESS, digits
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.rule.rules import is_own
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Abstention, Derivation, Repair, Reply, Step, Verdict
+from eldgr_dspy.rule.own_certificates import OwnCertificate
+from eldgr_dspy.rule.questions import Question, Settings
+from eldgr_dspy.rule.rules import is_own, rule_named
+from eldgr_dspy.words import Role
 
 DECIDING = tuple(
     """
@@ -30,9 +41,8 @@ DECIDING = tuple(
     programs.engines.reply_forms programs.engines.strict redaction rule.ballots rule.cases rule.certifying
     rule.consultations rule.derivations rule.evidence rule.named_judges rule.own_certificates rule.questions
     rule.ranking rule.reasons rule.refusals rule.replies rule.rules rule.voting showing signatures
-    signatures.assessor signatures.channels signatures.checks signatures.comparer signatures.deriver
-    signatures.judge signatures.repairer signatures.slices text.folding text.numbers text.reading text.sentence_ends
-    text.stripping text.thinking words
+    signatures.channels signatures.checks signatures.deriver signatures.judge signatures.repairer text.folding
+    text.numbers text.reading text.sentence_ends text.stripping text.thinking words
     """.split()
 )
 """The modules that read a question, an answer or a reply, and decide, with all that they import."""
@@ -52,6 +62,12 @@ PACKAGE = "eldgr_dspy"
 
 _NOT_OWN = frozenset({PACKAGE, "dspy", "__main__", *sys.stdlib_module_names})
 _UNHASHED = frozenset({"ctx", "kind", "type_comment", "type_params"})
+_SOURCELESS = "certificate={!s} cannot be frozen, because Python finds no source of it; write it in a module."
+
+_ANSWERS = ("Lyon", "Oslo", "Rome", "yes", None)
+_EVIDENCE = ((), ("It was Lyon then.",), ("Rome", "and then Lyon"), ("It was Rome, and Rome is not Lyon.",))
+_SILENT = Abstention("silent")
+_SOUND = Derivation((Step("3 * 6", "18"),), "18", "18 / 6 = 3")
 
 
 @cache
@@ -63,14 +79,14 @@ def package_identity() -> str:
     return digits("".join(map(tree_identity, map(ast.parse, sources))).encode())
 
 
-def own_identities(selector: Selector, rules: Sequence[str], judges: Mapping[str, dspy.Module]) -> dict[str, str]:
-    """Return the identity of each module of the user's that has a rule, the certificate, the answer type or a role."""
-    code, certificate = dict[str, str](), selector.settings.own
+def identities(selector: Selector, rules: Sequence[str], judges: Mapping[str, dspy.Module]) -> dict[str, str]:
+    """Return the identity of the package, and of each module of the user's with a rule, certificate, type or role."""
+    code, certificate = {PACKAGE: package_identity()}, selector.settings.own
     modules = {
         rule.partition(":")[0]: f"rules={rule!r} cannot be frozen, because its module has no file; write one."
         for rule in filter(is_own, rules)
     }
-    modules |= {} if certificate is None else {certificate.module: SOURCELESS.format(certificate)}
+    modules |= {} if certificate is None else {certificate.module: _SOURCELESS.format(certificate)}
     for module, fault in modules.items():
         try:
             code[module] = _module_identity(module)
@@ -96,7 +112,6 @@ def classes_outside(classes: Mapping[str, str], code: Mapping[str, str]) -> dict
 
 
 def _module_identity(module: str) -> str:
-    """Return the hash of a module that is loaded; raises OSError, TypeError or KeyError if it has no file."""
     return tree_identity(ast.parse(inspect.getsource(sys.modules[module])))
 
 
@@ -118,3 +133,87 @@ def _tree(node: object) -> str:
 
 def _is_text(node: object) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """A question, and what each role would reply."""
+
+    question: Question
+    replies: Mapping[Role, Reply]
+
+
+def _of_texts() -> list[_Trial]:
+    """Three votes over towns, a yes and no answer, with each judge and a repair in the evidence or not."""
+    trials = []
+    for pool, passages, judge, offer in product(product(_ANSWERS, repeat=3), _EVIDENCE, (-1, 0, 2), ("Lyon", "Bern")):
+        question = Question("Which?", "retrieval", pool, (), tuple(Passage("", text) for text in passages))
+        verdict = Verdict(judge) if judge >= 0 and pool[judge] else _SILENT
+        trials.append(_Trial(question, {"judge": verdict, "repairer": Repair(offer)}))
+    return trials
+
+
+def _of_sums() -> list[_Trial]:
+    text = "A crate holds 3 jars. How many jars do 6 crates hold?"
+    replies: tuple[Reply, ...] = (_SILENT, _SOUND, replace(_SOUND, check=""))
+    pools = product(("9", "18", "$18", None), repeat=3)
+    return [
+        _Trial(Question(text, "arithmetic", pool), {"judge": Verdict(0) if pool[0] else _SILENT, "deriver": reply})
+        for pool, reply in product(pools, replies)
+    ]
+
+
+def rule_decisions(rule: str, settings: Settings) -> dict[str, str]:
+    """Return a hash of what a user's rule decides, including through modules that it imports."""
+    if settings.own and settings.own.consulted:  # nobody is asked here
+        settings = replace(settings, certificate="folded")
+    decide = rule_named(rule)
+
+    def decided(trial: _Trial) -> object:
+        roles: list[Role] = []
+
+        def ask(role: Role) -> Reply:
+            roles.append(role)
+            return trial.replies.get(role, _SILENT)
+
+        choice = drive(decide(Case(trial.question, settings)), ask)
+        return roles, choice.branch, choice.answer
+
+    return _decided_twice(decided, [*_of_texts(), *_of_sums()], f"rules={rule!r}", "question and replies")
+
+
+def certificate_decisions(own: OwnCertificate | None) -> dict[str, Any]:
+    """Return a hash of what a user's certificate decides, including through modules that it imports."""
+    if own is None:
+        return {}
+    if own.source is None:
+        raise ArgumentError(_SOURCELESS.format(own))
+    if own.consulted:  # nobody is asked here
+        return {"certificate": {}}
+
+    def certified(trial: _Trial) -> object:
+        case = Case(trial.question, Settings(certificate=own))
+        return [case.certified(answer) for answer in case.question.answers]
+
+    what = f"certificate={own.name!r}"
+    return {"certificate": _decided_twice(certified, _of_texts(), what, "answer, evidence and question")}
+
+
+def _decided_twice(
+    decide: Callable[[_Trial], object], trials: Sequence[_Trial], what: str, about: str
+) -> dict[str, str]:
+    """Return a hash of what is decided on trials, also in reversed order; an error counts by its name."""
+
+    def outcome(trial: _Trial) -> object:
+        try:
+            return decide(trial)
+        except EldgrError as error:
+            return type(error).__name__
+
+    first = [*map(outcome, trials)]
+    if first != [*map(outcome, reversed(trials))][::-1]:
+        raise ArgumentError(
+            f"{what} must decide the same each time; it decided differently about the same {about}. Remove what is "
+            "random, and any memory of earlier questions."
+        )
+    return {"decisions": digits(repr(first).encode())}

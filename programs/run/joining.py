@@ -16,12 +16,10 @@ from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.figures.finished_run import RunRead, read_run
 from eldgr_dspy.formats.journal_lines import record_of, seal
 from eldgr_dspy.pools import Pool, open_pool, pool_name
-from eldgr_dspy.programs.run.reopened_pools import reopen
+from eldgr_dspy.programs.run.redecisions import reopen
 from eldgr_dspy.programs.run.run_directory import without_address
 from eldgr_dspy.programs.service.file_locks import hold
 from eldgr_dspy.rule.consultations import Key
-
-AGAIN = "eldgr pool join POOL RUN... --part FILE"
 
 
 def join(pool: Path, runs: Sequence[Path], out: Path, parts: Sequence[Path] = (), **own: object) -> Pool:
@@ -54,7 +52,7 @@ def join(pool: Path, runs: Sequence[Path], out: Path, parts: Sequence[Path] = ()
 
 def _require_part_of(whole: Pool, digests: Mapping[str, bytes], run: RunRead, parts: Sequence[Path]) -> None:
     """Refuse a run on a question that the pool lacks, or has with another content."""
-    for part in reopen(run, [*run.heads_of("pool")], parts, AGAIN):
+    for part in reopen(run, [*run.heads_of("pool")], parts, "eldgr pool join POOL RUN... --part FILE"):
         for row in part.rows():
             if digests.get(row.id) != row.digest():
                 has = "has it with another content" if row.id in digests else "lacks it"
@@ -74,17 +72,16 @@ def _write(file: IO[bytes], whole: Pool, runs: Sequence[RunRead]) -> None:
     for run in runs:
         own: dict[Key, bytes] = {}
         for entry in run.consultations():
-            line = seal({"kind": "consultation", **record_of(replace(entry, pool=whole.name))})
-            key = whole.name, entry.id, entry.label
-            own[key] = sha256(own.get(key, b"") + line).digest()
-            if key not in digests:
+            joined = replace(entry, pool=whole.name)
+            line = seal({"kind": "consultation", **record_of(joined)})
+            own[joined.key] = sha256(own.get(joined.key, b"") + line).digest()
+            if joined.key not in digests:
                 file.write(line)
         for key, digest in own.items():
             if digests.setdefault(key, digest) != digest:
-                _, id, label = key
                 raise RunChangedError(
-                    f"{run.path}: the {label} was consulted on question {id!r:.80} in another run too, and not with "
-                    "the same outcome. Give one of these runs."
+                    f"{run.path}: the {key[2]} was consulted on question {key[1]!r:.80} in another run too, and not "
+                    "with the same outcome. Give one of these runs."
                 )
 
 

@@ -18,14 +18,7 @@ _LOGGED = ("n", "n_scored", "n_failed", "ties", "rules", "bounds", "audit")
 
 
 def log_to_mlflow(run: RunRead, summary: Summary) -> str:
-    """Log a finished run as a new run in MLflow, named like its directory, and return that run's id.
-
-    Args:
-        run: The run. summary: its figures.
-
-    Raises:
-        ArgumentError: MLflow is not installed, or it could not log.
-    """
+    """Log a finished run as a new run in MLflow, named like its directory, and return that run's id."""
     try:
         import mlflow  # pyright: ignore[reportMissingImports]
         from mlflow.exceptions import MlflowException  # pyright: ignore[reportMissingImports]

@@ -21,7 +21,7 @@ from eldgr_dspy.figures.results.summary_fields import Summary
 from eldgr_dspy.formats.journal_lines import consultation_of, parse
 from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.pools import Pool, pool_name
-from eldgr_dspy.programs.run.reopened_pools import reopen
+from eldgr_dspy.programs.run.redecisions import reopen
 from eldgr_dspy.report.page import render_report
 from eldgr_dspy.report.question_tables import RunQuestion
 from eldgr_dspy.report.questions_page import MOST_QUESTIONS, QuestionsPage

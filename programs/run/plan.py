@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from hashlib import sha256
 from inspect import isfunction
 from pathlib import Path
+from typing import Any
 
 import dspy
 
@@ -81,16 +82,7 @@ class Plan(Limits):
     freeze: str | Path | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.rules, str):
-            names = [name.strip() for name in self.rules.split(",")]
-            raise ArgumentError(f"rules must be a list, such as {names!r}; got one text, {self.rules!r}.")
-        if not self.rules:
-            raise ArgumentError(f"rules must have at least one of {', '.join(RULES)}; got {self.rules!r}.")
-        for index, rule in enumerate(self.rules):
-            _require_name(rule, index)
-            rule_named(rule, "rules")
-        require_judges(self.judges)
-        object.__setattr__(self, "rules", for_judges(self.rules, self.judges))
+        object.__setattr__(self, "rules", rules_for(self.rules, self.judges))
         if unknown := recordings_in(self.replay).keys() - {"", *self.judges}:
             raise ArgumentError(f"replay must be for judges of this run; got {min(unknown)!r}. Name it in judges too.")
         if self.recorded_for is not None and not recordings_in(self.replay):
@@ -158,12 +150,21 @@ def collected_folder(pool: Path) -> Path:
     return pool.with_name(f"{pool_name(pool)}.collected")
 
 
-def _require_name(rule: object, index: int) -> None:
-    if not isinstance(rule, str):
-        name = f"{rule.__module__}:{rule.__name__}" if isfunction(rule) else "MODULE:FUNCTION"
-        raise ArgumentError(
-            f"rules[{index}] must be a string; got {type(rule).__name__}. Give a rule by its name, such as {name!r}."
-        )
+def rules_for(rules: Any, judges: Mapping[str, dspy.Module]) -> tuple[str, ...]:
+    """Return the names of rules, checked; with judges that have names, a rule that may ask one is there for each."""
+    if isinstance(rules, str):
+        names = [name.strip() for name in rules.split(",")]
+        raise ArgumentError(f"rules must be a list, such as {names!r}; got one text, {rules!r}.")
+    if not rules:
+        raise ArgumentError(f"rules must have at least one of {', '.join(RULES)}; got {rules!r}.")
+    for index, rule in enumerate(rules):
+        if not isinstance(rule, str):
+            name = f"{rule.__module__}:{rule.__name__}" if isfunction(rule) else "MODULE:FUNCTION"
+            remedy = f"Give a rule by its name, such as {name!r}."
+            raise ArgumentError(f"rules[{index}] must be a string; got {type(rule).__name__}. {remedy}")
+        rule_named(rule, "rules")
+    require_judges(judges)
+    return for_judges(rules, judges)
 
 
 def require_count(name: str, value: object) -> None:

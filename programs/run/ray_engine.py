@@ -128,25 +128,19 @@ class _Workers:
         """Ask a role. What was sent for it is reported to the meter of the consultation."""
         for seconds in admission():
             time.sleep(seconds)
-        meter = current_meter()
+        meter: Any = current_meter()  # a role with an LM is asked under a meter
         try:
             result = self._ask(label, inputs)
         except BaseException as error:
-            if meter is not None:
-                meter.fail(error)
+            meter.fail(error)
             raise
-        if meter is not None:
-            meter.take(result.entries, result.failed, result.cached, result.failure)
+        meter.take(result.entries, result.failed, result.cached, result.failure)
         if result.error is not None:
             raise result.error
         return RoleOutput(result.content or {})
 
     def _ask(self, label: Asked, inputs: Mapping[str, object]) -> _Return:
-        """Ask a role in the worker that has least to do. If the worker dies, ask in a process of its own.
-
-        Raises:
-            ConnectionError: that process died too, and those after it.
-        """
+        """Ask a role in the worker that has least to do. If the worker dies, ask in processes of its own."""
         with self._lock:
             place = min(range(len(self._actors)), key=self._under_way.__getitem__)
             self._under_way[place] += 1
@@ -165,7 +159,6 @@ class _Workers:
             raise ConnectionError(f"{_AGAIN + 2} processes in which it was asked ended: {brief(error)}") from error
 
     def end(self) -> None:
-        """End the processes."""
         for actor in self._actors:
             with suppress(Exception):  # it may have ended
                 self._ray.kill(actor)

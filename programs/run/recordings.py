@@ -35,13 +35,9 @@ def recordings_in(replay: Replays) -> dict[str, Path]:
 
 
 class ConsultationStore:
-    """Consultations in a temporary file, which ends with the process. From any thread.
-
-    In memory one takes sixteen bytes, so fifty judges and a hundred thousand questions fit.
-    """
+    """Consultations in a temporary file, sixteen bytes each in memory; the last of each key. From any thread."""
 
     def __init__(self, consultations: Iterable[Consultation]) -> None:
-        """Take consultations. Of several with one key, the last one counts."""
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 -- closed with this object
         weakref.finalize(self, self._file.close)
         self._lock, self._places, end = threading.Lock(), Places(), 0
@@ -57,9 +53,7 @@ class ConsultationStore:
         return self._places.find(key) is not None
 
     def find(self, key: Key) -> Consultation | None:
-        """Return a consultation, or None if there is none."""
-        place = self._places.find(key)
-        if place is None:
+        if (place := self._places.find(key)) is None:
             return None
         with self._lock, naming(Path(tempfile.gettempdir())):
             self._file.seek(place)
@@ -75,13 +69,7 @@ class Recordings:
         """Read journals, or none. Entries without a pool match any. A failed one does not answer its question.
 
         Of several journals, the first that has a role answers for it, but a named judge's own answers for that judge.
-        A torn last line is skipped with a `TornLineWarning`.
-
-        Args:
-            replay: The journals. recorded_for: a pool whose entries match any pool. judges: names of the run's judges.
-
-        Raises:
-            JournalError: a journal holds nothing usable. ArgumentError: it holds only replies of other judges.
+        The entries for the pool `recorded_for` match any pool too. `judges` are the names of the run's judges.
         """
         self._paths = recordings_in(replay)
         self._for, self._judges = recorded_for, judges
@@ -92,7 +80,6 @@ class Recordings:
         self._comparisons = recorded_in(head for _, head in self._heads)
 
     def _read(self, judge: str, path: Path) -> Iterator[Consultation]:
-        """Yield what a recording answers with."""
         torn, heads, others, answered = list[JournalError](), list[dict[str, Any]](), set[str](), False
         for entry in read_journal(path, heads, torn.append):
             if judge and entry.role == "judge" and entry.judge is None:
@@ -117,21 +104,8 @@ class Recordings:
         if not judge and others and not any(role_of(label) == "judge" for label in labels):
             raise ArgumentError(f"{path}: holds replies of {listing}, judges that this run lacks. Name them in judges.")
 
-    def governs(self, pool: str, label: Asked) -> bool:
-        """Whether `label` is recorded for `pool`, so that it is not asked."""
-        return (pool, label) in self._governed or ("", label) in self._governed
-
     def require_made_for(self, pools: Sequence[Pool], kind: AnswerType | None = None) -> None:
-        """Refuse pools for which nothing is recorded, as every role would be asked, and a changed pool or type.
-
-        Args:
-            pools: Those of the run. kind: their answer type.
-
-        Raises:
-            ArgumentError: naming the pools that a recording was made for, or the pool whose questions it lacks.
-            RunChangedError: naming a pool that is not the one of its name that it was made on; or an answer type of the
-                user's own that has been changed since.
-        """
+        """Refuse pools for which nothing is recorded, as every role would be asked, and a changed pool or type."""
         self._require_type(kind)
         if self._for is not None and not any(self._for in recorded for recorded in self._pools.values()):
             raise ArgumentError(
@@ -152,7 +126,6 @@ class Recordings:
             self._require_made_on(pool.name, pool.sha256)
 
     def _require_questions(self, path: Path, pool: Pool) -> None:
-        """Refuse a recording for this pool that has none of its questions."""
         own = [key for key, of in self._governed.items() if of == path and key[0] in ("", pool.name)]
         if own and all((of, row.id, label) not in self._replies for row in pool.rows() for of, label in own):
             raise ArgumentError(
@@ -185,12 +158,7 @@ class Recordings:
         """Refuse to resume if a recording now has another consultation of these pools, or a judge another source.
 
         A consultation that a recording lacks is kept, except that of a named judge: its replies have one source.
-
-        Args:
-            journaled: What the run has. pools: those of the plan. models: the model of whom the run now asks.
-
-        Raises:
-            RunChangedError: naming the consultation, or the judge and both sources.
+        `models` are those of whom the run now asks.
         """
         names = {pool.name for pool in pools}
         for entry in journaled if self._paths or self._judges else ():
@@ -201,7 +169,7 @@ class Recordings:
                     self._require_same(entry)
 
     def _require_same_source(self, entry: Consultation, models: Mapping[Asked, str | None]) -> None:
-        path = self._governed.get((entry.pool, entry.label)) or self._governed.get(("", entry.label))
+        path = self._path_of(entry.pool, entry.label)
         lacks = path is not None and entry.recorded and self._get(entry.key) is None
         if entry.recorded == (path is not None) and not lacks:
             return
@@ -229,16 +197,19 @@ class Recordings:
         return self._replies.find(key) or self._replies.find(("", *key[1:]))
 
     def comparisons(self, pool: str, question: str) -> Sequence[Mapping[str, Any]]:
-        """Return what is recorded of comparing the answers to a question."""
         return [one for of in {pool, self._for or pool} for one in self._comparisons.get((of, question), ())]
 
-    def find(self, key: Key) -> Consultation:
-        """Return the recorded consultation. Raises `NotAskedError` without one: a gap does not count as abstention."""
+    def find(self, key: Key) -> Consultation | NotAskedError | None:
+        """Return the recorded consultation, an error in a gap, which is not an abstention, or None to ask the role."""
         pool, question, label = key
-        entry = self._get(key)
-        if entry is None:
-            raise NotAskedError(f"The recording holds no {label} for question {question!r} of pool {pool!r}.")
+        if self._path_of(pool, label) is None:
+            return None
+        if (entry := self._get(key)) is None:
+            return NotAskedError(f"The recording holds no {label} for question {question!r} of pool {pool!r}.")
         return replace(entry, pool=pool, recorded=True, calls=0)
+
+    def _path_of(self, pool: str, label: Asked) -> Path | None:
+        return self._governed.get((pool, label)) or self._governed.get(("", label))
 
 
 def _model(name: str | None) -> str:

@@ -9,18 +9,18 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from eldgr_dspy.answer_types.answers import Score
 from eldgr_dspy.base.files import flush_to_disk, replacing
-from eldgr_dspy.certificates import Witness
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.figures.decided_rows import DecidedRows
 from eldgr_dspy.figures.record import JournalTotals, judge_facts, judges_record
-from eldgr_dspy.figures.results.decision_fields import Decided, Witnessed
+from eldgr_dspy.figures.results.decision_fields import Decided
 from eldgr_dspy.figures.results.summary_fields import Confirmed, Summary
 from eldgr_dspy.figures.summary import pool_figures
 from eldgr_dspy.pools import Pool, Row
+from eldgr_dspy.programs.plain_decisions import plain
 from eldgr_dspy.programs.run.pages import left_out
 from eldgr_dspy.programs.run.settling import Settled
 from eldgr_dspy.report.page import render_report
@@ -40,22 +40,18 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False)
 def replacing_all(directory: Path, n: int) -> Iterator[dict[str, IO[bytes]]]:
     """Open files that become the results of a run of `n` questions in order: the summary last.
 
-    Before it, results of an earlier session are removed that this one does not write.
+    Before it, a page of questions of an earlier session is removed if this one does not write it.
     """
-    names = [name for name in FILES if not (name == "questions.html" and left_out(directory, n))]
-    *others, last = names
+    *names, last = [name for name in FILES if not (name == "questions.html" and left_out(directory, n))]
     with replacing(directory / last) as summary:
         with ExitStack() as files:
-            handles = {name: files.enter_context(replacing(directory / name)) for name in reversed(others)}
+            handles = {name: files.enter_context(replacing(directory / name)) for name in reversed(names)}
             yield {last: summary, **handles}
-        for name in FILES:
-            if name not in names:
-                (directory / name).unlink(missing_ok=True)
+        if "questions.html" not in names:
+            (directory / "questions.html").unlink(missing_ok=True)
 
 
 class Results:
-    """The results of a run."""
-
     def __init__(
         self,
         directory: Path,
@@ -64,17 +60,10 @@ class Results:
         look: Callable[[], None],
         confirmation: Confirmed | None,
     ) -> None:
-        """Begin the files.
-
-        Args:
-            directory: Of the run. rules: their names. files: by name, as `replacing_all` opens them.
-            look: Called before something is written. confirmation: the run's freeze, or None without one.
-        """
+        """Begin the files that `replacing_all` has opened; `look` is called before something is written."""
+        self._directory, self._rules, self._files, self._look = directory, rules, files, look
         self._confirmation = confirmation
-        self._rules = rules
         self._rows: dict[str, DecidedRows] = {}
-        self._files, self._look = files, look
-        self._paths = {name: directory / name for name in files}
         self._questions = QuestionsPage() if "questions.html" in files else None
         if self._questions is not None:
             self._write("questions.html", self._questions.head)
@@ -86,47 +75,38 @@ class Results:
     def add(self, pool: Pool, settled: Settled) -> None:
         """Score a row and write its decisions."""
         with naming_question(pool.name, settled.row.id):
-            decided = self._decide(pool, settled)
+            outcomes, scores = settled.score(self._rows[pool.name])
+            decided = [
+                _decision_line(pool.name, settled.row, rule, outcome.decision, scores[rule], scores.get("majority"))
+                for rule, outcome in outcomes.items()
+                if outcome.decision is not None
+            ]
             for line in decided:
                 self._write("decisions.jsonl", _ENCODER.encode(line) + "\n")
             if self._questions is not None:
                 question = RunQuestion(pool.name, settled.row, settled.case, decided, settled.consultations)
                 self._write("questions.html", self._questions.question(question))
 
-    def _decide(self, pool: Pool, settled: Settled) -> list[Decided]:
-        """Add a row to those of its pool, and return its decisions."""
-        outcomes, scores = settled.score(self._rows[pool.name])
-        majority = scores.get("majority")
-        return [
-            _decision_line(pool.name, settled.row, rule, outcome.decision, scores[rule], majority)
-            for rule, outcome in outcomes.items()
-            if outcome.decision is not None
-        ]
-
     def finish(self, heads: Sequence[Mapping[str, Any]], totals: JournalTotals) -> Summary:
-        """Write everything that is made from the consultations, and return the summary.
-
-        Args:
-            heads: What the journal states. totals: those of its consultations.
-        """
+        """Write everything that is made from the consultations, and return the summary."""
         facts = judge_facts(heads)
-        pools = {name: pool_figures(rows, facts) for name, rows in self._rows.items()}
         summary: Summary = {
-            "pools": pools,
+            "pools": {name: pool_figures(rows, facts) for name, rows in self._rows.items()},
             "consultations": totals.roles,
             "remarks": totals.remarks,
             "confirmation": self._confirmation,
         }
         record = judges_record(summary, heads, totals)
         self._write("record.json", _pretty(record))
+        beside = None
         if self._questions is not None:
-            self._write("questions.html", self._questions.foot())
-        beside = "questions.html" if self._questions is not None else None
+            beside = "questions.html"
+            self._write(beside, self._questions.foot())
         for chunk in render_report(summary, record, beside):
             self._write("report.html", chunk)
         self._write("summary.json", _pretty(summary))
         for name, file in self._files.items():  # all on the disk before one is renamed: a full disk changes nothing
-            flush_to_disk(self._paths[name], file)
+            flush_to_disk(self._directory / name, file)
         return summary
 
     def _write(self, name: str, text: str) -> None:
@@ -137,48 +117,19 @@ class Results:
 def _decision_line(
     pool: str, row: Row, rule: str, decision: Decision, score: Score | None, majority: Score | None
 ) -> Decided:
-    return {
-        "pool": pool,
-        "id": row.id,
-        "question": row.question,
-        "gold": row.gold,
-        "rule": rule,
-        "answer": decision.answer,
-        "branch": decision.branch,
-        "reason": decision.reason,
-        "certified": decision.certified,
-        "witness": None if decision.witness is None else _witness_field(row, decision.witness),
-        "consensus": decision.consensus,
-        "tie": decision.tie,
-        "preference": decision.preference,
-        "repair": decision.repair,
-        "consulted": list(decision.consulted),
-        "abstentions": dict(decision.abstentions),
-        "ranking": list(decision.ranking),
-        "notes": list(decision.notes),
-        "em": score.em if score else None,
-        "f1": score.f1 if score else None,
-        "majority_em": majority.em if majority else None,
-    }
-
-
-def _witness_field(row: Row, witness: Witness) -> Witnessed:
-    """Return where a witness is: its slice, its passage's title and the text around it, to be read on its own."""
-    passage = row.evidence[witness.passage]
-    source = passage.title if witness.field == "title" else passage.text
-    return {
-        "passage": witness.passage,
-        "field": witness.field,
-        "start": witness.start,
-        "end": witness.end,
-        "text": witness.text,
-        "level": witness.level,
-        "flags": list(witness.flags),
-        "sha256": witness.sha256,
-        "title": passage.title,
-        "before": source[max(0, witness.start - _AROUND) : witness.start],
-        "after": source[witness.end : witness.end + _AROUND],
-    }
+    """Return a decision with its question and its scores; its witness with what is around it, to be read on its own."""
+    fields = plain(decision)
+    if witness := decision.witness:
+        passage = row.evidence[witness.passage]
+        source = passage.title if witness.field == "title" else passage.text
+        fields["witness"] |= {
+            "title": passage.title,
+            "before": source[max(0, witness.start - _AROUND) : witness.start],
+            "after": source[witness.end : witness.end + _AROUND],
+        }
+    question = {"pool": pool, "id": row.id, "question": row.question, "gold": row.gold}
+    scores = {"em": score and score.em, "f1": score and score.f1, "majority_em": majority and majority.em}
+    return cast(Decided, {**question, "rule": rule, **fields, **scores})
 
 
 def _pretty(value: Mapping[str, Any]) -> str:

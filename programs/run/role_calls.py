@@ -18,21 +18,16 @@ from eldgr_dspy.words import ROLES, Consulted
 
 @dataclass(frozen=True, slots=True)
 class RoleCall:
-    """A role as a run calls it.
-
-    Attributes:
-        module: What is called. details: what shapes the call. fingerprint: of the details.
-        model: The model asked, None for a heuristic role.
-        without_lm: Whether it has a prompt but no LM to put it to.
-        elsewhere: Asks it in another process; None to ask in this one.
-    """
+    """A role as a run calls it, and the model that it asks, None for a heuristic role."""
 
     module: dspy.Module
     details: Mapping[str, Any]
     fingerprint: str
     model: str | None
     without_lm: bool = False
+    """Whether it has a prompt but no LM to put it to."""
     elsewhere: Callable[[Mapping[str, object], Consulted], RoleOutput] | None = None
+    """Asks it in another process; None to ask in this one."""
 
     @property
     def heuristic(self) -> bool:

@@ -2,8 +2,8 @@
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,27 +44,20 @@ class Books:
 
     @property
     def journal(self) -> Journal:
-        """The journal of the directory."""
         return self.directory.journal
 
 
 class Query(ABC):
-    """A question about to be put to a module: a call, as `eldgr_dspy.programs.run.scheduling` makes it.
-
-    Attributes:
-        call: The module.
-        upto: Up to which byte the journal must be flushed before anything is decided from the reply; 0 if it need not
-            be.
-        failures: What the module raises if the call did not come through; anything else it raises is a bug.
-    """
+    """A question about to be put to a module: a call, as `eldgr_dspy.programs.run.scheduling` makes it."""
 
     failures: tuple[type[Exception], ...] = (*FAILURES, RunStoppedError)
+    """What the module raises if the call did not come through; anything else it raises is a bug."""
 
     def __init__(self, key: Key, call: RoleCall, books: Books) -> None:
         self._key, self.call, self._books = key, call, books
         self._meter = Meter(stopped=lambda: books.budget.stopped is not None, spending=books.spending)
         self._began = time.monotonic()
-        self.upto = 0
+        self.upto = 0  # up to which byte the journal must be flushed before anything is decided from the reply
 
     @abstractmethod
     def _ask(self) -> Any:
@@ -76,12 +69,10 @@ class Query(ABC):
 
     @property
     def wait(self) -> float:
-        """Return how many seconds a limit of the run has delayed it. Its deadline is that much later."""
         return self._meter.wait
 
     @property
     def failure(self) -> str | None:
-        """Return why its last request failed, or None if none did."""
         return self._meter.failure
 
     def make(self) -> Any:
@@ -98,17 +89,10 @@ class Query(ABC):
 
     def keep(self, result: Any) -> Consultation:
         """Write the reply to the journal, or that it is late, and count it. The caller that decides from it flushes."""
-        outcome = self._outcome(result)
-        self._write(outcome, result)
-        self._count(result)
-        return outcome
-
-    def _outcome(self, result: Any) -> Consultation:
-        """Return the outcome as it is journaled; after this, nothing more is sent for it."""
-        seconds, meter = max(0.0, time.monotonic() - self._began - self.wait), self._meter
-        meter.close()
+        seconds = max(0.0, time.monotonic() - self._began - self.wait)
+        self._meter.close()  # nothing more is sent for it
         pool, id, label = self._key
-        return Consultation(
+        outcome = Consultation(
             pool,
             id,
             role_of(label),
@@ -117,17 +101,17 @@ class Query(ABC):
             fingerprint=self.call.fingerprint,
             asked=self.call.model,
             attempt=self._books.journal.attempts(self._key) + 1,
-            **meter.sums(),
+            **self._meter.sums(),
             seconds=round(seconds, 6),
         )
-
-    def _write(self, outcome: Consultation, result: Any) -> None:
         if isinstance(result, RunStoppedError):
             self._books.budget.stop(str(result))
             if not outcome.calls:
                 raise result
         # The run does not know of anything else that a role paid for.
         self.upto = self._books.journal.write(outcome, flush=not self.call.heuristic)
+        self._count(result)
+        return outcome
 
     def _count(self, result: Any) -> None:
         if isinstance(result, Exception):
@@ -138,28 +122,16 @@ class Query(ABC):
 
 
 class RoleQuery(Query):
-    """A question about to be put to a role.
-
-    Attributes:
-        reply: Its reply, as rules see it. An abstention until then.
-    """
-
     def __init__(self, key: Key, case: Case, call: RoleCall, books: Books, inputs: Mapping[str, object]) -> None:
         super().__init__(key, call, books)
         self._case, self._inputs = case, inputs
-        self.reply: Heard = Abstention("not asked")
+        self.reply: Heard = Abstention("not asked")  # as rules see it
 
     def _ask(self) -> RoleOutput:
-        with self._naming():
-            return self.call.ask(self._inputs, role_of(self._key[2]))
-
-    @contextmanager
-    def _naming(self) -> Iterator[None]:
-        """Add to what a user's code raises the question that it failed on."""
         pool, id, label = self._key
         with naming_question(pool, id):
             try:
-                yield
+                return self.call.ask(self._inputs, role_of(label))
             except self.failures:
                 raise
             except Exception as error:

@@ -26,17 +26,7 @@ class RunDirectory:
     """A run directory, locked while it is open. The system releases the lock when the process ends."""
 
     def __init__(self, path: Path, *, fresh: bool = False) -> None:
-        """Open or create a run directory.
-
-        Args:
-            path: The directory.
-            fresh: Start anew: an existing journal is kept next to the new one as `journal.jsonl.1`, `.2`, ...
-
-        Raises:
-            RunLockedError: if another process has it open.
-            ArgumentError: if there can be no such directory.
-            JournalError: if its journal cannot be read, or holds calls of a role that it does not state.
-        """
+        """Open or create a run directory; with `fresh` its journal is kept as `journal.jsonl.1`, `.2`, ..."""
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -83,35 +73,25 @@ class RunDirectory:
         return any(details is None or not differences(statement, details) for statement in statements)
 
     def claim_freeze(self, sha256: str | None) -> None:
-        """State the run's freeze, None without one, before anything else is stated.
-
-        Raises:
-            RunChangedError: the run was started under a freeze and is resumed without or under another, or the
-                reverse.
-        """
-        heads = self.journal.heads
-        locks = [head for head in heads if (head["kind"], head["name"]) == ("settings", "lock")]
-        if sha256 is None and locks:
+        """State the run's freeze, None without one, before anything else is stated; a resumed run must keep it."""
+        is_under_freeze = self.states("settings", "lock")
+        if sha256 is None and is_under_freeze:
             raise RunChangedError(f"{self.path}: this run was started under a freeze; give it with --freeze.")
-        if sha256 is not None and heads and not locks:
+        if sha256 is not None and self.journal.heads and not is_under_freeze:
             raise RunChangedError(f"{self.path}: this run was started without a freeze; give another --out.")
         if sha256 is not None:
             self.claim(("settings", "lock", {"sha256": sha256}))
 
     def claim(self, *statements: Statement, paths: Mapping[str, str] | None = None) -> None:
-        """State the run's settings, each as (kind, name, details), unless they are already stated.
+        """State the run's settings, unless they are already stated.
 
-        Args:
-            paths: Where the pools are, by name. It is kept with the statement, is not compared, and may change.
-
-        Raises:
-            RunChangedError: if the run was started with something else, saying what differs. Nothing is stated then.
+        If the run was started with something else, a `RunChangedError` says what differs, and nothing is stated.
+        `paths` says where the pools are, by name. It is kept with the statement, is not compared, and may change.
         """
         require_same(self.path, self.journal.heads, statements)
         for kind, name, details in statements:
             if not self.states(kind, name, details):
-                path = (paths or {}).get(name) if kind == "pool" else None
-                where = {} if path is None else {"path": path}
+                where = {"path": paths[name]} if paths and kind == "pool" else {}
                 self.journal.append_head({"kind": kind, "name": name, "details": details, **where})
 
     def claim_role(self, role: Asked, details: Mapping[str, Any]) -> None:
@@ -123,16 +103,12 @@ class RunDirectory:
 
 
 def require_same(path: Path, heads: Iterable[Mapping[str, Any]], statements: Iterable[Statement]) -> None:
-    """Refuse statements that differ from those that a run in `path` was started with. A role may change its address.
-
-    Raises:
-        RunChangedError: saying what differs.
-    """
+    """Refuse statements that differ from those that a run in `path` was started with. A role may change its address."""
     stated_details = {(head["kind"], head["name"]): head["details"] for head in heads}
     for kind, name, details in statements:
-        changed = differences(*map(without_address, (stated_details.get((kind, name), details), details)))
-        if changed:
-            listed = "\n".join(f"  {line}" for line in changed)
+        stated = stated_details.get((kind, name), details)
+        if changes := differences(without_address(stated), without_address(details)):
+            listed = "\n".join(f"  {line}" for line in changes)
             raise RunChangedError(
                 f"{path}: this run was started with another {kind} {name!r}:\n{listed}\n"
                 "Undo the change, give another --out, or start anew with --fresh (the old journal is kept)."

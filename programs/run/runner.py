@@ -41,13 +41,7 @@ class Watcher:
 
 @dataclass
 class Run:
-    """A run under way.
-
-    Attributes:
-        plan: What to do. pools: those of the plan. settings: of the rules.
-        roles: Whom the run asks, as it calls them. recordings: used instead of calls.
-        books: The journal and the limits. watcher: callbacks.
-    """
+    """A run under way."""
 
     plan: Plan
     pools: Sequence[Pool]
@@ -64,7 +58,11 @@ class Run:
 
     def settle(self, pool: str, row: Row) -> Generator[RoleQuery, Consultation, Settled]:
         """Decide one row by every rule; yields each question to a role that must be asked, and is sent the answer."""
-        case, consultations = self._case(pool, row), dict[Asked, Consultation]()
+        # What is recorded of comparing its answers is not compared again.
+        recorded = [*self._comparisons.get((pool, row.id), ()), *self.recordings.comparisons(pool, row.id)]
+        case = Case(row.to_question(Comparisons(recorded) if recorded else None), self.settings)
+        self._record_comparisons(pool, case, row.id)
+        consultations = dict[Asked, Consultation]()
         steps, replies = choices(case, self.plan.rules), dict[Asked, Heard]()
         reply: Heard | NotAskedError | None = None
         while True:
@@ -90,45 +88,30 @@ class Run:
             self.watcher.on_consultation(consultation)
             self.books.budget.hear(consultation)
 
-    def record_comparisons(self, pool: str, case: Case, id: str) -> None:
+    def _record_comparisons(self, pool: str, case: Case, id: str) -> None:
         """Journal which answers to a question could not be compared in time, unless that is there already."""
         comparisons, key = case.type.comparisons, (pool, id)
         if comparisons is not None and comparisons.is_close and self._late.get(key) != {*comparisons.late}:
             self.books.journal.append_head({"kind": "comparisons", "name": pool, "details": comparisons.record(id)})
             self._late[key] = {*comparisons.late}
 
-    def _case(self, pool: str, row: Row) -> Case:
-        """Return a row as a case. What is recorded of comparing its answers is not compared again."""
-        recorded = [*self._comparisons.get((pool, row.id), ()), *self.recordings.comparisons(pool, row.id)]
-        case = Case(row.to_question(Comparisons(recorded) if recorded else None), self.settings)
-        self.record_comparisons(pool, case, row.id)
-        return case
-
     def _find(self, key: Key) -> Consultation | NotAskedError | None:
         """Return what is journaled or recorded, or None if the role must be asked."""
-        consultation = self.books.journal.find(key)
-        if consultation is not None:
+        if (consultation := self.books.journal.find(key)) is not None:
             return consultation
         self.books.budget.check()
-        if not self.recordings.governs(key[0], key[2]):
-            return None
-        try:
-            recorded = self.recordings.find(key)
-        except NotAskedError as absent:
-            return absent
-        self.books.journal.append(recorded)
+        recorded = self.recordings.find(key)
+        if isinstance(recorded, Consultation):
+            self.books.journal.append(recorded)
         return recorded
 
     def _call(self, label: Asked) -> RoleCall:
         """The role about to be called."""
         call, role, judge = self.roles[label], role_of(label), judge_in(label)
-        if call.without_lm and not is_role(role):
-            raise ArgumentError(
-                f"The certificate {self.settings.own} has no LM: give it one by set_lm in its module, give --lm MODEL, "
-                "or configure one by dspy.configure(lm=...)."
-            )
         if call.without_lm:
             remedy = f"--{role} MODEL or --lm MODEL" if judge is None else f"--judges {judge}=MODEL"
+            if not is_role(role):
+                label, remedy = f"certificate {self.settings.own}", "it one by set_lm in its module, give --lm MODEL"
             raise ArgumentError(f"The {label} has no LM: give {remedy}, or configure one by dspy.configure(lm=...).")
         return call
 
@@ -136,7 +119,7 @@ class Run:
         """Note that a row is decided and counted: only then it is known which answers were compared too late."""
         if self.plan.limit:
             self._decided.add(hash((pool.name, settled.row.id)))
-        self.record_comparisons(pool.name, settled.case, settled.row.id)
+        self._record_comparisons(pool.name, settled.case, settled.row.id)
         self.watcher.on_row()
 
     def has_decided(self, pool: str, question: str) -> bool:

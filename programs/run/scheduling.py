@@ -1,9 +1,8 @@
 """Many rows at once, in order: the steps of a row in one thread, its calls in several threads.
 
 A row is a generator: it yields each call that may take long, is sent what was kept of it, and returns its result. The
-results come in the order of the items, each as soon as its turn has come. A bounded number of items is under way or
-waiting for its turn. The thread that made a call keeps its reply. A late call is abandoned: its thread is left behind,
-another takes its place, and its late reply is not used.
+thread that made a call keeps its reply. A late call is abandoned: its thread is left behind, another takes its place,
+and its late reply is not used.
 
 The map is a context, so that the exit is the same however it ends early: an item that fails, an error where the results
 are used, or ctrl-C. `on_stop` is called at once, calls that have not started are dropped, and those under way are
@@ -20,7 +19,7 @@ from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from eldgr_dspy.errors import brief
 from eldgr_dspy.programs.service.threads import IDLE, start
@@ -42,13 +41,11 @@ class Call(Protocol):
 
     @property
     def wait(self) -> float:
-        """Return how many seconds a limit has delayed it so far. Its deadline is that much later."""
-        ...
+        """How many seconds a limit has delayed it so far. Its deadline is that much later."""
 
     @property
     def failure(self) -> str | None:
-        """Return why its last request failed, or None if none did."""
-        ...
+        """Why its last request failed, or None if none did."""
 
     def make(self) -> Any:
         """Make the call in a thread, and return the reply or an error to be kept."""
@@ -91,91 +88,62 @@ def map_ordered(
     calls.wait(look)
 
 
-def _in_order(rows: Iterable[Steps[R]], calls: "_Calls", look: Callable[[], None]) -> Iterator[R]:
-    under_way = _Rows(rows, calls.workers, calls.give)
-    while under_way.begin():
-        look()
-        finished = calls.get(wait=under_way.waits)
-        if finished is not None:
-            under_way.go_on(*finished)
-        elif under_way.due:
-            yield under_way.use()
-
-
 def window_of(workers: int) -> int:
     """Return how many items are under way or finished and waiting for their turn."""
     return max(256, 16 * workers)
 
 
-class _Rows(Generic[R]):
-    """The items that wait for a call, by their number, and the results that wait for their turn.
+def _in_order(rows: Iterable[Steps[R]], calls: "_Calls", look: Callable[[], None]) -> Iterator[R]:
+    """Yield the result of each item in its turn.
 
     Calls come first, because others wait for them: a result is used when no call is done and no item may start.
     """
+    # More than are under way, so that no worker waits for the next call; a single worker takes row by row.
+    most = 4 * calls.workers if calls.workers > 1 else 1
+    items, window = iter(rows), window_of(calls.workers)
+    waiting, results = dict[int, Steps[R]](), dict[int, R]()  # by the item's number: for a call, and for its turn
+    begun = turn = 0
+    more = True
 
-    def __init__(self, rows: Iterable[Steps[R]], workers: int, give: Callable[[int, Call], None]) -> None:
-        """Start with nothing under way; `give` gets the call of an item made."""
-        self._rows, self._give = iter(rows), give
-        # More than are under way, so that no worker waits for the next call; a single worker takes row by row.
-        self._most = 4 * workers if workers > 1 else 1
-        self._window = window_of(workers)
-        self._steps = dict[int, Steps[R]]()
-        self._results = dict[int, R]()
-        self._begun = self._turn = 0
-        self._more = True
-
-    def begin(self) -> bool:
-        """Take the first steps of the next item, if it may start; return whether anything is left to do."""
-        if not self._blocked:
-            steps = next(self._rows, None)
-            if steps is None:
-                self._more = False
-            else:
-                self._begun += 1
-                self._send(self._begun - 1, steps, None)
-        return self._more or self._begun > self._turn
-
-    @property
-    def waits(self) -> bool:
-        """Whether nothing can be done before a call is done."""
-        return self._blocked and self._turn not in self._results and self._begun > self._turn
-
-    @property
-    def due(self) -> bool:
-        """Whether a result is to be used, if no call is done."""
-        return self._blocked and self._turn in self._results
-
-    def go_on(self, number: int, came: object) -> None:
-        """Take the next steps of an item whose call is done."""
-        self._send(number, self._steps.pop(number), came)
-
-    def use(self) -> R:
-        """Return the result that is due."""
-        self._turn += 1
-        return self._results.pop(self._turn - 1)
-
-    @property
-    def _blocked(self) -> bool:
+    def is_blocked() -> bool:
         """Whether no further item may start."""
-        full = len(self._steps) >= self._most or self._begun - self._turn >= self._window
-        return not self._more or full or (self._turn in self._results and not self._steps)
+        full = len(waiting) >= most or begun - turn >= window
+        return not more or full or (turn in results and not waiting)
 
-    def _send(self, number: int, steps: Steps[R], came: object) -> None:
+    def send(number: int, came: object) -> None:
+        """Take the next steps of an item: the first, or those after its call."""
         try:
-            call = steps.send(came)
+            call = waiting[number].send(came)
         except StopIteration as stop:
-            self._results[number] = stop.value
+            del waiting[number]
+            results[number] = stop.value
         else:
-            self._steps[number] = steps
-            self._give(number, call)
+            calls.give(number, call)
+
+    while more or begun > turn:
+        if not is_blocked():
+            if (steps := next(items, None)) is None:
+                more = False
+                continue
+            waiting[begun] = steps
+            begun += 1
+            send(begun - 1, None)
+        look()
+        blocked = is_blocked()
+        finished = calls.get(wait=blocked and turn not in results)
+        if finished is not None:
+            send(*finished)
+        elif blocked and turn in results:
+            turn += 1
+            yield results.pop(turn - 1)
 
 
 @dataclass(slots=True, eq=False)
 class _Worker:
     """A thread of the pool while it makes calls of this map."""
 
-    thread: threading.Thread | None = None
-    future: Future[None] | None = None
+    thread: Any = None
+    future: Any = None
 
 
 @dataclass(slots=True, eq=False)
@@ -185,7 +153,7 @@ class _Job:
     number: int
     call: Call
     context: Context = field(default_factory=copy_context)
-    worker: _Worker | None = None
+    worker: Any = None
     came: Any = None
     error: BaseException | None = None
 
@@ -206,22 +174,13 @@ class _Calls:
 
     def give(self, number: int, call: Call) -> None:
         """Get a call made in a copy of this context, as soon as a thread is free."""
-        job = _Job(number, call)
-        with self._lock:
-            self._waiting.append(job)
-            further = len(self._at_work) < self.workers
-        if further:
-            self._start()
+        self._waiting.append(_Job(number, call))
+        self._start()
 
     def get(self, *, wait: bool) -> tuple[int, Any] | None:
-        """Return the number of a finished call and what was kept of it. It waits at most one tick.
-
-        Raises:
-            BaseException: What the call failed with.
-        """
-        left = self._until_the_next_deadline() or self._give_up_late_ones()
+        """Return the number of a finished call and what was kept of it, or raise its error; wait for a tick at most."""
         try:
-            job = self._through.get(wait, left)
+            job = self._through.get(wait, self._give_up_late_ones())
         except Empty:
             return None
         if job.error is not None:
@@ -233,16 +192,19 @@ class _Calls:
         with self._lock:
             self._waiting.clear()
 
-    def wait(self, look: Callable[[], None] = lambda: None) -> None:
+    def wait(self, look: Callable[[], None]) -> None:
         """Wait, after `stop`, for the calls under way, unless what `look` finds abandons them."""
         while self._not_ended:
             look()
-            left = self._until_the_next_deadline() or self._give_up_late_ones()
-            wait(set(self._not_ended), left)
+            wait(set(self._not_ended), self._give_up_late_ones())
 
     def _start(self) -> None:
+        """Start a thread if a call waits and fewer than `workers` threads are at work."""
         worker = _Worker()
-        self._at_work.add(worker)
+        with self._lock:
+            if not self._waiting or len(self._at_work) >= self.workers:
+                return
+            self._at_work.add(worker)
         try:
             worker.future = future = start(partial(self._work, worker))
         except BaseException:  # no thread can be started, or an interrupt
@@ -281,7 +243,7 @@ class _Calls:
         """Remove a job from those under way. The first to do so, its thread or the clock, keeps the reply."""
         with self._lock:
             mine = self._started.pop(job, None) is not None
-            if mine and late and job.worker is not None and job.worker.thread is not None:
+            if mine and late:
                 job.worker.thread.name = "left behind"
             return mine
 
@@ -298,35 +260,25 @@ class _Calls:
                 job.error = further
         self._through.put(job)
 
-    def _until_the_next_deadline(self) -> float:
-        """How long to wait, while no call can be late. The earliest may have been held, and be late only later."""
-        now = time.monotonic()
-        with self._lock:
-            first = next(iter(self._started.values()), now)
-        return min(max(0.0, first + self._seconds - now), _TICK)
-
     def _give_up_late_ones(self) -> float:
         """Abandon the late calls, and return how long to wait until one may be late again."""
-        with self._lock:
-            ends = {job: began + self._seconds + job.call.wait for job, began in self._started.items()}
         now, left = time.monotonic(), min(self._seconds, _TICK)
+        with self._lock:
+            first = next(iter(self._started.values()), now)
+            if first + self._seconds > now:
+                return min(first + self._seconds - now, _TICK)
+            # A limit may have delayed the earliest call, so that it is late only later.
+            ends = {job: began + self._seconds + job.call.wait for job, began in self._started.items()}
         for job, end in ends.items():
             if end > now:
                 left = min(left, end - now)
             elif self._claim(job, late=True):
                 self._keep(job, _late(self._seconds, job.call))
-                self._leave_behind(job.worker)
+                self._not_ended.discard(job.worker.future)
+                with self._lock:
+                    self._at_work.discard(job.worker)
+                self._start()  # another thread, in its place
         return left
-
-    def _leave_behind(self, worker: _Worker | None) -> None:
-        """Replace the thread that made a late call."""
-        if worker is not None and worker.future is not None:
-            self._not_ended.discard(worker.future)
-        with self._lock:
-            self._at_work.discard(worker)
-            further = bool(self._waiting)
-        if further:
-            self._start()
 
 
 def _late(seconds: float, call: Call) -> TimeoutError:

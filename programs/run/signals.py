@@ -7,7 +7,7 @@ and forgotten, and the run continues. In an import it can become another error.
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -16,20 +16,18 @@ _NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Signals:
-    """A context that notes signals in the main thread. `look` then calls their handlers.
+    """A context that notes ctrl-C and SIGTERM in the main thread. `look` then calls their handlers.
 
     Signals that the system handles by itself are left to it. A second signal before `look` is handled at once, because
     the run may never look again: a rule may not return.
     """
 
-    def __init__(self, numbers: Iterable[signal.Signals] = _NUMBERS) -> None:
-        """Note these signals, by default ctrl-C and SIGTERM."""
-        self._numbers = tuple(numbers)
+    def __init__(self) -> None:
         self._came = deque[signal.Signals]()
         self._handlers = dict[signal.Signals, Callable[[int, FrameType | None], Any]]()
 
     def __enter__(self) -> "Signals":
-        for number in self._numbers if _in_main_thread() else ():
+        for number in _NUMBERS if _in_main_thread() else ():
             handler = signal.getsignal(number)
             if callable(handler):
                 self._handlers[number] = handler

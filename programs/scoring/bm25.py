@@ -54,12 +54,9 @@ class BM25:
         return [self._find(query_words(query), k) for query in queries]
 
     def _find(self, words: list[str], k: int) -> list[Hit]:
-        """Return the k best documents in time linear in the corpus.
-
-        Scores are rounded to single precision. So a tie is one whatever the order in which its parts were added up.
-        """
         if self._engine is None:
             return []
+        # In single precision, a tie is one whatever the order in which its parts were added up.
         scores = self._engine.get_scores([word for word in words if word in self._engine.idf]).astype(np.float32)
         positive = np.flatnonzero(scores > 0)
         if len(positive) > k:

@@ -1,7 +1,4 @@
-"""The candidates of a question as reasoning to be scored, and the scores as plain JSON values.
-
-A scorer's scores rank candidates inside a stratum (`eldgr_dspy.rule.ranking`); they certify and decide nothing.
-"""
+"""The candidates of a question as reasoning to be scored, and the scores as plain JSON values."""
 
 import asyncio
 import json
@@ -25,20 +22,15 @@ if TYPE_CHECKING:
 def reasonings_of(question: Question, *, corpus: bool) -> "list[Reasoning]":
     """Return the text of each candidate, in pool order, with question, answer and passages.
 
-    If a text ends with only the answer on a line of its own, that line is left out: an answer is not a step.
-
-    Args:
-        question: Whose candidates are meant.
-        corpus: Whether the passages are what was found in a corpus, even if nothing was; otherwise there are none.
+    If a text ends with only the answer on a line of its own, that line is left out: an answer is not a step. `corpus`
+    is whether the passages are what was found in a corpus, even if nothing was; otherwise there are none.
     """
     from eldgr_dspy.channels.protocols import Reasoning
 
-    texts = question.texts or tuple(answer or "" for answer in question.answers)
+    answers = tuple(answer or "" for answer in question.answers)
+    pairs = zip(question.texts or answers, answers, strict=True)
     passages = question.passages if corpus else None
-    pairs = zip(texts, question.answers, strict=True)
-    return [
-        Reasoning(before_answer(answer or "", text), question.text, passages, answer or "") for text, answer in pairs
-    ]
+    return [Reasoning(before_answer(answer, text), question.text, passages, answer) for text, answer in pairs]
 
 
 Tables = list[dict[str, Any]]
@@ -52,20 +44,12 @@ def undefined_tables(error: Exception, n: int) -> Tables:
 
 
 def score_candidates(scorer: "Scorer", reasonings: "Sequence[Reasoning]") -> Tables:
-    """Score all candidates of a question in one call; without candidates, the scorer is not called.
-
-    Raises:
-        ArgumentError: The scorer did not return one table of finite numbers for each candidate.
-        Exception: What the scorer itself raises.
-    """
+    """Score all candidates of a question in one call; without candidates, the scorer is not called."""
     return _scores(scorer.score(reasonings) if reasonings else [], len(reasonings), scorer)
 
 
 async def ascore_candidates(scorer: "Scorer", reasonings: "Sequence[Reasoning]") -> Tables:
-    """Do the same as `score_candidates` without blocking: `ascore` is awaited; a scorer without it runs in a thread.
-
-    In a thread it finds the current settings of DSPy.
-    """
+    """Do the same as `score_candidates` without blocking: `ascore` is awaited; a scorer without it runs in a thread."""
     if not reasonings:
         return []
     ascore = getattr(scorer, "ascore", None)
@@ -86,18 +70,13 @@ def _scores(tables: object, n: int, scorer: "Scorer") -> Tables:
 
 
 class Scorers(list["Scorer"]):
-    """The scorers of a selector. A copy shares those that are not modules: they may hold a model, and have no prompts.
+    """The scorers of a selector, one, several or none. A copy shares those that are not modules: they may hold a model.
 
     Attributes:
         several: Whether they were given as a sequence, so that their results are told apart by name.
     """
 
     def __init__(self, scorers: "Scorer | Sequence[Scorer] | None") -> None:
-        """Take one scorer, several or none.
-
-        Raises:
-            ArgumentError: Something has no method `score`.
-        """
         self.several = isinstance(scorers, Sequence)
         super().__init__(() if scorers is None else scorers if isinstance(scorers, Sequence) else (scorers,))
         for at, scorer in enumerate(self):
@@ -108,20 +87,16 @@ class Scorers(list["Scorer"]):
                 )
 
     def by_name(self, scores: Sequence[Tables]) -> Tables | dict[str, Tables]:
-        """Return the tables of the candidates, or several scorers' by name: its `name`, else that of its class."""
+        """Return the tables of the candidates; for several scorers by name, else class, numbered if it is repeated."""
         if not self.several:
             return scores[0]
-        return dict(zip(self._names(), scores, strict=True))
-
-    def _names(self) -> list[str]:
-        """Return the names in order; a repeated one is numbered."""
-        names = list[str]()
-        for scorer in self:
+        named = dict[str, Tables]()
+        for scorer, tables in zip(self, scores, strict=True):
             own = getattr(scorer, "name", None)
             name = own if isinstance(own, str) else type(scorer).__name__
             numbered = (f"{name} {number}" for number in count(2))
-            names.append(next(label for label in chain([name], numbered) if label not in names))
-        return names
+            named[next(label for label in chain([name], numbered) if label not in named)] = tables
+        return named
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Scorers":
         copied = [deepcopy(scorer, memo) if isinstance(scorer, dspy.Module) else scorer for scorer in self]

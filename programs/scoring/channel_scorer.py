@@ -125,12 +125,7 @@ def _reasoning(
     return Reasoning(str(reasoning), str(question), passages, confidences=confidences)
 
 
-# --- what is asked, and what the replies give -------------------------------------------------------------------------
-
-
 class _Inputs(NamedTuple):
-    """What the LM is asked."""
-
     question: str
     evidence: tuple[str, ...]
     steps: tuple[str, ...]
@@ -152,7 +147,6 @@ class _Plan:
             self.request = _Inputs(reasoning.question, evidence, tuple(step.content[:LONGEST] for step in own))
 
     def table(self, content: Mapping[str, Any] | None) -> StepTable:
-        """Return the table, from the reply."""
         n = len(self.unmeasurable)
         columns = _columns(content, n) | _without_lm(self.reasoning.passages, n)
         if self.confidences is not None:

@@ -36,12 +36,6 @@ class CrossEncoderNLI:
     """Reads pairs with a three-way NLI cross-encoder; in float32, results do not depend on the other pairs of a call.
 
     Threads take turns, copies of a program share it, and a pickle says how to load it again.
-
-    Attributes:
-        name: Model, revision, precision, tokens and truncation.
-        encoder: The loaded model of sentence-transformers.
-        reader: Its tokenizer, with how many tokens it takes at once.
-        folder: Where it is.
     """
 
     def __init__(
@@ -91,7 +85,7 @@ class CrossEncoderNLI:
         }
 
     def probabilities(self, pairs: Sequence[Pair]) -> Floats:
-        """Return the model's probabilities for (premise, hypothesis) pairs.
+        """Return the probabilities of (premise, hypothesis) pairs.
 
         Returns:
             Shape (n, 3): contradiction, neutral, entailment. A row of NaN is a pair that it could not read.
@@ -128,11 +122,7 @@ class CrossEncoderNLI:
 def stated_columns(folder: Path, model: str) -> tuple[int, int, int]:
     """Return the columns of contradiction, neutral and entailment as the config.json of a model's folder states them.
 
-    Models differ in their order; case does not matter. The file is read before transformers reads it, which makes up
-    labels if it states none.
-
-    Raises:
-        ArgumentError: It is not JSON, or does not name exactly these three labels, each for one column.
+    The file is read before transformers reads it, which makes up labels if it states none.
     """
     path = folder / "config.json"
     try:

@@ -23,8 +23,7 @@ from eldgr_dspy.rule.consultations import show_passage
 from eldgr_dspy.text.folding import drop_invisible
 
 EARLIER = 1_200
-"""Characters of the earlier steps that `logic` reads, the latest ones. An NLI model of 512 tokens can read them with a
-question and a step. If they were longer, it would lose the end, and with it the step directly before."""
+"""Characters of the earlier steps that `logic` reads, the latest ones; 512 tokens have room for them and a question."""
 
 NO_CORPUS = Undefined("there is no corpus")
 NO_CONFIDENCE = Undefined("there are no token probabilities")
@@ -37,16 +36,14 @@ _Reply = TypeVar("_Reply")
 
 @dataclass(frozen=True, slots=True)
 class StepPairs:
-    """A step, and the pairs that an NLI model must read for it, or why it can't.
+    """A step, and the pairs that an NLI model must read for it, or why it can't be scored.
 
     Attributes:
-        step: Without its marker and invisible characters; its passages are the documents as an NLI model reads them.
+        step: The step without its marker and invisible characters.
         silent: Why the step can't be scored; None if it can.
         hits: Number in the corpus -> document, best first; empty if nothing was retrieved.
         before: The step under question and earlier steps.
-        documents: The step under its documents.
-        changed: The changed step under the same documents.
-        claims: Each claim under the same documents.
+        documents, changed, claims: The step, its changed form and each of its claims, each under the documents.
     """
 
     step: StepInContext
@@ -60,14 +57,7 @@ class StepPairs:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Texts, and the steps of all of them in one row.
-
-    Attributes:
-        reasonings: The texts as they were given.
-        texts: The same, split.
-        confidences: c_t of each step.
-        steps: Each step with the pairs to read for it.
-    """
+    """Texts, the same split, c_t of each step, and the steps of all texts in one row."""
 
     reasonings: tuple[Reasoning, ...]
     texts: tuple[Steps, ...]
@@ -97,16 +87,7 @@ def gather(
 ) -> Group:
     """Split texts, find documents for their steps, and ask for their claims and changed forms, each kind at once.
 
-    Args:
-        reasonings: The texts.
-        retriever: The corpus of all; None if each text is compared with its own passages.
-        k: How many documents a step is compared with at most.
-        claims: Who says what steps claim.
-        counterfactuals: Who changes steps.
-
-    Raises:
-        ArgumentError: A text has another number of confidences than steps, or one that is not in [0, 1]; or one of the
-            helpers did not give n answers for n questions, or gave one that its protocol does not allow.
+    The arguments and errors are those of `NLIScorer` and its method `score`.
     """
     texts = tuple(split_steps(reasoning.text) for reasoning in reasonings)
     confidences = [
@@ -153,7 +134,6 @@ def _hits(
 
 
 def _documents(corpus: Retriever, queries: list[str], k: int) -> dict[str, dict[int, Passage]]:
-    """Return the documents found for each query, by their numbers."""
     expected = "a list of Hit, each with the number of one of its documents"
     hits = _answers(corpus.search, queries, corpus.search(queries, k), partial(_are_hits, corpus), expected)
     return {query: {hit.document: corpus.documents[hit.document] for hit in own[:k]} for query, own in hits.items()}
@@ -177,17 +157,11 @@ def _pairs_of_steps(
         if isinstance(documents, Undefined):
             yield StepPairs(step, why, {}, before, documents, documents, documents)
             continue
-        own, change = claimed[step], changed[step]
-        other = NOTHING_TO_CHANGE if change is None else change
-        yield StepPairs(
-            step,
-            why,
-            documents,
-            before,
-            Row(step.text, step.passages),
-            Row(other.text, step.passages) if isinstance(other, Counterfactual) else other,
-            own if isinstance(own, Undefined) else tuple(Row(claim, step.passages) for claim in own),
-        )
+        own, change, under = claimed[step], changed[step], partial(Row, premises=step.passages)
+        change = NOTHING_TO_CHANGE if change is None else change
+        other = under(change.text) if isinstance(change, Counterfactual) else change
+        rows = own if isinstance(own, Undefined) else tuple(map(under, own))
+        yield StepPairs(step, why, documents, before, under(step.text), other, rows)
 
 
 def _passages(documents: Mapping[int, Passage] | Undefined) -> tuple[str, ...]:
@@ -205,9 +179,6 @@ def _before(step: StepInContext) -> MaybeRow:
         room -= len(earlier)
     before = "\n".join(filter(None, [step.question, *reversed(parts)]))
     return Row(step.text, (before,)) if before else NOTHING_BEFORE
-
-
-# --- what was answered ------------------------------------------------------------------------------------------------
 
 
 def _answers(

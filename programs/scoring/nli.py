@@ -29,11 +29,7 @@ class CachedNLI:
     """
 
     def __init__(self, nli: NLI, entries: int = 1_000_000) -> None:
-        """Remember up to `entries` pairs, about 250 bytes each, by a hash of the reader's name and both texts.
-
-        Raises:
-            ArgumentError: `entries` is below 1.
-        """
+        """Remember up to `entries` pairs, 1 or more, about 250 bytes each, by a hash of reader and texts."""
         if entries < 1:
             raise ArgumentError(f"entries must be at least 1; got {entries}. Without a memory, use the reader itself.")
         self.nli, self.read = nli, 0
@@ -62,13 +58,10 @@ class CachedNLI:
             Shape (n, 3): contradiction, neutral, entailment. A row of NaN is a pair that could not be read.
 
         Raises:
-            ArgumentError: The reader returned another shape, or refuses the pairs.
+            ArgumentError: The reader returned another shape, or a pair is not two texts.
         """
         name = self.nli.name
-        texts = [
-            repr((name, premise, hypothesis)).encode("ascii", "backslashreplace")
-            for premise, hypothesis in check_pairs(pairs)
-        ]
+        texts = [repr((name, *pair)).encode("ascii", "backslashreplace") for pair in check_pairs(pairs)]
         keys = [hashlib.blake2b(text, digest_size=16).digest() for text in texts]
         with self._alone:
             rows = {key: self._known[key] for key in keys if key in self._known}
@@ -94,9 +87,6 @@ def load_nli(model: str | Path = DEFAULT, *, entries: int = 1_000_000, **setting
     Args:
         model: A name on the Hugging Face Hub, or a folder.
         entries: How many pairs are remembered.
-        settings: Those of `CrossEncoderNLI`.
-
-    Raises:
-        ArgumentError: As that class does.
+        settings: Those of `CrossEncoderNLI`, with its errors.
     """
     return CachedNLI(CrossEncoderNLI(model, **settings), entries)

@@ -1,7 +1,4 @@
-"""The pairs of premise and hypothesis for a group of texts: each is read once, and all of them in one call.
-
-If several channels, steps or texts need the same pair, it costs nothing more. Nothing is kept between two calls.
-"""
+"""The pairs of premise and hypothesis for a group of texts: each is read once, and all of them in one call."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,8 +9,7 @@ from eldgr_dspy.channels.protocols import NLI
 from eldgr_dspy.channels.undefined import Floats, Undefined
 from eldgr_dspy.errors import ArgumentError, result_of
 
-Pair = tuple[str, str]
-"""Premise and hypothesis."""
+Pair = tuple[str, str]  # premise and hypothesis
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +25,12 @@ class Row:
         return [(premise, self.hypothesis) for premise in self.premises]
 
 
-MaybeRow = Row | Undefined
-"""The pairs to read, or why nothing can be read."""
+MaybeRow = Row | Undefined  # `Undefined` says why nothing can be read
 
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """What an NLI model read.
-
-    Attributes:
-        probabilities: Shape (n, 3): contradiction, neutral, entailment; a row of NaN if it gave no number.
-        places: Pair -> its row.
-    """
+    """What an NLI model read, shape (n, 3), a row of NaN if it gave no number; and the row of each pair."""
 
     probabilities: Floats
     places: Mapping[Pair, int]
@@ -62,13 +52,10 @@ class Readings:
 def read(nli: NLI, rows: Iterable[MaybeRow]) -> Readings:
     """Return what a model reads in the pairs of all rows: each pair once, in one call; without pairs, no call.
 
-    The longest pairs are first, so that a model that reads in batches pads little; their order depends only on the
-    pairs.
-
-    Raises:
-        ArgumentError: The model returned another shape than (pairs, 3).
+    The longest pairs are first, so that a model that reads in batches pads little; equal ones go by their texts.
     """
-    pairs = sorted({pair for row in rows if isinstance(row, Row) for pair in row.pairs}, key=_longest_first)
+    distinct = {pair for row in rows if isinstance(row, Row) for pair in row.pairs}
+    pairs = sorted(distinct, key=lambda pair: (-len(pair[0]) - len(pair[1]), pair))
     probabilities = probabilities_of(nli, pairs) if pairs else np.zeros((0, 3))
     return Readings(probabilities, {pair: place for place, pair in enumerate(pairs)})
 
@@ -83,7 +70,3 @@ def probabilities_of(nli: NLI, pairs: Sequence[Pair]) -> Floats:
             f"({len(pairs)}, 3): contradiction, neutral and entailment of each pair."
         )
     return values
-
-
-def _longest_first(pair: Pair) -> tuple[int, Pair]:
-    return -len(pair[0]) - len(pair[1]), pair

@@ -85,18 +85,16 @@ class NLIScorer:
 def _without_unread(group: Group, readings: Readings) -> Group:
     """Return the group; a step for which the model gave no number under any premise can't be scored."""
     nothing: Any = dict.fromkeys(("silent", "before", "documents", "changed", "claims"), UNREAD)
-    steps = [
-        replace(step, **nothing) if readings.nothing_of(step.before, step.documents) else step for step in group.steps
-    ]
+    unread = [readings.nothing_of(step.before, step.documents) for step in group.steps]
+    steps = [replace(step, **nothing) if lost else step for step, lost in zip(group.steps, unread, strict=True)]
     return replace(group, steps=tuple(steps))
 
 
 def _measure(group: Group, f: _ReadRows) -> tuple[dict[Channel, Scores], Grounding]:
     """Return the channels of all steps in one row, and what the documents say; `f` reads rows of premises."""
     grounding = f(step.documents for step in group.steps)
-    grounding = grounding.renumber(
-        [() if at in grounding.reasons else tuple(step.hits) for at, step in enumerate(group.steps)]
-    )
+    hits = [() if at in grounding.reasons else tuple(step.hits) for at, step in enumerate(group.steps)]
+    grounding = grounding.renumber(hits)
     grounded = fact(grounding.best())
     columns: dict[Channel, Scores] = {
         "logic": logic(f(step.before for step in group.steps).best()),
@@ -126,10 +124,9 @@ def _info(group: Group) -> Scores:
 
 def _independent(group: Group, grounding: Grounding) -> list[Score]:
     """n_indep of each step."""
-    rows = zip(group.steps, grounding.entailing(), strict=True)
     return [
         row if isinstance(row, Undefined) else independent_sources([step.hits[number] for number in row])
-        for step, row in rows
+        for step, row in zip(group.steps, grounding.entailing(), strict=True)
     ]
 
 

@@ -40,15 +40,9 @@ class Reader:
         self.tokenizer.split_special_tokens = True  # a "[SEP]" inside a text must not start another text
 
     def probabilities(self, pairs: Sequence[Pair], logits: Logits, columns: Sequence[int]) -> Floats:
-        """Return shape (n, 3): contradiction, neutral, entailment; the softmax is taken here, and only here.
+        """Return shape (n, 3): contradiction, neutral, entailment, which the model has in `columns`.
 
-        Args:
-            pairs: (premise, hypothesis). Only readable ones are given to the model, in one call.
-            logits: The model.
-            columns: Where it has the three labels.
-
-        Raises:
-            ArgumentError: The pairs are not pairs of texts, or the model does not return three logits a pair.
+        Only readable pairs are given to the model, in one call. The softmax is taken here, and only here.
         """
         texts = [(drop_invisible(premise), drop_invisible(hypothesis)) for premise, hypothesis in check_pairs(pairs)]
         readable = self._readable(texts)
@@ -65,24 +59,22 @@ class Reader:
         return probabilities
 
     def _readable(self, pairs: Sequence[Pair]) -> list[int]:
+        """Return which pairs can be read. A hypothesis is never cut; a cut premise keeps half of the room (ours)."""
         texts = self._texts(list({text: None for pair in pairs for text in pair}))
         room = self.window - self.tokenizer.num_special_tokens_to_add(pair=True)
+        known = ((texts[premise], texts[hypothesis]) for premise, hypothesis in pairs)
         return [
-            at for at, (premise, hypothesis) in enumerate(pairs) if _readable(texts[premise], texts[hypothesis], room)
+            at
+            for at, (premise, hypothesis) in enumerate(known)
+            if premise.legible and hypothesis.legible and hypothesis.tokens <= max(room - premise.tokens, room // 2)
         ]
 
     def _texts(self, texts: list[str]) -> dict[str, _Text]:
         by_text = {text: _Text(0, False) for text in texts}
         worded = [text for text in texts if any(map(str.isalnum, text)) and not _SURROGATE.search(text)]
         if worded:
-            cut = self.tokenizer(
-                worded,
-                add_special_tokens=False,
-                padding=False,
-                truncation=False,
-                return_offsets_mapping=True,
-                verbose=False,
-            )
+            off = dict.fromkeys(("add_special_tokens", "padding", "truncation", "verbose"), False)
+            cut = self.tokenizer(worded, return_offsets_mapping=True, **off)
             for text, ids, spans in zip(worded, cut["input_ids"], cut["offset_mapping"], strict=True):
                 by_text[text] = _Text(len(ids), self._legible(text, ids, spans))
         return by_text
@@ -102,12 +94,6 @@ class Reader:
         letters = np.fromiter(map(str.isalnum, text), dtype=np.bool_, count=len(text))
         whole = np.cumsum(change)[:-1][letters] == 1
         return bool(2 * whole.sum() >= len(whole))
-
-
-def _readable(premise: _Text, hypothesis: _Text, room: int) -> bool:
-    """A hypothesis is never cut; if the premise must be, it keeps half of the room (ours)."""
-    whole = premise.tokens + hypothesis.tokens <= room
-    return premise.legible and hypothesis.legible and (whole or hypothesis.tokens <= room // 2)
 
 
 def check_pairs(pairs: Sequence[Pair]) -> Sequence[Pair]:

@@ -21,13 +21,7 @@ _BLANK_LINES = re.compile(r"(?:\r?\n[ \t]*){2,}")
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text to be scored, and its place.
-
-    Attributes:
-        reasoning: The text, with what it is compared with.
-        id: That of the row in a pool; None in a file.
-        candidate: The number of the candidate in the row, from 0; None in a file.
-    """
+    """A text to be scored; if it is in a pool, with the id of its row and the number of its candidate, from 0."""
 
     reasoning: Reasoning
     id: str | None = None
@@ -38,9 +32,6 @@ def texts_of_pool(path: Path, limit: int | None = None) -> Iterator[list[Text]]:
     """Yield the texts of the candidates of each question, of the first `limit` questions; one without has its answer.
 
     The whole pool is read and checked at once. A row without evidence has no corpus.
-
-    Raises:
-        PoolError: As `open_pool`.
     """
     rows = ((row.id, row.to_question()) for row in open_pool(path).rows(limit))
     return (
@@ -52,15 +43,8 @@ def texts_of_pool(path: Path, limit: int | None = None) -> Iterator[list[Text]]:
 def text_of_file(path: Path, question: str = "", evidence: Path | None = None) -> Text:
     """Return the text of a file, in UTF-8, with the answer that it marks.
 
-    Args:
-        path: The text.
-        question: What it answers.
-        evidence: A file of passages: JSON lines with `text` and perhaps `title` if it is named so, else one a
-            paragraph, separated by blank lines. Without it there is no corpus.
-
-    Raises:
-        PoolError: There is no such file, or a line of it is not JSON.
-        ArgumentError: There is no text in it, too much of it, or an item that is not a passage.
+    `evidence` is a file of passages: JSON lines with `text` and perhaps `title` if it is named so, else one a
+    paragraph, separated by blank lines. Without it there is no corpus.
     """
     text = _text(path)
     extracted = extract_answer(text, "retrieval")
@@ -94,12 +78,7 @@ def _passages(path: Path) -> tuple[Passage, ...]:
 
 
 def read_passages(path: Path) -> list[Passage]:
-    """Return the passages of a file in JSON lines or Parquet, with `text` and perhaps `title`.
-
-    Raises:
-        PoolError: It cannot be read.
-        ArgumentError: A row is not a passage.
-    """
+    """Return the passages of a file in JSON lines or Parquet, with `text` and perhaps `title`."""
     passages = list[Passage]()
     for where, record in read_records(path):
         try:

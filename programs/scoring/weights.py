@@ -14,14 +14,12 @@ _HEX = 12
 
 
 def find_model(model: str | Path, revision: str | None = None) -> Path:
-    """Return the folder that holds a model; for one that is on the disk the network is not used.
+    """Return the folder of a model, given a folder or a name on the Hub; `revision` is a branch, tag or commit.
 
-    Args:
-        model: A folder, or a name on the Hugging Face Hub; one that its cache lacks is fetched into it.
-        revision: A branch, tag or commit of the Hub; None is its main branch.
+    A model that is on this disk needs no network. One that the cache of the Hub lacks is fetched into it.
 
     Raises:
-        ArgumentError: In one sentence: it is not on this disk and cannot be fetched, and how to get it.
+        ArgumentError: The model is not on this disk and cannot be fetched. The message says how to get it.
     """
     folder = Path(model).expanduser()
     if not folder.is_dir():

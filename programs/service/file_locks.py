@@ -10,18 +10,11 @@ from eldgr_dspy.errors import RunLockedError
 
 
 @contextmanager
-def hold(lock: Path, busy: str, patience: float = 0.0) -> Iterator[None]:
-    """Hold a lock; raise `RunLockedError` with the sentence `busy` if another process holds it longer than `patience`.
-
-    Args:
-        lock: The lock's file, which stays. busy: what another process does, and what to do. patience: in seconds.
-    """
-    file_lock = FileLock(lock)
+def hold(lock: Path, busy: str) -> Iterator[None]:
+    """Hold a lock; raise `RunLockedError(busy)` if another process holds it."""
     try:
-        file_lock.acquire(timeout=patience)
+        held = FileLock(lock).acquire(timeout=0)
     except Timeout:
         raise RunLockedError(busy) from None
-    try:
+    with held:
         yield
-    finally:
-        file_lock.release()

@@ -29,12 +29,10 @@ class SavedChoices(Parameter):
     """Choices by name: stated when a program is saved, and compared when it is loaded. Loading changes none.
 
     As a parameter of DSPy they are kept even if the module is nested in a user's program.
-
-    Attributes:
-        of: Whose choices they are: `Selector` or `Sampled`.
     """
 
     def __init__(self, of: str, choices: Callable[[], Mapping[str, Any]]) -> None:
+        """`of` says whose choices they are, `Selector` or `Sampled`; `choices` returns them."""
         self.of, self._choices = of, choices
 
     def reset(self) -> None:
@@ -46,11 +44,7 @@ class SavedChoices(Parameter):
         return state
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Compare the choices with saved ones.
-
-        Raises:
-            ArgumentError: They differ. The message says in what.
-        """
+        """Compare the choices with saved ones; raise an `ArgumentError` that says what differs."""
         if not isinstance(state, Mapping):
             raise ArgumentError(f"The saved choices of a {self.of} must be a mapping; got {state!r:.80}. Save it anew.")
         require_hashes(state)

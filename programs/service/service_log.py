@@ -23,14 +23,10 @@ _LOGGER = logging.getLogger("eldgr_dspy")
 
 
 class RareLog:
-    """A log of lines by kind, from any thread.
-
-    Attributes:
-        kinds: For each kind when it was last logged, and how often it was not logged since.
-    """
+    """A log of lines by kind, from any thread."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
-        self.kinds = dict[tuple[str, ...], tuple[float, int]]()
+        self.kinds = dict[tuple[str, ...], tuple[float, int]]()  # when last logged, and how often not logged since
         self._clock, self._lock = clock, threading.Lock()
 
     def log(self, level: int, kind: tuple[str, ...], message: str) -> None:
@@ -54,17 +50,12 @@ LOG = RareLog()
 
 
 def log_silence(role: str, why: Abstention, log: RareLog = LOG) -> None:
-    """Log that a role abstained or failed.
-
-    Args:
-        role: Which role, `certificate` or `scorer`.
-        why: Its abstention.
-        log: Where.
-    """
-    reason = brief(on_one_line(why.text if why.failed else why.reason))
+    """Log that a role, the `certificate` or the `scorer` abstained or failed."""
+    level, reason = logging.WARNING, brief(on_one_line(why.text if why.failed else why.reason))
     if why.failed:
-        log.log(logging.WARNING, (role, why.kind), f"A call of the {role} failed: {reason}")
+        message = f"A call of the {role} failed: {reason}"
     elif why.unusable:
-        log.log(logging.WARNING, (role, why.kind), f"The {role} gave no usable reply ({why.kind}): {reason}")
+        message = f"The {role} gave no usable reply ({why.kind}): {reason}"
     else:
-        log.log(logging.INFO, (role, why.kind), f"The {role} abstained: {reason}")
+        level, message = logging.INFO, f"The {role} abstained: {reason}"
+    log.log(level, (role, why.kind), message)

@@ -21,8 +21,6 @@ R = TypeVar("R")
 IDLE = "eldgr-pool"
 """The name of a thread of the pool, unless a user of it sets another for a while."""
 
-_IDLE_SECONDS = 10.0
-
 
 def in_thread(call: Callable[[], R]) -> "asyncio.Future[R]":
     """Return what `call` returns in a thread of its own, to be awaited; `asyncio.to_thread` has few threads."""
@@ -39,36 +37,31 @@ def in_own_loop(coroutine: "Coroutine[Any, Any, R]") -> R:
     return start(lambda: asyncio.run(coroutine)).result()
 
 
+_Job = Callable[[], Callable[[], None]]
+"""Makes a call, and returns what delivers its result."""
+
+
 class _Caller:
-    """A thread that makes one call after another."""
+    """A thread that makes one call after another; None ends it."""
 
-    def __init__(self, idle: Callable[["_Caller"], None], leave: Callable[["_Caller"], bool]) -> None:
-        self._idle, self._leave = idle, leave
-        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
-        self._thread = Thread(target=self._work, name=IDLE, daemon=True)
-        self._thread.start()
-
-    def give(self, job: "_Job") -> None:
-        """Give it a job, which it does after those before."""
-        self._jobs.put(job)
-
-    def end(self) -> None:
-        """End it, and wait for the end."""
-        self._jobs.put(None)
-        self._thread.join()
+    def __init__(self, pool: "_Callers") -> None:
+        self._pool = pool
+        self.jobs = SimpleQueue[_Job | None]()
+        self.thread = Thread(target=self._work, name=IDLE, daemon=True)
+        self.thread.start()
 
     def _work(self) -> None:
         while True:
             try:
-                job = self._jobs.get(timeout=_IDLE_SECONDS)
+                job = self.jobs.get(timeout=10.0)
             except Empty:
-                if self._leave(self):
+                if self._pool.let_go(self):
                     return
                 continue
             if job is None:
                 return
             deliver = job()
-            self._idle(self)
+            self._pool.take_back(self)
             deliver()  # last, so that the receiver of the result finds the thread among the idle ones
 
 
@@ -85,20 +78,22 @@ class _Callers:
         """Run a job in the thread that was busy last, or in a new one."""
         with self._lock:
             caller = self._idle.pop() if self._idle else None
-        (caller or _Caller(self._take_back, self._let_go)).give(job)
+        (caller or _Caller(self)).jobs.put(job)
 
     def end_idle(self) -> None:
-        """End the threads that wait."""
+        """End the threads that wait, and wait for their ends."""
         with self._lock:
             idle, self._idle = self._idle, []
         for caller in idle:
-            caller.end()
+            caller.jobs.put(None)
+            caller.thread.join()
 
-    def _take_back(self, caller: _Caller) -> None:
+    def take_back(self, caller: _Caller) -> None:
+        """Add a thread to those that wait."""
         with self._lock:
             self._idle.append(caller)
 
-    def _let_go(self, caller: _Caller) -> bool:
+    def let_go(self, caller: _Caller) -> bool:
         """Take a thread out of those that wait. Return False if it is about to get a job."""
         with self._lock:
             if caller not in self._idle:
@@ -110,9 +105,6 @@ class _Callers:
         """Start anew in a forked process, which has none of the threads."""
         self._idle, self._lock = [], Lock()
 
-
-_Job = Callable[[], Callable[[], None]]
-"""Makes a call, and returns what delivers its result."""
 
 _CALLERS = _Callers()
 

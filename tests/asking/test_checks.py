@@ -7,11 +7,10 @@ import dspy
 import pytest
 
 from eldgr_dspy.programs.judges import PlanThenCheck, PointwiseJudge
-from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import Line, scripted_lm, text_of
 from eldgr_dspy.rule.voting import majority
 from tests.asking.judge_modules import Replies, each_call, judged, properties_of, scoring
-from tests.selecting import CONTESTED, SILENT, Returns
+from tests.selecting import CONTESTED, SILENT, Returns, with_judge
 
 CHECKS = ["It is a city.", "It lies in Qatar.", "It is a capital."]
 
@@ -106,9 +105,7 @@ def test_a_navigator_that_abstains_says_why() -> None:
         ({"abstained": "no idea"}, "no idea"),
     ],
 )
-def test_a_candidate_without_one_verdict_a_check_makes_the_whole_an_abstention(
-    call: Any, reply: Any, reason: str
-) -> None:
+def test_a_candidate_without_a_verdict_a_check_makes_it_an_abstention(call: Any, reply: Any, reason: str) -> None:
     result = judged(call(checking(lambda text: reply if text == "Doha" else passing(*[True] * 3))), ["Dubai", "Doha"])
     assert (result["abstained"], result["orders"]) == (f"{reason} (of candidate 1)", [])
     assert result.get("kind") == (None if reason == "no idea" else "invalid")
@@ -120,7 +117,5 @@ def test_a_plan_that_was_cut_off_is_not_used_even_if_it_can_be_read() -> None:
             return Line('```json\n{"checks": ["It is a city.", "It is a capital."]}\n```', cut=True)
         return SILENT if "repaired_answer" in properties_of(request) else answering(request)
 
-    select = Selector()
-    select.judge = PlanThenCheck()
     with dspy.context(lm=scripted_lm(reply)):
-        assert select(**CONTESTED).abstentions["judge"].startswith("cut off: ")
+        assert with_judge(PlanThenCheck())(**CONTESTED).abstentions["judge"].startswith("cut off: ")

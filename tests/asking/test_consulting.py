@@ -41,9 +41,7 @@ class Lasting(IntEnum):
     TWO = 2
 
 
-class Does(dspy.Module):
-    """A role module, sync only, that returns or raises what it is given."""
-
+class Does(dspy.Module):  # a role module, sync only, that returns or raises what it is given
     def __init__(self, outcome: Any) -> None:
         super().__init__()
         self.outcome = outcome
@@ -121,9 +119,7 @@ def test_a_module_without_the_field_of_its_role_is_not_an_abstention(consult: Co
 
 @each_way
 @pytest.mark.parametrize("returned", [{"preferred": None}, {"preferred": "0"}, {"abstained": "tired", "choice": 0}, {}])
-def test_a_bad_value_a_word_of_its_own_or_no_field_at_all_is_left_to_be_read(
-    consult: Consult, returned: dict[str, Any]
-) -> None:
+def test_a_bad_value_an_abstention_or_no_field_is_left_to_be_read(consult: Consult, returned: dict[str, Any]) -> None:
     """DSPy makes an empty prediction of a response without an answer."""
     assert consult(Does(dspy.Prediction(**returned)), JUDGED, "judge") == RoleOutput(returned)
 
@@ -207,9 +203,7 @@ ADAPTERS = [dspy.JSONAdapter(), dspy.ChatAdapter(), dspy.XMLAdapter()]
 @each_way
 @pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: type(adapter).__name__)
 @pytest.mark.parametrize("reply", ["[" * 100_000, '{"a":' * 100_000], ids=["arrays", "objects"])
-def test_an_error_in_the_user_s_adapter_over_a_reply_is_a_parse_error(
-    consult: Consult, adapter: Any, reply: str
-) -> None:  # hazard 63
+def test_an_error_of_another_adapter_is_a_parse_error(consult: Consult, adapter: Any, reply: str) -> None:  # hazard 63
     """DSPy's adapters raise RecursionError here, and an LM that repeats itself writes just this."""
     with dspy.context(lm=scripted_lm(lambda _: reply), adapter=adapter):
         consultation = consult(Repairer(), INPUTS)
@@ -272,19 +266,15 @@ def test_a_reply_that_was_cut_does_not_count_even_if_it_can_be_read(consult: Con
     with dspy.context(lm=scripted_lm([Line(text, cut=True)]), adapter=adapter):
         consultation = consult(Repairer(), INPUTS)
     assert consultation.content["abstained"] == CUT_OFF
-    assert (
-        isinstance(consultation.error, FlawedReplyError)
-        and str(consultation.error) == f"The LM's reply cannot be used: {CUT_OFF}."
-    )
+    assert isinstance(consultation.error, FlawedReplyError)
+    assert str(consultation.error) == f"The LM's reply cannot be used: {CUT_OFF}."
 
 
 @each_way
 @pytest.mark.parametrize("adapter", [None, *ADAPTERS[:1], LENIENT], ids=["strict", "the user's", "lenient"])
 @pytest.mark.parametrize("end", ["", "\n" * 999, " \t\r\n" * 99])
 @pytest.mark.parametrize("thought", ["", "<think>It is Doha.</think>\n"])
-def test_a_whole_reply_counts_although_white_space_ran_into_the_limit(
-    consult: Consult, adapter: Any, end: str, thought: str
-) -> None:
+def test_a_whole_reply_with_endless_white_space_counts(consult: Consult, adapter: Any, end: str, thought: str) -> None:
     with dspy.context(lm=scripted_lm([Line(f"{thought}{WHOLE}{end}", cut=True)]), adapter=adapter):
         assert consult(Repairer(), INPUTS) == RoleOutput(REPAIR)
 
@@ -295,10 +285,6 @@ def test_a_reply_that_was_cut_in_endless_white_space_says_so(consult: Consult, t
     with dspy.context(lm=scripted_lm([Line(text, cut=True)])):
         reason = consult(Repairer(), INPUTS).content["abstained"]
     assert reason.startswith("cut off: the LM wrote endless white space up to its limit of output tokens")
-
-
-def replied(*parts: Any, finish: Any = "stop") -> Response:
-    return Response(id=None, model="m", message=Message.assistant([*parts]), finish_reason=finish, usage=Usage())
 
 
 @each_way
@@ -314,10 +300,10 @@ def replied(*parts: Any, finish: Any = "stop") -> Response:
         (RefusalPart("I cannot."), ""),
     ],
 )
-def test_json_elsewhere_in_the_message_is_named_and_not_read(
-    consult: Consult, finish: Any, text: str, part: Any, name: str
-) -> None:
-    with dspy.context(lm=scripted_lm([replied(TextPart(text), part, finish=finish)])):
+def test_json_elsewhere_is_named_and_not_read(consult: Consult, finish: Any, text: str, part: Any, name: str) -> None:
+    message = Message.assistant([TextPart(text), part])
+    reply = Response(id=None, model="m", message=message, finish_reason=finish, usage=Usage())
+    with dspy.context(lm=scripted_lm([reply])):
         reason = consult(Repairer(), INPUTS).content["abstained"]
     assert reason.startswith("unparsable: " if finish == "stop" else "cut off: ")
     assert ("there is JSON" in reason) is bool(name) and (
@@ -351,14 +337,12 @@ def test_a_cut_reply_of_one_consultation_is_not_held_against_another(consult: Co
         both_asked.wait()
         return CUT if "zebra" in text_of(request) else REPAIR
 
+    def once(question: str) -> RoleOutput:
+        return consult(Repairer(), {**INPUTS, "question": question})
+
     with dspy.context(lm=scripted_lm(reply)):
-        asked = dspy.Parallel(num_threads=2, disable_progress_bar=True)
-        response: Any = asked(
-            [
-                (lambda question: consult(Repairer(), {**INPUTS, "question": question}), {"question": one})
-                for one in ("zebra", "yak")
-            ]
-        )
+        parallel: Any = dspy.Parallel(num_threads=2, disable_progress_bar=True)
+        response = parallel([(once, {"question": one}) for one in ("zebra", "yak")])
     assert ["abstained" in one.content for one in response] == [True, False]
 
 

@@ -36,8 +36,6 @@ def first_shown(**fields: Any) -> Replies:
 
 
 # -- several orders ---------------------------------------------------------------------------------------------------
-
-
 @each_call
 def test_a_preference_that_survives_the_order_is_passed_on_by_pool_index(call: Any) -> None:
     inner = preferring("Doha", "Dubai", "Manama")
@@ -133,8 +131,6 @@ def test_an_empty_pool_is_an_abstention_and_nobody_is_asked(judge: Any) -> None:
 
 
 # -- two at a time ----------------------------------------------------------------------------------------------------
-
-
 @each_call
 @given(order=st.permutations(["a1", "b2", "c3", "d4", "e5"]))
 def test_the_best_wins_the_knockout_in_any_order_of_the_pool(call: Any, order: list[str]) -> None:
@@ -161,9 +157,7 @@ def in_a_circle() -> Replies:
 
 @each_call
 @given(order=st.permutations(["Doha", "Dubai", "Manama"]), number=st.integers(0, 20))
-def test_in_a_circle_of_preferences_who_enters_last_wins_and_that_depends_on_the_texts_alone(
-    call: Any, order: list[str], number: int
-) -> None:
+def test_in_a_circle_who_enters_last_wins_by_the_texts_alone(call: Any, order: list[str], number: int) -> None:
     inputs = {"question": f"{number}?", "evidence": EVIDENCE}
     inner = in_a_circle()
     result = call(PairwiseJudge(inner))(candidates=order, **inputs).toDict()
@@ -240,8 +234,6 @@ def test_a_comparer_takes_two(n: int) -> None:
 
 
 # -- one at a time ----------------------------------------------------------------------------------------------------
-
-
 @each_call
 def test_the_highest_score_is_preferred_and_identical_texts_are_asked_once(call: Any) -> None:  # hazard 11
     inner = scoring({"Dubai": 0.3, "Doha": 0.8}.__getitem__)
@@ -279,8 +271,7 @@ def test_of_equal_scores_the_answer_with_more_votes_is_preferred_then_the_earlie
 def test_a_knockout_compares_no_answers_that_vote_together_in_either_task(answers: list[str]) -> None:
     inner = preferring(*answers)
     judge = PairwiseJudge(inner)
-    result = judged(judge, answers)
-    assert len(result["orders"]) == len(inner.shown) == 1
+    assert len(judged(judge, answers)["orders"]) == len(inner.shown) == 1
     assert PairwiseJudge().most_calls(answers) == 1
 
 

@@ -31,7 +31,7 @@ from eldgr_dspy.programs.testing import Line, ScriptedLM, scripted_lm, text_of
 from eldgr_dspy.rule.questions import Question
 from tests.asking.judge_modules import each_call
 from tests.public_strategies import questions
-from tests.selecting import CONTESTED, PENS, SETTLED, awaiting, in_style, inputs_of, shipped_lawfully
+from tests.selecting import CONTESTED, PENS, SETTLED, awaiting, in_style, inputs_of, shipped_lawfully, with_judge
 
 DEMO = Path(__file__).resolve().parents[2] / "artifacts" / "demo-retrieval.jsonl"
 
@@ -73,9 +73,7 @@ def obliging(text: str, response: Any = None, first: int = 0, last: int = 0) -> 
 
 
 def fair_selector(name: str, **options: Any) -> Selector:
-    select = Selector(**options)
-    select.judge = FAIR[name]()
-    return select
+    return with_judge(FAIR[name](), **options)
 
 
 @each_fair
@@ -182,8 +180,6 @@ def test_the_laws_hold_with_every_judge_and_async_is_sync(name: str, question: Q
 
 
 # -- by the words of the command --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("style", "orders", "kinds"),
     [
@@ -214,9 +210,7 @@ def test_a_style_that_does_not_suit_is_refused(judge: Any, style: Any, orders: i
 
 
 @pytest.mark.parametrize("options", [["--set", "orders=2"], ["--set", "judge_style=pairwise", "--set", "orders=2"]])
-def test_the_command_asks_the_judge_in_a_style_and_resumes_only_in_the_same(
-    tmp_path: Path, options: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_keeps_its_style(tmp_path: Path, options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     command = ["evaluate", str(DEMO), "--limit", "5", "--quiet", "--out", str(tmp_path / "run")]
     assert main([*command, *options]) == 0
     assert '"orders": [' in (tmp_path / "run" / "journal.jsonl").read_text("utf-8")

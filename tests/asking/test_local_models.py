@@ -60,8 +60,6 @@ def test_where_the_server_of_this_process_listens_is_no_part_of_what_was_asked()
 
 
 # --- with llama.cpp, and a model of one layer whose replies mean nothing ----------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("xllamacpp")
@@ -151,9 +149,7 @@ def test_a_model_is_loaded_once_and_its_reply_has_a_limit(tiny: Path) -> None:
     assert eldgr_dspy.local(tiny, threads=1, context=512, parallel=2).kwargs["max_tokens"] == 512
 
 
-def test_the_doctor_knows_a_local_model(
-    tiny: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_doctor_knows_it(tiny: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """It is held to a schema; its verdicts are random."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})  # two threads wait for each other on a busy machine
     assert main(["doctor", "--judge", f"local:{tiny}", "--timeout", "120"]) in (0, 1)
@@ -163,8 +159,6 @@ def test_the_doctor_knows_a_local_model(
 
 
 # --- with a real model ------------------------------------------------------------------------------------------------
-
-
 def real_model() -> Path | None:
     """The file that ELDGR_GGUF names, or that of the package with SmolLM2's weights; None without either."""
     if "ELDGR_GGUF" in os.environ:

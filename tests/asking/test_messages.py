@@ -25,9 +25,7 @@ from tests.scoring.readers import Reader
 POOL = {"question": "Which city?", "candidates": ["Dubai", "Dubai", "Doha"], "evidence": ["Doha is the capital."]}
 
 
-class Judging(dspy.Module):
-    """A judge with a `forward` that is async, and no `aforward`."""
-
+class Judging(dspy.Module):  # a judge with a `forward` that is async, and no `aforward`
     async def forward(self, **inputs: Any) -> dspy.Prediction:
         return dspy.Prediction(preferred=2)
 
@@ -96,8 +94,6 @@ def test_a_role_whose_forward_is_async_is_awaited_where_the_selector_is() -> Non
 
 
 # -- what a message quotes --
-
-
 @pytest.mark.parametrize(
     ("text", "longest", "output"),
     [

@@ -17,9 +17,8 @@ from tests.asking_ollama import each_way, lm_at, request, text_of
 from tests.caching import cached_by_dspy
 from tests.ollama_server import Behaviour, Body, ollama_server
 
+
 # --- options, copies, cache -------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def cached() -> Iterator[None]:
     with cached_by_dspy():
@@ -84,8 +83,7 @@ def pickled(lm: OllamaLM) -> Any:
 
 
 def dumped(lm: OllamaLM) -> Any:
-    state = json.loads(json.dumps(lm.dump_state()))
-    return dspy.BaseLM.load_state(state, allow_custom_lm_class=True)
+    return dspy.BaseLM.load_state(json.loads(json.dumps(lm.dump_state())), allow_custom_lm_class=True)
 
 
 @each_way
@@ -129,8 +127,6 @@ def test_many_threads_share_one_lm() -> None:
 
 
 # --- arguments --------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("host", "address"),
     [

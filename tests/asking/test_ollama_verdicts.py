@@ -19,14 +19,9 @@ POOL = str(ROOT / "artifacts" / "demo-retrieval.jsonl")
 FOR_DOHA = json.dumps(verdict(2))
 
 
-def answering(reply: Reply) -> Any:
-    """Reply so as judge, and have nothing to say as repairer."""
-    return lambda body: reply if "preferred" in body["format"]["properties"] else SILENT
-
-
 def selected(reply: Reply, *, awaited: bool, **options: Any) -> Any:
     select = eldgr_dspy.Selector(**options)
-    with ollama_server(answering(reply)) as server:
+    with ollama_server(lambda body: reply if "preferred" in body["format"]["properties"] else SILENT) as server:
         select.set_lm(eldgr_dspy.ollama("deepseek-r1:7b", host=server.address, cache=False, num_retries=0, timeout=20))
         return asyncio.run(select.acall(**CONTESTED)) if awaited else select(**CONTESTED)
 
@@ -70,9 +65,7 @@ def test_the_command_asks_a_judge_that_ollama_runs(tmp_path: Path, suffix: str) 
     assert "ok" in {one["outcome"] for one in replies} <= {"ok", "abstained"}
 
 
-def test_the_command_stops_at_once_where_the_model_is_missing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:  # hazard 80
+def test_the_command_stops_without_the_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:  # hazard 80
     with ollama_server(models=Models(names=[])) as server:
         assert evaluated(tmp_path, server.address, "--workers", "1") == 3
         assert len(server.bodies()) == 1

@@ -86,8 +86,7 @@ def test_a_vote_passes_only_with_more_than_half_of_all_judges(preferred: list[in
 def test_each_member_asks_its_lm_and_the_calls_add_up(call: Any) -> None:
     panel, lm = Panel([Judge(), PointwiseJudge(), Judge()]), scripted_lm(answering)
     panel.set_lm(lm)
-    result = judged(call(panel), POOL)
-    assert result["members"] == [{"preferred": 2}] * 3
+    assert judged(call(panel), POOL)["members"] == [{"preferred": 2}] * 3
     assert len(lm.requests) == panel.most_calls(POOL) == 1 + 3 + 1  # the pool, three texts, the pool again
     assert ["Manama" in text_of(one) for one in lm.requests].count(True) == 3
     assert Panel([Judge(), Returns({})]).most_calls(POOL) is None
@@ -127,8 +126,7 @@ def test_who_preferred_what_is_in_the_journal(tmp_path: Path) -> None:
     pool = [CandidateRow(text="", answer=answer, source=None) for answer in CONTESTED["candidates"]]
     evidence = [PassageRow(title="", text=text) for text in CONTESTED["evidence"]]
     about: Any = {"question": CONTESTED["question"], "task": "retrieval", "gold": ["Doha"]}
-    row = Row(id="0", candidates=pool, evidence=evidence, **about)
-    write_pool(tmp_path / "pool.jsonl", [row])
+    write_pool(tmp_path / "pool.jsonl", [Row(id="0", candidates=pool, evidence=evidence, **about)])
     selector = heuristic_selector()
     selector.judge = Panel([member(2), member(2), ABSENT])
     evaluate(selector, Plan([tmp_path / "pool.jsonl"], tmp_path / "run"))

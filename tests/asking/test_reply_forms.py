@@ -21,9 +21,7 @@ from tests.selecting import awaiting
 REPAIR = json.dumps({"repair_passage": 0, "repaired_answer": "e"})
 
 
-class Server:
-    """What a server answers, and whether each request had a response format."""
-
+class Server:  # what a server answers, and whether each request had a response format
     def __init__(self, without: Any, with_one: Any) -> None:
         self.formatted: list[bool] = []
         self._answers = (without, with_one)
@@ -132,11 +130,6 @@ def test_only_a_reason_that_is_text_and_counts_of_lists_and_whole_numbers_have_l
 JUDGED = {"judge_rationale": "r", "assessments": [], "preferred": 0}
 
 
-def asked_of_judge(address: str, candidates: list[str]) -> None:
-    with dspy.context(lm=lm_at(address), adapter=STRICT):
-        dspy.Predict(JudgeCandidates)(question="q", evidence=["e"], candidates=candidates)
-
-
 def test_the_schema_has_a_row_for_each_candidate_and_their_numbers_so_that_a_weak_model_cannot_go_astray() -> None:
     sent = list[Any]()
 
@@ -149,7 +142,8 @@ def test_the_schema_has_a_row_for_each_candidate_and_their_numbers_so_that_a_wea
 
     with openai_server(answer) as address:
         for number in (2, 4, 2):
-            asked_of_judge(address, ["c"] * number)
+            with dspy.context(lm=lm_at(address), adapter=STRICT):
+                dspy.Predict(JudgeCandidates)(question="q", evidence=["e"], candidates=["c"] * number)
     assert sent == [(number, number, 0, number - 1) for number in (2, 4, 2)]
 
 
@@ -163,9 +157,7 @@ def test_the_schema_has_a_row_for_each_candidate_and_their_numbers_so_that_a_wea
         (JudgeCandidates, {"candidates": "not a list"}, ()),
     ],
 )
-def test_the_outputs_that_list_or_number_the_items_of_an_input_are_known(
-    signature: Any, inputs: dict[str, Any], counts: Any
-) -> None:
+def test_outputs_that_list_or_number_an_input_are_known(signature: Any, inputs: dict[str, Any], counts: Any) -> None:
     assert counts_of(signature, inputs) == counts
 
 
@@ -183,8 +175,5 @@ def test_the_command_says_whether_a_schema_is_sent(
 
 def test_whether_a_schema_is_sent_is_part_of_what_a_role_is() -> None:
     lms = {use: lm_named("openai/m", "http://127.0.0.1:9/v1", structured=use) for use in ("on", "off", "auto")}
-    assert {use: (describe_lm(lm) or {}).get("structured") for use, lm in lms.items()} == {
-        "on": "on",
-        "off": "off",
-        "auto": None,
-    }
+    forms = {use: (describe_lm(lm) or {}).get("structured") for use, lm in lms.items()}
+    assert forms == {"on": "on", "off": "off", "auto": None}

@@ -31,8 +31,6 @@ def reading(reply: Callable[[str], Any], size: int = 320) -> SliceJudge:
 
 
 # -- the cut ----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("text", "size", "slices"),
     [
@@ -80,13 +78,9 @@ POOL = [
 ]
 
 
-def is_right(text: str) -> bool:
-    return "right" in text
-
-
 @each_call
 def test_the_best_share_a_score_of_the_whole_and_consensus_differ(call: Any) -> None:
-    best = judged(call(reading(is_right, 1)), POOL)
+    best = judged(call(reading(lambda text: "right" in text, 1)), POOL)
     assert majority([one.rpartition(": ")[2] for one in POOL], "retrieval").winner == "dubai"
     assert best["preferred"] == 7  # 1 of 1
     counting = scoring(lambda candidate: candidate.count("right") / 10)
@@ -137,13 +131,10 @@ def test_a_candidate_without_any_text_has_no_slice_and_scores_nothing() -> None:
     result = judged(judge, ["", "Doha", "\nFinal answer: "])
     assert (result["preferred"], result["slices"]) == (1, [0, 1, 0])
     assert SliceJudge().most_calls(["", "Doha"]) == 1
-    empty = judged(judge, ["", ""])
-    assert isinstance(read_reply("judge", empty, ["", ""], 1), Abstention)
+    assert isinstance(read_reply("judge", judged(judge, ["", ""]), ["", ""], 1), Abstention)
 
 
 # -- what cannot be used ----------------------------------------------------------------------------------------------
-
-
 @each_call
 @pytest.mark.parametrize(
     ("reply", "reason"),

@@ -227,11 +227,17 @@ def ask(lm: Any, adapter: Any) -> dspy.Prediction:
 REPAIR = {"repair_passage": 0, "repaired_answer": "e"}
 
 
-def test_an_empty_reply_is_a_parse_error_with_a_reason() -> None:  # hazard 57
-    lm = scripted_lm([""])
+@pytest.mark.parametrize(
+    ("adapter", "reply", "reason"),
+    [
+        (ADAPTER, "", "The LM returned an empty or null response."),  # hazard 57
+        (dspy.JSONAdapter(), "no", "LM response cannot be serialized to a JSON object."),  # its first line
+    ],
+)
+def test_an_empty_reply_and_what_another_adapter_refuses_have_a_reason(adapter: Any, reply: str, reason: str) -> None:
     with pytest.raises(dspy.AdapterParseError) as caught:
-        ask(lm, ADAPTER)
-    assert reason_of(caught.value) == "The LM returned an empty or null response."
+        ask(scripted_lm([reply]), adapter)
+    assert reason_of(caught.value) == reason
 
 
 class Mixed(dspy.Signature):
@@ -345,9 +351,3 @@ def test_a_request_announces_one_format_and_one_parse() -> None:
 def test_an_adapter_can_be_copied_and_pickled() -> None:
     for twin in (copy.deepcopy(ADAPTER), pickle.loads(pickle.dumps(ADAPTER))):  # noqa: S301 - made here
         assert ask(scripted_lm([REPAIR]), twin).repaired_answer == "e"
-
-
-def test_the_reason_given_by_another_adapter_is_its_first_line() -> None:
-    with pytest.raises(dspy.AdapterParseError) as caught:
-        ask(scripted_lm(["no"]), dspy.JSONAdapter())
-    assert reason_of(caught.value) == "LM response cannot be serialized to a JSON object."

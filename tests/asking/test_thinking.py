@@ -10,14 +10,7 @@ from hypothesis import strategies as st
 from eldgr_dspy.programs.engines.lenient import LENIENT
 from eldgr_dspy.programs.engines.strict import STRICT, StrictJSONAdapter, reason_of
 from eldgr_dspy.text.thinking import is_unopened, split_thinking
-
-
-class PreferOne(dspy.Signature):
-    """Prefer a candidate."""
-
-    question: str = dspy.InputField()
-    preferred: int = dspy.OutputField()
-
+from tests.asking_ollama import Prefer
 
 DRAFT, VERDICT = '{"preferred": 0}', '{"preferred": 1}'
 
@@ -32,9 +25,7 @@ DRAFT, VERDICT = '{"preferred": 0}', '{"preferred": 1}'
         (f"<think>a</think>b<think>{DRAFT}", ""),
     ],
 )
-def test_the_answer_stands_after_all_thinking_and_there_is_none_behind_a_block_that_never_ends(  # hazard 60
-    text: str, answer: str
-) -> None:
+def test_the_answer_stands_after_all_thinking_or_there_is_none(text: str, answer: str) -> None:  # hazard 60
     assert split_thinking(text)[1] == answer
 
 
@@ -54,8 +45,7 @@ def test_a_tag_that_an_answer_quotes_is_part_of_the_answer(quoted: str) -> None:
 
 
 def test_a_quoted_tag_in_the_thinking_does_not_end_it() -> None:
-    text = f"<think>candidate 0 says </think>{DRAFT} and lies</think>{VERDICT}"
-    assert split_thinking(text)[1] == VERDICT
+    assert split_thinking(f"<think>candidate 0 says </think>{DRAFT} and lies</think>{VERDICT}")[1] == VERDICT
 
 
 def test_brackets_without_end_are_read_without_an_error() -> None:  # hazard 63
@@ -65,14 +55,12 @@ def test_brackets_without_end_are_read_without_an_error() -> None:  # hazard 63
 @pytest.mark.parametrize("tag", ["</think>", "</Thinking>", "</reasoning>", "[/THINK]"])
 @pytest.mark.parametrize("before", ["", "maybe ", DRAFT, f"{DRAFT} <a>"])
 @pytest.mark.parametrize("adapter", [STRICT, LENIENT], ids=["strict", "lenient"])
-def test_a_block_that_was_never_opened_is_left_for_the_adapters_which_refuse_it(
-    tag: str, before: str, adapter: StrictJSONAdapter
-) -> None:
+def test_a_block_that_was_never_opened_is_left_and_refused(tag: str, before: str, adapter: StrictJSONAdapter) -> None:
     """So Ollama's engine and any other server's give a role the same reply, and neither reads a verdict in it."""
     text = f"{before}{tag}{VERDICT}"
     assert split_thinking(text) == ("", text)
     with pytest.raises(dspy.AdapterParseError) as caught:
-        adapter.parse(PreferOne, text)
+        adapter.parse(Prefer, text)
     assert "a closing thinking tag without an opening one. Let the server split" in reason_of(caught.value)
 
 
@@ -91,9 +79,6 @@ def test_an_answer_is_an_end_of_the_text_and_holds_no_open_block(parts: list[str
 
 
 @given(pieces, st.dictionaries(st.text(max_size=9), st.text(max_size=9), min_size=1))
-def test_an_object_after_a_closing_tag_is_the_answer_whatever_was_thought(
-    thought: list[str], fields: dict[str, str]
-) -> None:
+def test_an_object_after_a_tag_is_the_answer_whatever_was_thought(thought: list[str], fields: dict[str, str]) -> None:
     reply = json.dumps(fields)
-    answer = split_thinking(f"<think>{''.join(thought)}\n.</think>{reply}")[1]
-    assert answer == reply
+    assert split_thinking(f"<think>{''.join(thought)}\n.</think>{reply}")[1] == reply

@@ -115,9 +115,7 @@ def test_the_verdict_of_a_served_model_arrives_and_follows_the_prompt(call: Any,
 
 
 @pytest.mark.parametrize(("inputs", "preferred"), [(FOR_LYON, 1), (REFUSED, None)])
-def test_a_preference_without_certificate_stays_one_and_prose_is_an_abstention(
-    inputs: Any, preferred: int | None, lm: dspy.LM
-) -> None:
+def test_an_uncertified_preference_and_prose_ship_consensus(inputs: Any, preferred: int | None, lm: dspy.LM) -> None:
     select = Selector()
     select.judge.set_lm(lm)
     with dspy.context(lm=saying()):

@@ -36,16 +36,13 @@ def lm_at(server: LMServer) -> Any:
 
 @pytest.mark.parametrize("call", [lambda select: select, lambda select: awaiting(select.acall)], ids=["sync", "async"])
 @pytest.mark.parametrize("count", [*IMPOSSIBLE, 10**30, None], ids=str)
-def test_a_selector_uses_the_reply_of_an_unmodified_lm_whatever_tokens_its_server_counts(  # hazard 116
-    count: Any, call: Any
-) -> None:
+def test_a_selector_uses_a_reply_whatever_tokens_its_server_counts(count: Any, call: Any) -> None:  # hazard 116
     with serving(counting(count)) as server, dspy.context(track_usage=True):
         select = Selector()
         select.set_lm(lm_at(server))
         reply = call(select)(**QUESTION)
     assert (reply.answer, reply.branch) == ("Lyon", "judge")
-    counted = reply.get_lm_usage()["openai/x"].get("completion_tokens")
-    assert counted == (10**30 if count == 10**30 else None)
+    assert reply.get_lm_usage()["openai/x"].get("completion_tokens") == (10**30 if count == 10**30 else None)
 
 
 @pytest.mark.parametrize("count", [*IMPOSSIBLE, 10**30], ids=str)

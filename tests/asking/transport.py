@@ -1,7 +1,4 @@
-"""What the tests of the way to an LM share: what a server may do to a request, and runs that ask it.
-
-The server is real and on loopback, the client an unmodified `dspy.LM`.
-"""
+"""What the tests of the way to an LM share: what a real server may do to a request, and runs that ask it."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -31,6 +28,10 @@ DRAFT, FINAL = verdict(0), verdict(2)
 def choices(*texts: str | None) -> Mapping[str, Any]:
     messages = [{"role": "assistant", "content": text} for text in texts]
     return {"choices": [{"index": i, "finish_reason": "stop", "message": one} for i, one in enumerate(messages)]}
+
+
+def refusal(message: str) -> Answer:
+    return Answer(status=400, body=json.dumps({"error": {"message": message, "type": "invalid"}}).encode())
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,18 @@ FAULTS: dict[str, Fault] = {
     "400 for the length": Fault(
         Answer(status=400, code="context_length_exceeded"), "abstained", 1, "prompt too long: "
     ),
+    "400 of vLLM for the length": Fault(
+        refusal("This model's maximum context length is 512 tokens. However, your request has 1304 input tokens."),
+        "abstained",
+        1,
+        "prompt too long: ",
+    ),
+    "400 of llama.cpp for the length": Fault(
+        refusal("request (1304 tokens) exceeds the available context size (512 tokens), try increasing it"),
+        "abstained",
+        1,
+        "prompt too long: ",
+    ),
     "a reply cut by its limit": Fault(Answer(FINAL[:40], finish="length"), "abstained", 1, "cut off: "),
     "a whole reply at its limit": Fault(Answer(FINAL, finish="length"), "ok"),
     "a reply withheld": Fault(Answer("", finish="content_filter"), "abstained", 1, "withheld: "),
@@ -96,6 +109,9 @@ FAULTS: dict[str, Fault] = {
     "a draft never opened": Fault(Answer(f"{DRAFT}</think>{FINAL}"), "abstained", 1, "unparsable: "),
     "duplicate keys": Fault(Answer(FINAL[:-1] + ', "preferred": 0}'), "abstained", 1, "unparsable: "),
     "truncated JSON": Fault(Answer(FINAL[:-1]), "abstained", 1, "unparsable: "),
+    "white space without end": Fault(
+        Answer(FINAL[:-1] + " " * 4_000), "abstained", 1, "unparsable: The reply is not exactly one JSON object"
+    ),
     "NaN": Fault(Answer(verdict(float("nan"))), "abstained", 1, "unparsable: "),
     "True": Fault(Answer(verdict(True)), "abstained", 1, "unparsable: "),
     "index -1": Fault(Answer(verdict(-1)), "abstained", 1, ""),
@@ -126,10 +142,7 @@ class Silent(dspy.Module):
         return dspy.Prediction(abstained="silent")
 
 
-WAYS: dict[str, tuple[Run, int]] = {
-    "sync": (evaluate, 1),
-    "threads": (evaluate, 4),
-}
+WAYS: dict[str, tuple[Run, int]] = {"sync": (evaluate, 1), "threads": (evaluate, 4)}
 each_way = pytest.mark.parametrize("way", WAYS)
 
 
@@ -147,8 +160,3 @@ def made(folder: Path) -> list[Consultation]:
 def number_of(asked: Asked | Logged) -> int:
     """The number of the question that a request is about."""
     return int(asked.question.split("number ")[1].split("?")[0])
-
-
-def said(folder: Path) -> dict[str, str]:
-    """What the judge said of each question."""
-    return {one.id: (one.content or {})["judge_rationale"] for one in made(folder) if one.settled}

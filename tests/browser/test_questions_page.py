@@ -52,11 +52,7 @@ def choose(tab: Tab, name: str, value: str) -> None:
 def test_filters_of_the_address_list_the_questions_that_they_name(tab: Tab, demo: Path, wanted: dict[str, str]) -> None:
     expected = []
     for one in decisions(demo):
-        own = {
-            "branch": one["branch"],
-            "outcome": became(one),
-            "pool": one["pool"],
-        }
+        own = {"branch": one["branch"], "outcome": became(one), "pool": one["pool"]}
         if wanted.items() <= own.items():
             expected.append(one["id"])
     tab.look()

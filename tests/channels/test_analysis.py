@@ -17,9 +17,8 @@ MISSING = Undefined("not measured")
 unit = st.floats(0, 1)
 rows = st.lists(st.sampled_from([-1.0, -0.9, 0.0, 0.5, 1.0]) | st.floats(-1, 1), max_size=5)
 
+
 # --- conflation -------------------------------------------------------------------------------------------------------
-
-
 def test_a_high_score_that_every_document_contradicts_is_conflated() -> None:
     grounding = Grounding.of([[-0.98], [-0.98, -0.8], [-0.79], [-0.98]])
     assert channels.conflated([0.85, 0.9, 0.9, 0.84], grounding) == [True, True, False, False]
@@ -41,9 +40,7 @@ def test_an_empty_set_of_documents_is_undefined_and_not_unconflated() -> None:
 
 
 @given(unit, rows.filter(bool), st.floats(-1, -0.01), st.floats(0.01, 1))
-def test_conflation_in_the_papers_form_is_conflation_in_the_other(
-    score: float, row: list[float], eta: float, delta: float
-) -> None:
+def test_the_papers_conflation_is_one_in_the_other(score: float, row: list[float], eta: float, delta: float) -> None:
     grounding = Grounding.of([row])
     (paper,) = channels.conflated([score], grounding, eta, delta)
     (other,) = channels.conflated([score], grounding, eta, delta, over="not_neutral")
@@ -52,9 +49,7 @@ def test_conflation_in_the_papers_form_is_conflation_in_the_other(
 
 
 @given(st.dictionaries(st.sampled_from(CHANNELS), unit), rows.filter(bool), st.floats(-1, -0.01), unit)
-def test_the_gated_reward_is_never_conflated_above_the_highest_fact(
-    others: dict[Channel, float], row: list[float], eta: float, delta: float
-) -> None:
+def test_no_gated_reward_is_conflated(others: dict[Channel, float], row: list[float], eta: float, delta: float) -> None:
     assume(delta > (1 + eta) / 2 and PAPER.tau > (1 + eta) / 2)
     grounding = Grounding.of([row])
     columns: Any = {name: [score] for name, score in others.items()} | {"fact": channels.fact(grounding.best())}
@@ -78,9 +73,7 @@ def test_an_unknown_set_of_documents_and_different_lengths_are_refused() -> None
 
 
 @given(st.lists(rows, min_size=1), st.floats(-1, 1))
-def test_the_unsupported_rate_is_the_share_of_facts_at_or_below_the_same_threshold(
-    given_: list[list[float]], eta: float
-) -> None:
+def test_the_unsupported_rate_is_the_share_of_facts_at_or_below_eta(given_: list[list[float]], eta: float) -> None:
     grounding = Grounding.of(given_)
     best = [max(row, default=0) for row in given_]
     assert channels.unsupported_rate(grounding, eta) == pytest.approx(np.mean([value <= eta for value in best]))
@@ -101,9 +94,7 @@ matrices = st.integers(1, 8).flatmap(
 
 
 @given(matrices, st.sampled_from([(), ("logic",), ("epist", "min")]))
-def test_the_terms_of_the_variance_sum_to_it_exactly(
-    columns: dict[Channel, list[float]], drop: tuple[Channel, ...]
-) -> None:
+def test_the_terms_of_the_variance_sum_to_it(columns: dict[Channel, list[float]], drop: tuple[Channel, ...]) -> None:
     weighting = PAPER.without(*drop)
     parts = channels.variance_decomposition(columns, weighting)
     assert parts.uncorrelated + sum(parts.shared.values()) == pytest.approx(parts.total, abs=1e-12)
@@ -148,11 +139,7 @@ TEXT = "Qatar hosted it. The capital of Qatar is Dubai."
 
 def table() -> StepTable:
     grounding = Grounding.of([[1.0, 0.0], [-1.0, 0.0]])
-    columns: Any = {
-        "logic": [0.5, 1.0],
-        "fact": channels.fact(grounding.best()),
-        "epist": [0.9, MISSING],
-    }
+    columns: Any = {"logic": [0.5, 1.0], "fact": channels.fact(grounding.best()), "epist": [0.9, MISSING]}
     return StepTable(TEXT, ((0, 17), (17, 47)), channels.score_steps(columns, grounding, judged=[0.2, 0.9]))
 
 

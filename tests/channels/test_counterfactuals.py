@@ -1,13 +1,16 @@
 """A counterfactual differs from its step in one thing: a number, an entity, a negation or an antonym, in this order."""
 
 import re
+import time
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eldgr_dspy.channels.claims import claims_of
 from eldgr_dspy.channels.counterfactuals import Counterfactual, counterfactual, rule_counterfactuals
-from eldgr_dspy.channels.steps import StepInContext
+from eldgr_dspy.channels.steps import StepInContext, split_steps
 from eldgr_dspy.text.folding import fold
 from tests.channels.hard_texts import PIECES
 
@@ -99,3 +102,16 @@ def test_the_rule_takes_entities_from_passages_then_question() -> None:
         Counterfactual("It was Paris there.", "entity"),
         None,
     ]
+
+
+HOSTILE = ("\n", " ", ". ", ".", "e.g. ", "1. ", "\n1. a", "Step 1: a\n", "\\[ ", "\\(a\\) ", "$$ ", "```\n", "~~~~",
+           "A: 1\n", "\\begin{a}", "\\end{a}", "\\boxed{", "#", "*", "a\n\n", "\r\n", "; ", ", and a ",
+           "。", "\u200b")  # fmt: skip
+
+
+@pytest.mark.parametrize("read", [split_steps, claims_of, lambda text: counterfactual(text, [text])])
+@pytest.mark.parametrize("piece", [*HOSTILE, "Aa ", "Aa Bb, ", "is", "1", "1.", "'"])
+def test_a_hundred_kilobytes_of_anything_take_no_time_to_speak_of(piece: str, read: Callable[[str], object]) -> None:
+    text, started = "x is " + piece * (100_000 // len(piece)) + " y is", time.monotonic()
+    read(text)
+    assert time.monotonic() - started < 20  # quadratic time would take minutes

@@ -200,8 +200,7 @@ def test_the_name_loads_with_the_package() -> None:
 
 def test_the_reference_lists_every_channel_and_reading() -> None:
     page = (Path(__file__).parents[2] / "docs" / "reference" / "channels.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
-    assert tuple(rows) == (*channels.CHANNELS, *READINGS)
+    assert tuple(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == (*channels.CHANNELS, *READINGS)
 
 
 def test_the_example_of_the_module_prints_what_it_shows() -> None:

@@ -35,9 +35,7 @@ def distributions(draw: st.DrawFn) -> list[float]:
         ([0, 0.5, 0.5], 0, 0.5, 0),
     ],
 )
-def test_each_reading_of_f_nli_is_what_its_name_says(
-    probabilities: list[float], label: float, expected: float, settled: float
-) -> None:
+def test_each_reading_of_f_nli(probabilities: list[float], label: float, expected: float, settled: float) -> None:
     results = [channels.f_nli([probabilities], reading)[0] for reading in READINGS]
     assert results == pytest.approx([label, expected, settled])
 

@@ -93,9 +93,7 @@ def test_copies_and_documents_of_one_source_count_once(documents: list[tuple[str
 
 @given(st.lists(st.tuples(words, st.sampled_from(["", "A", "B"])), max_size=5), st.randoms(use_true_random=False))
 @example([("a b c", "A"), ("a b c", "B"), ("x", "B")], Random(0))
-def test_neither_order_nor_copies_change_the_number_of_sources(
-    documents: list[tuple[str, str]], random: Random
-) -> None:
+def test_neither_order_nor_copies_change_the_sources(documents: list[tuple[str, str]], random: Random) -> None:
     count, shuffled = sources(*documents), random.sample(documents, len(documents))
     copies = [(text, "C") for text, _ in documents[:1] if units(text)]
     assert sources(*shuffled) == sources(*shuffled, *copies) == count
@@ -109,8 +107,6 @@ def test_two_texts_are_alike_in_either_order_and_a_text_with_words_is_like_itsel
 
 
 # --- claims -----------------------------------------------------------------------------------------------------------
-
-
 def test_new_claims_that_no_document_entails_are_counted() -> None:
     claims = [("Qatar hosted the cup", "Dubai is its capital"), ("dubai is its capital.", "It is hot there"), ()]
     best = [Scores.of([1, 0]), Scores.of([0, -1]), Scores.of([])]

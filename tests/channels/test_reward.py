@@ -34,16 +34,6 @@ weightings = st.sampled_from(
 )
 
 
-def row_of(table: Table, at: int) -> dict[Channel, float]:
-    """The defined scores of one step."""
-    measured: dict[Channel, float] = {}
-    for name, column in table.items():
-        score = column[at]
-        if not isinstance(score, Undefined):
-            measured[name] = score
-    return measured
-
-
 def by_hand(row: dict[Channel, float], weighting: Weighting) -> float | None:
     """Eq. 2 for one step, without numpy."""
     gated = [score for name, score in row.items() if name in weighting.gated]
@@ -63,14 +53,13 @@ def test_the_weights_are_the_papers() -> None:
 @given(tables(), weightings)
 def test_the_step_reward_is_equation_2_over_what_is_defined(table: Table, weighting: Weighting) -> None:
     for at, reward in enumerate(channels.step_reward(table, weighting)):
-        expected = by_hand(row_of(table, at), weighting)
+        row: Any = {name: column[at] for name, column in table.items() if not isinstance(column[at], Undefined)}
+        expected = by_hand(row, weighting)
         assert isinstance(reward, Undefined) if expected is None else reward == pytest.approx(expected)
 
 
 @given(tables(defined=True), st.sampled_from(CHANNELS), unit)
-def test_the_reward_never_falls_when_a_channel_rises_on_one_side_of_the_gate(
-    table: Table, name: Channel, score: float
-) -> None:
+def test_the_reward_never_falls_on_one_side_of_the_gate(table: Table, name: Channel, score: float) -> None:
     higher: Table = {**table, name: [max(score, old) for old in table[name] if not isinstance(old, Undefined)]}
     before, after = channels.step_reward(table), channels.step_reward(higher)
     sides = [channels.gate(one).numbers >= channels.TAU for one in (table, higher)]

@@ -116,8 +116,7 @@ def test_an_empty_text_has_no_step_and_a_blank_one_has_one_that_is_undefined() -
      "\\begin{align}\na\n\nB\n\\end{align}", "````\n```\n\nx\n```\n````"],
 )  # fmt: skip
 def test_code_and_latex_stay_whole(block: str) -> None:
-    text = f"We begin.\n\n{block}\n\nWe end."
-    assert contents(text) == ["We begin.", block, "We end."]
+    assert contents(f"We begin.\n\n{block}\n\nWe end.") == ["We begin.", block, "We end."]
 
 
 def test_an_open_fence_runs_to_the_end_and_open_latex_is_not_a_block() -> None:

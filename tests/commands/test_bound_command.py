@@ -1,10 +1,18 @@
-"""`eldgr bound`: a table a pool, or JSON, from the pool alone."""
+"""`eldgr bound` and `eldgr plan`: tables, or JSON, before anything is asked."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from eldgr_dspy.figures.authority import pool_authority
 from eldgr_dspy.pools import open_pool
+from eldgr_dspy.programs.commands import main
+from eldgr_dspy.statistics import mcnemar_power, questions_needed
 from tests.capitals import row, write_pool
 from tests.commands.installed import Eldgr
 from tests.results.demo_pools import ARTIFACTS
@@ -16,16 +24,14 @@ def test_it_says_between_what_and_what_each_rule_lies(eldgr: Eldgr) -> None:
     out, err = eldgr("bound", RETRIEVAL, ARITHMETIC)
     assert err == ""
     assert "demo-retrieval: retrieval, 50 questions: authority bounds, %" in out
-    assert (
-        "│ eldgr     │ [48.00, 76.00] │      [46.00, 86.00] │            30.00 │               44.00 │        2 of 50 │"
-        in out
-    )
-    assert (
-        "│ judge     │  [8.00, 86.00] │       [8.00, 86.00] │            86.00 │                0.00 │       22 of 50 │"
-        in out
-    )
-    assert "│ eldgr     │ [50.00, 50.00] │          [2.50, 97.50] │             0.00 │              95.00 │" in out
-    assert "│ judge     │  [2.50, 92.50] │          [2.50, 92.50] │            92.50 │               0.00 │" in out
+    for line in (
+        "│ judge     │  [8.00, 86.00] │       [8.00, 86.00] │            86.00 │                0.00 │       22 of 50",
+        "│ eldgr     │ [48.00, 76.00] │      [46.00, 86.00] │            30.00 │               44.00 │        2 of 50",
+        "2 of 50 │ at most 12.06 │",
+        "│ eldgr     │ [50.00, 50.00] │          [2.50, 97.50] │             0.00 │              95.00 │",
+        "│ judge     │  [2.50, 92.50] │          [2.50, 92.50] │            92.50 │               0.00 │",
+    ):
+        assert line in out, line
     assert out.count("each number that the check of derivations cannot exclude is taken for derivable") == 1
 
 
@@ -68,10 +74,8 @@ def test_a_rule_of_ones_own_is_bounded_over_all_judges_and_never_too_narrowly(tm
     (tmp_path / "bounded_rules.py").write_text(LATE)
     own = ("--rules", "judge,bounded_rules:late,bounded_rules:trusting")
     out = eldgr("bound", RETRIEVAL, ARITHMETIC, *own).out
-    assert (
-        "│ bounded_rules:late     │ [52.00, 52.00] │        not computed │             0.00 │                   — │"
-        in out
-    )
+    line = "│ bounded_rules:late     │ [52.00, 52.00] │        not computed │             0.00 │                   — │"
+    assert line in out
     assert "not computed: bounds over all spans are available only for the package's rules and certificates." in out
     assert "│ bounded_rules:late     │ [50.00, 50.00] │           not computed │" in out
     figures = json.loads(eldgr("bound", RETRIEVAL, *own, "--json").out)["pools"]["demo-retrieval"]
@@ -84,44 +88,21 @@ def test_a_rule_of_ones_own_is_bounded_over_all_judges_and_never_too_narrowly(tm
 def test_without_gold_answers_it_says_what_can_be_changed(tmp_path: Path, eldgr: Eldgr) -> None:
     pool = write_pool(tmp_path / "none.jsonl", (row(number, gold=[]) for number in range(4)))
     out = eldgr("bound", str(pool)).out
-    assert (
-        "│ eldgr     │         — │                   — │           100.00 │              100.00 │              — │"
-        in out
-    )
+    line = "│ eldgr     │         — │                   — │           100.00 │              100.00 │              — │"
+    assert line in out
     assert "—: no question has a gold answer. What a role can change needs none." in out
     some = write_pool(tmp_path / "some.jsonl", (row(number, **({"gold": []} if number else {})) for number in range(4)))
     assert "or more; this pool has 0." in eldgr("bound", pool, "--worst", "50").out
     assert "Bounds are over the 1 question with a gold answer, of 4." in eldgr("bound", str(some)).out
 
 
-def test_the_reference_values(pools_dir: Path, eldgr: Eldgr) -> None:
-    out = eldgr("bound", str(pools_dir / "hotpotqa-reflexion12.jsonl.gz")).out
-    assert (
-        "│ majority  │ [58.00, 58.00] │      [58.00, 58.00] │             0.00 │                0.00 │       0 of 100 │"
-        in out
-    )
-    assert (
-        "│ judge     │ [14.00, 78.00] │      [14.00, 78.00] │            86.00 │                0.00 │      44 of 100 │"
-        in out
-    )
-    assert (
-        "│ eldgr     │ [58.00, 69.00] │      [58.00, 81.00] │            20.00 │               23.00 │       0 of 100 │"
-        in out
-    )
-    assert "│ at most 2.95 │" in " ".join(out.split())
-
-
-def test_worst_names_the_widest_rule_that_passes_or_how_many_questions_it_would_take(
-    tmp_path: Path, eldgr: Eldgr
-) -> None:
+def test_worst_names_the_widest_rule_that_passes_or_how_many_questions_it_needs(tmp_path: Path, eldgr: Eldgr) -> None:
     """On 60 questions that majority has right, only full authority lets a judge lose any."""
     right = [row(number, answers=("Paris", "Paris", "Nice")) for number in range(60)]
     pool = str(write_pool(tmp_path / "right.jsonl", right))
     out = eldgr("bound", pool, "--worst", "5").out
-    assert (
-        "The widest rule that passes is near(2): under it any judge costs at most 5 points on new questions, "
-        "with 95 % confidence." in out
-    )
+    passes = "The widest rule that passes is near(2): under it any judge costs at most 5 points on new questions, "
+    assert f"{passes}with 95 % confidence." in out
     assert "Tested from narrow to wide: certified, eldgr, near(0), near(1), near(2), judge." in out
     out = eldgr("bound", pool, "--worst", "2").out
     assert "Use majority: no rule is shown to cost at most 2 points on new questions, with 95 % confidence." in out
@@ -132,12 +113,57 @@ def test_worst_names_the_widest_rule_that_passes_or_how_many_questions_it_would_
     assert "Only majority was given" in eldgr("bound", pool, "--worst", "5", "--rules", "majority").out
 
 
-def test_a_pool_that_is_large_enough_and_loses_too_much_is_not_said_to_be_too_small(
-    tmp_path: Path, eldgr: Eldgr
-) -> None:
+def test_a_pool_that_is_large_enough_and_loses_too_much_is_not_called_too_small(tmp_path: Path, eldgr: Eldgr) -> None:
     lost = [row(number, answers=("Paris", "Paris", "Nice")) for number in range(60)]
     pool = str(write_pool(tmp_path / "lost.jsonl", lost))
     out = eldgr("bound", pool, "--worst", "20", "--rules", "majority,judge").out
     assert "Use majority" in out
     assert "The first rule of each chain loses too many questions to pass." in out
     assert "this pool has" not in out
+
+
+PLAN = "from eldgr_dspy.programs.commands import main; code = main(['plan', '--gain', '2', '--discordant', '6'])"
+
+
+def test_it_says_how_many_questions_a_gain_needs(eldgr: Eldgr) -> None:
+    out = eldgr("plan", "--gain", "2", "--discordant", "6").out
+    assert "questions to see +2.00 with power 0.8 at alpha 0.05" in out
+    assert "│ 6.00         │     1,244 │      0.8000 │                 50–25 │" in out
+    figures = json.loads(eldgr("plan", "--gain", "2", "--discordant", "6", "--json").out)
+    assert figures["questions"] == questions_needed(0.02, 0.06) == 1_244
+    assert figures["power_there"] == mcnemar_power(1_244, 0.02, 0.06) >= 0.8
+    assert (figures["wins"] - figures["losses"], figures["wins"] + figures["losses"]) == pytest.approx((24.88, 74.64))
+
+
+def test_a_gain_that_no_test_can_show_is_refused(eldgr: Eldgr) -> None:
+    assert eldgr("plan", "--gain", "8", "--discordant", "6.5", code=1).err == (
+        "Error: gain=8 is more than discordant=6.5: wins minus losses can't be more than wins and losses together. "
+        "Give both in percent of all questions.\n"
+    )
+    for gain in ("0", "-1", "101", "nan"):
+        assert main(["plan", "--gain", gain, "--discordant", "100"]) != 0
+
+
+def test_a_smaller_alpha_and_more_power_need_more(eldgr: Eldgr) -> None:
+    results = [
+        json.loads(eldgr("plan", "--gain", "2", "--discordant", "6", "--json", *more).out)["questions"]
+        for more in ((), ("--power", "0.9"), ("--power", "0.9", "--alpha", "0.0125"))
+    ]
+    assert results == sorted(set(results))
+
+
+def process(code: str, **options: Any) -> Any:
+    return subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, check=False, **options)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full stands for a full disk")
+def test_a_plan_that_cannot_be_printed_is_an_error_and_a_closed_pipe_is_not() -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = process(f"import sys; {PLAN}; sys.exit(code)", stdout=full)
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"Error: The plan could not be written: Standard output: No space")
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb") as closed:
+        done = process(f"import sys; {PLAN}; sys.exit(code)", stdout=closed)
+    assert (done.returncode, done.stderr) == (0, b"")

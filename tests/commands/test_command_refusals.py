@@ -14,7 +14,7 @@ import pytest
 from eldgr_dspy.programs.commands import main
 from tests.capitals import recording, row, write_pool
 from tests.finished_runs import finished_run
-from tests.pools.joined import predictions
+from tests.pools.layouts import predictions
 from tests.results.demo_pools import ARTIFACTS
 
 FILES = {
@@ -108,11 +108,7 @@ JUDGES = [
     ("a=no_such_module:judge", 1, "the module 'no_such_module' cannot be imported"),
 ]
 CERTIFICATES = [
-    (
-        "quoted",
-        SYNTAX,
-        "'quoted' is not one of 'substring', 'token', 'folded'; MODULE:FUNCTION names your own.",
-    ),
+    ("quoted", SYNTAX, "'quoted' is not one of 'substring', 'token', 'folded'; MODULE:FUNCTION names your own."),
     ("missing_module:quoted", 1, "the module 'missing_module' cannot be imported (ModuleNotFoundError"),
     ("refused_code:missing", 1, "the module 'refused_code' has no 'missing'; check the name."),
     ("refused_code:Strict", 1, "or an instance of a DSPy module; got <class 'refused_code.Strict'>."),
@@ -215,11 +211,7 @@ POOLS = [
     ("split POOL --confirm 1 --out-dev x.jsonl --out-confirm y.jsonl", SYNTAX, "0<x<1"),
     ("split POOL --out-dev x.jsonl --out-confirm x.jsonl", 1, "must be three files"),
     ("split DEMO --out-dev no/x.jsonl --out-confirm y.jsonl", 1, "parts could not be written"),
-    (
-        "pairs NUMBERS --out q.jsonl",
-        1,
-        "must have answers that evidence certifies; got answers of the type 'number'",
-    ),
+    ("pairs NUMBERS --out q.jsonl", 1, "must have answers that evidence certifies; got answers of the type 'number'"),
     ("pairs POOL --score prm --out q.jsonl", 1, "got 'prm', and they state no scores."),
     ("pairs POOL --score prm --layout kto --out q.jsonl", 1, "score must be left out with layout="),
     ("pairs POOL --most 0 --out q.jsonl", SYNTAX, "Invalid value for '--most': 0 is not in the range x>=1."),

@@ -65,9 +65,6 @@ def policies(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return [policy(folder, name, of) for name, of in right.items()]
 
 
-# -- figures ----------------------------------------------------------------------------------------------------------
-
-
 def test_wins_and_losses_are_by_question(runs: tuple[Path, Path]) -> None:
     keeps, finds = runs[1], runs[0]
     (pool,) = compared(keeps, finds)["pools"].values()
@@ -152,20 +149,19 @@ def test_a_role_that_one_run_alone_asked_is_named(runs: tuple[Path, Path]) -> No
     assert [run["consultations"]["calls"] for run in result.values()] == [9, 18]
 
 
-def test_answers_of_one_class_are_no_difference(tmp_path: Path) -> None:
-    rows = [row(0, answers=("Paris", "paris", "Lyon"))]
-    one, other = (finished_run(tmp_path, rows=rows, out=tmp_path / name)[0] for name in "ab")
+@pytest.mark.parametrize(
+    ("changes", "was", "becomes", "differ"),
+    [
+        ({"answers": ("Paris", "paris", "Lyon")}, "Paris", "PARIS", 0),
+        ({"answers": ("A", "Paris", "Lyon"), "task": "choice", "options": ["Paris", "Lyon"]}, "A", "Paris", None),
+    ],
+    ids=["of one class", "not counted, where a class needs the options"],
+)
+def test_other_spellings_are_no_difference(tmp_path: Path, changes: Any, was: str, becomes: str, differ: Any) -> None:
+    one, other = (finished_run(tmp_path, rows=[row(0, **changes)], out=tmp_path / name)[0] for name in "ab")
     decisions = other / "decisions.jsonl"
-    decisions.write_text(decisions.read_text().replace('"answer": "Paris"', '"answer": "PARIS"'))
-    assert compared(one, other)["pools"]["capitals"]["runs"][str(other)]["differ"] == 0
-
-
-def test_where_a_class_needs_the_options_no_difference_is_counted(tmp_path: Path) -> None:
-    rows = [row(0, answers=("A", "Paris", "Lyon"), task="choice", options=["Paris", "Lyon"])]
-    one, other = (finished_run(tmp_path, rows=rows, out=tmp_path / name)[0] for name in "ab")
-    decisions = other / "decisions.jsonl"
-    decisions.write_text(decisions.read_text().replace('"answer": "A"', '"answer": "Paris"'))
-    assert compared(one, other)["pools"]["capitals"]["runs"][str(other)]["differ"] is None
+    decisions.write_text(decisions.read_text().replace(f'"answer": "{was}"', f'"answer": "{becomes}"'))
+    assert compared(one, other)["pools"]["capitals"]["runs"][str(other)]["differ"] is differ
 
 
 def test_questions_without_gold_answers_are_left_out_of_all_and_counted(tmp_path: Path) -> None:
@@ -180,9 +176,6 @@ def test_questions_without_gold_answers_are_left_out_of_all_and_counted(tmp_path
     one = pool["runs"]["grpo"]["contrast"]
     assert (one["wins"], one["losses"], one["delta"]) == (0, 2, pytest.approx(-40))
     assert pool["remarks"][0] == "Scores are over the 5 questions that have a gold answer, of 6."
-
-
-# -- what is printed --------------------------------------------------------------------------------------------------
 
 
 def test_the_tables_show_scores_contrasts_cost_and_settings(runs: tuple[Path, Path], eldgr: Eldgr) -> None:
@@ -229,9 +222,6 @@ def test_a_run_of_another_version_is_read_and_said_to_be_one(tmp_path: Path, eld
     more = {"compare": [f"again={run}"], "export": out, "decide": rules}.get(command, [])
     message = f"Note: {run} was made by eldgr_dspy 0.0.7; this is 0.1.0, which may decide otherwise.\n"
     assert eldgr(command, run, *more).err.count(message) == 1
-
-
-# -- what is refused --------------------------------------------------------------------------------------------------
 
 
 def test_pools_of_other_names_are_compared_if_each_run_has_one(tmp_path: Path) -> None:

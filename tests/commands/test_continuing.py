@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.figures.finished_run import RunRead
 from eldgr_dspy.programs.commands.command import cli
+from eldgr_dspy.programs.commands.decide import command_that_asks
 from eldgr_dspy.programs.commands.options import names_in
-from eldgr_dspy.programs.commands.resume_command import command_that_asks
 from eldgr_dspy.programs.commands.role_models import Models
 from eldgr_dspy.programs.lms.models import is_of_ollama
 from eldgr_dspy.programs.run.redecisions import Redecisions
@@ -50,8 +50,7 @@ class Made(NamedTuple):
 
 REFUSED: Any = (REFUSALS, (), ("pass", "-not  me"), "tests.refusing_function:hedges")
 SETTINGS = st.builds(
-    Settings,
-    *map(st.sampled_from, (POLICIES, STRICTNESS, CONSULT, (None, *HOMOGENEOUS), PREFERENCE, REFUSED, REFUSAL)),
+    Settings, *map(st.sampled_from, (POLICIES, STRICTNESS, CONSULT, (None, *HOMOGENEOUS), PREFERENCE, REFUSED, REFUSAL))
 )
 
 
@@ -87,9 +86,7 @@ def command_for(made: Made, out: str, pools: list[str], rules: list[str], limit:
     given = {"refusals": refusals} if isinstance(refusals, OwnRefusals) else {}
     files: Any = tuple(SimpleNamespace(path=Path(name)) for name in pools)
     result = command_that_asks(
-        RunRead(Path(out), heads, totals, own=given),
-        Redecisions(tuple(rules), files, limit, {}),
-        frozenset(made.asked),
+        RunRead(Path(out), heads, totals, own=given), Redecisions(tuple(rules), files, limit, {}), frozenset(made.asked)
     )
     assert result is not None
     return shlex.split(result)

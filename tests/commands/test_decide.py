@@ -13,7 +13,7 @@ import pytest
 from eldgr_dspy.errors import ArgumentError, RunStoppedError
 from eldgr_dspy.figures.finished_run import read_run
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.programs.commands.resume_command import command_that_asks
+from eldgr_dspy.programs.commands.decide import command_that_asks
 from eldgr_dspy.programs.commands.role_models import Models
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
@@ -27,6 +27,8 @@ from tests.finished_runs import finished_run, numbered
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULT = ("first", "majority", "certified", "judge", "eldgr")
 
+pytestmark = pytest.mark.usefixtures("eldgr")  # in an empty folder
+
 CAUTIOUS = '''
 from eldgr_dspy.decision import Choice
 
@@ -36,11 +38,6 @@ def cautious(case):
     certified = case.certified(preference) is True
     return Choice("judge", preference) if certified else Choice("consensus", case.consensus)
 '''
-
-
-@pytest.fixture(autouse=True)
-def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 def decided(run: Path, *rules: str, files: tuple[Path, ...] = ()) -> Any:
@@ -54,26 +51,17 @@ def summary_of(run: Path) -> Any:
     return figures
 
 
-# -- as the run itself would ------------------------------------------------------------------------------------------
-
-
-def flaky(number: int) -> bool:
-    return number % 3 == 0
-
-
 @pytest.mark.parametrize(
     ("reply", "plan"),
     [
         pytest.param(obliging, {}, id="whole"),
         pytest.param(obliging, {"limit": 5}, id="limited"),
-        pytest.param(Flaky(flaky), {"max_failures": "100%"}, id="with failures"),
+        pytest.param(Flaky(lambda number: number % 3 == 0), {"max_failures": "100%"}, id="with failures"),
         pytest.param(lambda request: "no JSON", {}, id="of abstentions"),
         pytest.param(obliging, {"rules": ("majority", "eldgr")}, id="of two rules"),
     ],
 )
-def test_the_rules_of_a_run_give_the_figures_that_it_had(
-    tmp_path: Path, reply: Callable[[Any], Any], plan: dict[str, Any]
-) -> None:
+def test_the_rules_of_a_run_give_its_figures(tmp_path: Path, reply: Callable[[Any], Any], plan: dict[str, Any]) -> None:
     """No call is made, and nothing is written."""
     selector, lm = selector_with(reply)
     run, _ = finished_run(tmp_path, n=9, selector=selector, **plan)
@@ -118,13 +106,8 @@ def test_a_rule_of_ones_own_is_evaluated_by_a_run_too(tmp_path: Path, eldgr: Eld
     pool = write_pool(tmp_path / "capitals.jsonl", numbered(6))
     eldgr("evaluate", pool, "--rules", "majority,other_rules:cautious", "--out", "run")
     figures = summary_of(Path("run"))["capitals"]
-    assert (
-        decided(Path("run"), "other_rules:cautious")["rules"]["other_rules:cautious"]
-        == (figures["rules"]["other_rules:cautious"])
-    )
-
-
-# -- withheld ---------------------------------------------------------------------------------------------------------
+    expected = figures["rules"]["other_rules:cautious"]
+    assert decided(Path("run"), "other_rules:cautious")["rules"]["other_rules:cautious"] == expected
 
 
 def command_in(text: str) -> list[str]:
@@ -135,9 +118,7 @@ def command_in(text: str) -> list[str]:
 
 @pytest.mark.parametrize("settings", [[], ["--certificate token", "--consult always", "--set homogeneous=skip"]])
 @pytest.mark.parametrize("limit", [None, 4])
-def test_the_command_that_is_shown_asks_what_was_lacking(
-    tmp_path: Path, eldgr: Eldgr, settings: Sequence[str], limit: int | None
-) -> None:
+def test_the_command_asks_what_lacked(tmp_path: Path, eldgr: Eldgr, settings: Sequence[str], limit: int | None) -> None:
     pool = write_pool(tmp_path / "my capitals.jsonl", numbered(6))
     options = [word for setting in settings for word in setting.split(" ")]
     options += ["--limit", str(limit)] if limit else []
@@ -151,9 +132,7 @@ def test_the_command_that_is_shown_asks_what_was_lacking(
     assert summary_of(Path("a run"))["my capitals"]["n"] == (limit or 6)
 
 
-def test_of_a_run_that_was_played_from_a_recording_it_is_said_that_the_heuristic_role_is_asked(
-    tmp_path: Path, eldgr: Eldgr
-) -> None:
+def test_a_run_played_from_a_recording_says_that_the_heuristic_role_is_asked(tmp_path: Path, eldgr: Eldgr) -> None:
     asked, pool = finished_run(tmp_path, rules=("majority", "eldgr"))
     eldgr("evaluate", pool, "--replay", asked / "journal.jsonl", "--rules", "eldgr", "--out", "played")
     told = (
@@ -226,9 +205,7 @@ def test_the_command_reads_replies_as_the_run_did(tmp_path: Path, replies: Repli
     assert ("--set replies=lenient" in command) == (replies == "lenient")
 
 
-@pytest.mark.parametrize(
-    "lm", [{"first": {"model": "a"}, "second": {"model": "b"}}, {"model": "nameless", "settings": {}}, "some"]
-)
+@pytest.mark.parametrize("lm", [{"one": {"model": "a"}, "two": {"model": "b"}}, {"model": "x", "settings": {}}, "some"])
 def test_an_lm_that_no_option_makes_has_no_command(tmp_path: Path, lm: Any) -> None:
     run, _ = finished_run(tmp_path, rules=("majority",))
     with (run / "journal.jsonl").open("a", encoding="utf-8") as journal:
@@ -260,9 +237,6 @@ def test_a_role_that_a_program_made_has_no_command(tmp_path: Path, eldgr: Eldgr)
         "since the deriver was never asked on 6 questions where this rule needs it; no command can ask for it: a "
         in out
     )
-
-
-# -- unfinished, moved, changed ---------------------------------------------------------------------------------------
 
 
 def stopped_run(folder: Path) -> Path:
@@ -300,8 +274,6 @@ def test_a_run_that_does_not_say_where_its_pool_was_asks_for_it(tmp_path: Path) 
     lines = [json.loads(line) for line in (run / "journal.jsonl").read_text().splitlines()]
     told = "".join(json.dumps({k: v for k, v in line.items() if k not in ("path", "crc32")}) + "\n" for line in lines)
     (run / "journal.jsonl").write_text(told)
-    with pytest.raises(
-        ArgumentError, match=r"and does not say where it was; give its file: eldgr decide RUN FILE --rule"
-    ):
+    with pytest.raises(ArgumentError, match=r"does not say where it was; give its file: eldgr decide RUN FILE --rule"):
         decided(run, "eldgr")
     assert decided(run, "eldgr", files=(pool,)) == summary_of(run)["capitals"]

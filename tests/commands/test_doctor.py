@@ -93,17 +93,13 @@ def test_a_model_without_a_tag_is_the_latest() -> None:
         assert not server.bodies("/api/pull")
 
 
-def thoughtful(body: Body) -> Reply:
-    return Reply(parisian(body), thinking="Which one?", written=30)
-
-
-def hidden(body: Body) -> Reply:
-    return Reply(parisian(body), written=900)
-
-
 @pytest.mark.parametrize(
     ("behaviour", "thoughts"),
-    [(thoughtful, "10 characters"), (hidden, "900 tokens"), (lambda body: f"<think>Hm.</think>{parisian(body)}", "3 ")],
+    [
+        (lambda body: Reply(parisian(body), thinking="Which one?", written=30), "10 characters"),
+        (lambda body: Reply(parisian(body), written=900), "900 tokens"),
+        (lambda body: f"<think>Hm.</think>{parisian(body)}", "3 "),
+    ],
     ids="thinks hides leaks".split(),
 )
 def test_a_judge_that_thinks_all_the_same_is_said_and_works(behaviour: Callable[[Body], Any], thoughts: str) -> None:
@@ -176,9 +172,6 @@ def test_a_password_in_the_address_is_refused(capsys: pytest.CaptureFixture[str]
     assert "s3cret" not in capsys.readouterr().err
 
 
-# --- other servers ----------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture(autouse=True)
 def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
@@ -230,9 +223,7 @@ UNKNOWN, OLDER, NEWER = "openai/m", "openai/gpt-3.5-turbo", "openai/gpt-4o-mini"
     ],
     ids="held unheld refused crashes none object object-refused schema-refused schema schema-unheld".split(),
 )
-def test_a_server_with_which_the_selector_works_passes_whatever_it_makes_of_a_schema(
-    model: str, answer: Answer, tried: str, would: str
-) -> None:
+def test_a_server_that_selectors_work_with_passes_anyway(model: str, answer: Answer, tried: str, would: str) -> None:
     with openai_server(answer) as address:
         code, result = examined(address, judge=model)
         pred = selected(model, address)
@@ -298,9 +289,7 @@ def test_a_judge_that_cannot_read_a_long_question_fails(tmp_path: Path) -> None:
     assert "the Selector would abstain: unparsable: " in result["your question"]["text"]
 
 
-def test_a_key_that_no_request_can_carry_is_refused(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unsendable_key_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("OLLAMA_API_KEY", "s3cret\n")
     assert main(["doctor", "--api-base", "http://127.0.0.1:1"]) == 1
     message = capsys.readouterr().err

@@ -46,9 +46,7 @@ def run(tmp_path: Path, eldgr: Eldgr) -> Path:
     return finished_run(tmp_path)[0]
 
 
-def test_the_help_fits_one_screen_in_named_groups_with_whole_lines(
-    monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr
-) -> None:
+def test_the_help_fits_one_screen_in_groups_with_whole_lines(monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     lines = eldgr("--help").out.splitlines()
     assert len(lines) <= 24
@@ -79,10 +77,8 @@ def test_a_flag_takes_the_same_values_in_every_command(flag: str) -> None:
 
 
 def test_results_are_written_where_out_says_in_every_command_that_writes_a_file() -> None:
-    assert {name for name, one in commands() if one.params and not {"--out", "--out-dev"} & {*options_of(one)}} == {
-        "doctor",
-        "inspect",
-    }
+    writing = {name for name, one in commands() if {"--out", "--out-dev"} & {*options_of(one)}}
+    assert {name for name, one in commands() if one.params} - writing == {"doctor", "inspect"}
 
 
 def test_json_is_short_for_format_json(run: Path, monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr) -> None:
@@ -126,11 +122,8 @@ def test_evaluate_prints_the_main_table_and_the_bounds_and_report_all_tables(tmp
         out, err = eldgr(*command.split(), "--format", "markdown")
         titles[command.split()[0]] = re.findall(r"^### (.*)", out, flags=re.MULTILINE)
         assert ("To print all tables: eldgr report runs/capitals" in err) is command.startswith("evaluate")
-    assert titles["evaluate"] == [
-        "capitals: retrieval, 8 questions",
-        "capitals: what a judge must beat",
-        "capitals: authority bounds, %",
-    ]
+    expected = ["capitals: retrieval, 8 questions", "capitals: what a judge must beat", "capitals: authority bounds, %"]
+    assert titles["evaluate"] == expected
     assert len(titles["report"]) > 6
     assert {*titles["evaluate"]} <= {*titles["report"]}
 
@@ -140,9 +133,7 @@ def test_evaluate_has_at_most_28_options_and_a_selector_12_arguments() -> None:
     assert len([name for name in inspect.signature(Selector.__init__).parameters if name != "self"]) <= 12
 
 
-def test_a_variable_of_the_environment_has_one_setting_a_line(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, eldgr: Eldgr
-) -> None:
+def test_a_variable_has_one_setting_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, eldgr: Eldgr) -> None:
     write_pool(tmp_path / "capitals.jsonl", map(row, range(2)))
     monkeypatch.setenv("ELDGR_EVALUATE_SET", "refusals=no idea,n/a\npreference=stratum")
     eldgr("evaluate", "capitals.jsonl", "--quiet", "--json")

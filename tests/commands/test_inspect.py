@@ -57,8 +57,6 @@ def capitals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return pool(tmp_path / "capitals.jsonl", TEXT, "Dubai")
 
 
-# -- tables -----------------------------------------------------------------------------------------------------------
-
 SHOWN = """\
 r01: What is the capital of the country that hosted the 2022 FIFA World Cup?
 
@@ -85,9 +83,7 @@ candidate 1, Dubai, nli reader: reward —
 """
 
 
-def test_a_step_has_a_row_with_its_scores_and_what_is_undefined_says_why_below(
-    capitals: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_step_has_a_row_and_what_is_undefined_says_why(capitals: Path, capsys: pytest.CaptureFixture[str]) -> None:
     printed(capitals)
     assert capsys.readouterr() == (SHOWN, "")
 
@@ -147,13 +143,8 @@ def test_several_scorers_have_a_table_each(capitals: Path, capsys: pytest.Captur
     texts = [[*questions][:1] for questions in texts_of_pool(capitals)]
     print_scores(capitals, texts, {"nli a": SCORER, "lm b": Rewards([0.25])}, as_json=False)
     out = capsys.readouterr().out
-    assert re.findall(r"^candidate 0, .*", out, re.MULTILINE) == [
-        "candidate 0, Dubai, nli a: reward 0.65",
-        "candidate 0, Dubai, lm b: reward 0.25",
-    ]
-
-
-# -- JSON -------------------------------------------------------------------------------------------------------------
+    expected = ["candidate 0, Dubai, nli a: reward 0.65", "candidate 0, Dubai, lm b: reward 0.25"]
+    assert re.findall(r"^candidate 0, .*", out, re.MULTILINE) == expected
 
 
 def test_json_is_an_object_a_text_and_nothing_else(capitals: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -183,9 +174,6 @@ def piped(path: Path, *, as_json: bool, encoding: str = "utf-8", **options: Any)
     environment = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0", "PYTHONPATH": str(root)}
     command = [sys.executable, "-c", code, str(path)]
     return subprocess.run(command, env=environment, stderr=subprocess.PIPE, check=False, **options)
-
-
-# -- a text in a file -------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -221,9 +209,6 @@ def test_the_table_of_a_file_is_under_its_name(reasoning: Path, capsys: pytest.C
     assert [reply[name] for name in ("source", "id", "candidate", "question")] == ["reasoning.txt", None, None, ""]
 
 
-# -- what cannot be done ----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full stands for a full disk")
 @pytest.mark.slow
 def test_scores_are_printed_in_any_encoding_or_it_is_an_error_unless_the_reader_has_gone(capitals: Path) -> None:
@@ -240,9 +225,6 @@ def test_scores_are_printed_in_any_encoding_or_it_is_an_error_unless_the_reader_
     assert (run.returncode, run.stderr) == (0, b"")
 
 
-# -- by a model that was trained --------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_a_trained_cross_encoder_reads_which_passage_denies_a_step(reasoning: Path, eldgr: Eldgr) -> None:
     reasoning.write_text("Oslo is the capital of Peru.\nThe capital of Peru is Oslo.\n#### Oslo\n", encoding="utf-8")
@@ -257,9 +239,6 @@ def test_a_trained_cross_encoder_reads_which_passage_denies_a_step(reasoning: Pa
     assert "!! conflated: it scores high, and every document contradicts it (step 2 by doc 1)\n" in out
 
 
-# -- by an LM ---------------------------------------------------------------------------------------------------------
-
-
 @contextmanager
 def ollama(monkeypatch: pytest.MonkeyPatch, reply: Any) -> Iterator[Any]:
     with ollama_server(reply) as server:
@@ -272,9 +251,7 @@ STATED = {"step_rationale": "So.", "step_scores": [{"step": at, **SCORES} for at
 
 
 @pytest.mark.parametrize("by", ["the line", "the environment"])
-def test_an_lm_may_score_the_first_questions_instead(
-    capitals: Path, eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch, by: str
-) -> None:
+def test_an_lm_may_score_some_questions(capitals: Path, eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch, by: str) -> None:
     lines = [capitals.read_text(encoding="utf-8").replace("r01", name) for name in ("r01", "r02", "r03")]
     capitals.write_text("".join(lines), encoding="utf-8")
     options = ["--lm", "ollama/deepseek-r1:7b", "--limit", "2", "--json"] if by == "the line" else []
@@ -289,9 +266,7 @@ def test_an_lm_may_score_the_first_questions_instead(
     assert ([one["id"] for one in others], err) == (["r02", "r02"], "")
 
 
-def test_an_lm_that_cannot_be_asked_stops_the_command_with_exit_code_3(
-    capitals: Path, eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_lm_that_is_away_gives_exit_code_3(capitals: Path, eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch) -> None:
     with ollama(monkeypatch, lambda _: Reply("no such key", status=401)):
         out, err = eldgr("inspect", "capitals.jsonl", "--lm", "ollama/deepseek-r1:7b", code=3)
     assert (out, err.count("\n")) == ("", 1)

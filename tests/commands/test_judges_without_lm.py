@@ -1,4 +1,4 @@
-"""`--judges` with formulas, trained selectors and judges of a user's own: run, frozen, shipped, refused."""
+"""`--judges` and `--replay NAME=FILE`: formulas, trained selectors, own judges and recordings, run, frozen, refused."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from eldgr_dspy.base.named_objects import object_named
 from eldgr_dspy.errors import RunChangedError
 from eldgr_dspy.programs.judges.counting_judges import OwnSelector, WeightedVote
 from eldgr_dspy.programs.run.frozen import frozen_selector
-from tests.capitals import row, write_pool
+from tests.capitals import recording, row, write_pool
 from tests.commands.installed import Eldgr
 from tests.lm_server import Answer, Asked, serving
 from tests.run.freezing import rewrite
@@ -94,9 +94,7 @@ def test_each_word_names_its_judge(eldgr: Eldgr) -> None:
     assert {name: of["alone"] for name, of in again["judges"].items()} == dict.fromkeys(WORDS, 100.0)
 
 
-def test_a_judge_that_the_pool_lacks_the_values_of_is_na_in_what_is_printed(
-    eldgr: Eldgr,
-) -> None:
+def test_a_judge_that_the_pool_lacks_the_values_of_is_na_in_what_is_printed(eldgr: Eldgr) -> None:
     write_pool(Path("bare.jsonl"), map(row, range(4)))
     printed(eldgr, "evaluate", "bare.jsonl", *given("cisc", "own"), "--quiet", "--out", "run", "--max-abstentions", "0")
     for command in (["report", "run", "--format", "text"], ["decide", "run", "--rules", "eldgr"]):
@@ -105,10 +103,8 @@ def test_a_judge_that_the_pool_lacks_the_values_of_is_na_in_what_is_printed(
         assert "gave no usable reply" not in reply
     journal = ["evaluate", "bare.jsonl", "--judges", "cisc,own", "--replay", "run/journal.jsonl", "--quiet"]
     figures = json.loads(printed(eldgr, *journal, "--out", "again", "--json"))["pools"]["bare"]
-    assert {name: of["lacks"] for name, of in figures["judges"].items()} == {
-        "cisc": "the pool states no confidence",
-        "own": None,
-    }
+    expected = {"cisc": "the pool states no confidence", "own": None}
+    assert {k: v["lacks"] for k, v in figures["judges"].items()} == expected
 
 
 def test_a_judge_class_of_a_module_asks_the_model_of_the_judge(eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,9 +124,7 @@ def test_a_judge_class_of_a_module_asks_the_model_of_the_judge(eldgr: Eldgr, mon
 @pytest.mark.parametrize(
     ("word", "calls"), [("listwise:openai/m", 1), ("panel:openai/m+openai/n", 2), ("cisc:0.5", 0), ("drm", 0)]
 )
-def test_candidates_that_are_shown_together_are_shown_in_each_order(
-    word: str, calls: int, eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_candidates_stand_in_each_order(word: str, calls: int, eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     for orders in (1, 3):
         options = ["--judges", f"j={word}", "--set", f"orders={orders}", "--dry-run", "--json"]
@@ -149,43 +143,90 @@ def test_a_policy_on_its_training_questions_is_refused_with_their_count(eldgr: E
 
 @pytest.mark.parametrize(("name", "kind"), [("cisc", WeightedVote), ("own", OwnSelector)])
 def test_a_freeze_ships_the_judge_that_was_frozen(name: str, kind: type, eldgr: Eldgr) -> None:
-    printed(
-        eldgr, "freeze", "--heuristic", *given("cisc", "own"), "--rules", "majority,eldgr", "--out", "rule.freeze.json"
-    )
-    confirming = ["evaluate", "capitals.jsonl", "--freeze", "rule.freeze.json", "--quiet", "--out", "run", "--json"]
+    printed(eldgr, "freeze", "--heuristic", *given("cisc", "own"), "--rules", "majority,eldgr", "--out", "freeze.json")
+    confirming = ["evaluate", "capitals.jsonl", "--freeze", "freeze.json", "--quiet", "--out", "run", "--json"]
     figures = json.loads(printed(eldgr, *confirming, *given("cisc", "own")))["pools"]["capitals"]
     assert figures["rules"][f"eldgr[{name}]"]["em"] == 100.0
     own: dict[str, Any] = {} if name == "cisc" else {"judge": "command_judges:last"}
-    select = frozen_selector("rule.freeze.json", rule=f"eldgr[{name}]", **own)
+    select = frozen_selector("freeze.json", rule=f"eldgr[{name}]", **own)
     assert type(select.judge) is kind
     one = stated(row(1))
     pred = select(**{part: one[part] for part in ("question", "candidates", "evidence")})
     assert (pred.answer, pred.branch, pred.preference) == ("Paris", "judge", 2)
 
 
-def test_a_freeze_finds_a_class_in_the_working_directory_as_the_command_did(
-    monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr
-) -> None:
-    printed(eldgr, "freeze", "--heuristic", *given("fixed"), "--rules", "eldgr", "--out", "rule.freeze.json")
+def test_a_freeze_finds_a_class_in_the_working_directory(monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr) -> None:
+    printed(eldgr, "freeze", "--heuristic", *given("fixed"), "--rules", "eldgr", "--out", "freeze.json")
     monkeypatch.delitem(sys.modules, "command_judges")  # as in a new process
     object_named.cache_clear()
-    assert type(frozen_selector("rule.freeze.json", judge="command_judges:Fixed").judge).__name__ == "Fixed"
+    assert type(frozen_selector("freeze.json", judge="command_judges:Fixed").judge).__name__ == "Fixed"
 
 
 def test_a_freeze_with_another_formula_or_a_changed_function_is_refused(eldgr: Eldgr) -> None:
-    printed(
-        eldgr, "freeze", "--heuristic", *given("cisc", "own"), "--rules", "majority,eldgr", "--out", "rule.freeze.json"
-    )
-    confirming = ["evaluate", "capitals.jsonl", "--freeze", "rule.freeze.json", "--quiet", "--out", "run"]
+    printed(eldgr, "freeze", "--heuristic", *given("cisc", "own"), "--rules", "majority,eldgr", "--out", "freeze.json")
+    confirming = ["evaluate", "capitals.jsonl", "--freeze", "freeze.json", "--quiet", "--out", "run"]
     other = ["--judges", "cisc=cisc:0.6,own=command_judges:last"]
     assert "roles.judge[cisc]" in printed(eldgr, *confirming, *other, code=1)
-    roles = json.loads(Path("rule.freeze.json").read_text())["roles"]
+    roles = json.loads(Path("freeze.json").read_text())["roles"]
     assert roles["judge[own]"]["attributes"]["self"]["source"]["name"] == "command_judges:last"
-    rewrite(Path("rule.freeze.json"), lambda freeze: source_in(freeze).update(source="0" * 16))
+    rewrite(
+        Path("freeze.json"),
+        lambda freeze: freeze["roles"]["judge[own]"]["attributes"]["self"]["source"].update(source="0" * 16),
+    )
     assert "roles.judge[own]" in printed(eldgr, *confirming, *given("cisc", "own"), code=1)
     with pytest.raises(RunChangedError, match=r"roles\.judge\[own\]"):
-        frozen_selector("rule.freeze.json", rule="eldgr[own]", judge="command_judges:last")
+        frozen_selector("freeze.json", rule="eldgr[own]", judge="command_judges:last")
 
 
-def source_in(freeze: Any) -> Any:
-    return freeze["roles"]["judge[own]"]["attributes"]["self"]["source"]
+IDS = [f"q{number}" for number in range(4)]
+
+
+@pytest.fixture(autouse=True)
+def _recordings(eldgr: Eldgr) -> None:
+    recording(Path("a.jsonl"), IDS)
+    recording(Path("b.jsonl"), IDS)
+
+
+def test_a_recorded_and_a_heuristic_judge_stand_beside_one_another(eldgr: Eldgr) -> None:
+    options = ["--judges", "a", "--judges", "words=heuristic", "--replay", "a=a.jsonl", "--quiet"]
+    pool = json.loads(eldgr("evaluate", "capitals.jsonl", *options, "--out", "run", "--json").out)["pools"]["capitals"]
+    assert list(pool["judges"]) == ["a", "words"]
+    for form in ("markdown", "latex", "text"):
+        printed = eldgr("report", "run", "--format", form).out
+        assert "judges alone and under the lock" in printed
+        assert "the run or the judge does not state it" in " ".join(printed.split())
+
+
+def test_recordings_of_named_judges_name_the_judges_of_a_run_that_names_none(eldgr: Eldgr) -> None:
+    recorded = ["evaluate", "capitals.jsonl", "--replay", "b=b.jsonl", "--replay", "a=a.jsonl"]
+    result, named = (
+        json.loads(eldgr(*recorded, *more, "--quiet", "--json").out)["pools"]["capitals"]
+        for more in (["--out", "run"], ["--judges", "b,a", "--out", "named"])
+    )
+    assert result == named
+    assert list(result["judges"]) == ["b", "a"]
+    assert set(json.loads(eldgr(*recorded, "--dry-run", "--json").out)["models"]) >= {"judge[a]", "judge[b]"}
+
+
+def test_a_forecast_names_each_judge_and_its_model(eldgr: Eldgr) -> None:
+    options = ["--judges", "a=openai/m,b=listwise:openai/n,c=pairwise", "--judge", "openai/o", "--dry-run", "--json"]
+    figures = json.loads(eldgr("evaluate", "capitals.jsonl", *options).out)
+    asked = dict(zip(("judge[a]", "judge[b]", "judge[c]"), ("openai/m", "openai/n", "openai/o"), strict=True))
+    assert {role: model for role, model in figures["models"].items() if model} == asked
+    roles = figures["pools"]["capitals"]["roles"]
+    assert {role: of["calls"] for role, of in roles.items() if "judge" in role} == dict.fromkeys(asked, 4)
+
+
+@pytest.mark.parametrize(
+    ("values", "code"),
+    [
+        (["--judges", "a=openai/m"], 0),
+        (["--judges", "a=heuristic", "--repairer", "openai/m"], 0),
+        (["--judge", "openai/m"], 0),
+        (["--judge", "ollama/m", "--repairer", "openai/m", "--set", "num_ctx=16384"], 0),
+        (["--judges", "a=heuristic"], 1),
+    ],
+)
+def test_an_address_may_be_of_named_judges_or_of_other_roles_alone(values: list[str], code: int, eldgr: Eldgr) -> None:
+    address = ["--api-base", "http://127.0.0.1:9/v1", "--dry-run", "--quiet"]
+    eldgr("evaluate", "capitals.jsonl", *values, *address, code=code)

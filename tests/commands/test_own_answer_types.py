@@ -1,4 +1,4 @@
-"""`--answer MODULE:NAME` in every command that opens a pool, as a user types it."""
+"""`--answer MODULE:NAME` and `--certificate MODULE:FUNCTION` in every command that takes them, as a user types them."""
 
 import json
 import linecache
@@ -10,9 +10,12 @@ import pytest
 
 from eldgr_dspy import answer_types
 from eldgr_dspy.base.named_objects import object_named
+from eldgr_dspy.journal import read_journal
 from eldgr_dspy.programs.commands.options import AnswerName
 from eldgr_dspy.programs.run.frozen import frozen_selector
 from tests.commands.installed import Eldgr
+from tests.lm_server import serving
+from tests.results.demo_pools import ARTIFACTS
 
 TYPES = """
 import re
@@ -45,11 +48,7 @@ ROW = {
     "id": "q",
     "question": "When did it open?",
     "task": NAME,
-    "candidates": [
-        {"text": "It was in 1977, or rather 1976.", "answer": "in 1976"},
-        {"answer": "1977"},
-        {"answer": "1977."},
-    ],
+    "candidates": [{"text": "In 1977, or rather 1976.", "answer": "in 1976"}, {"answer": "1977"}, {"answer": "1977."}],
     "evidence": [{"text": "It opened in 1976."}],
     "gold": ["1976"],
 }
@@ -154,9 +153,7 @@ def test_a_run_whose_type_has_changed_is_refused(eldgr: Eldgr, monkeypatch: pyte
     evaluated(eldgr)
     change(monkeypatch, "year and AnswerClass(year)", 'AnswerClass(year or "none")')
     assert "answer.source" in evaluated(eldgr, code=1)
-    told = said(
-        eldgr, "evaluate", "years.jsonl", "--answer", NAME, "--replay", "run/journal.jsonl", "--out", "other", code=1
-    )
+    told = evaluated(eldgr, "--replay", "run/journal.jsonl", "--out", "other", code=1)
     assert "recorded with another answer type 'own_types:years': source" in told
     told = said(eldgr, "decide", "run", "--rules", "majority", "--answer", NAME, code=1)
     assert "run: answer='own_types:years' is not what the file states: source: " in told
@@ -165,9 +162,7 @@ def test_a_run_whose_type_has_changed_is_refused(eldgr: Eldgr, monkeypatch: pyte
 @pytest.mark.parametrize(
     ("changed", "named"), [("{4}", "code.own_types"), ("year and AnswerClass(year)", "settings.answer.source")]
 )
-def test_a_freeze_holds_the_type_and_what_it_uses(
-    eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch, changed: str, named: str
-) -> None:
+def test_a_freeze_has_all_of_a_type(eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch, changed: str, named: str) -> None:
     said(eldgr, "freeze", "--heuristic", "--answer", NAME, "--out", "rule.freeze.json")
     confirming = ("evaluate", "years.jsonl", "--freeze", "rule.freeze.json", "--answer", NAME)
     said(eldgr, *confirming, "--out", "first")
@@ -184,12 +179,115 @@ def test_a_name_that_is_no_type_is_refused(eldgr: Eldgr) -> None:
 def test_a_finished_run_is_decided_and_shown_again(eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch) -> None:
     evaluated(eldgr)
     forget(monkeypatch)
-    assert "own_types:years, 1 question" in said(
-        eldgr, "decide", "run", "--rules", "majority,certified", "--answer", NAME
-    )
+    assert f"{NAME}, 1 question" in said(eldgr, "decide", "run", "--rules", "majority,certified", "--answer", NAME)
     forget(monkeypatch)
     output = said(eldgr, "show", "run", "q")
     assert "it was made with" not in output and "1976" in output
     assert "own_types" not in sys.modules
     assert "in 1976 (consensus)" not in output
     assert "1977 (consensus)" in said(eldgr, "show", "run", "q", "--answer", NAME)
+
+
+POOL = str(ARTIFACTS / "demo-retrieval.jsonl")
+CERTIFICATES = """
+import dspy
+
+
+def quoted(answer, evidence, question):
+    return any(f"{answer}." in passage.text for passage in evidence)
+
+
+async def asked(answer, evidence, question):
+    return quoted(answer, evidence, question)
+
+
+class Strict:
+    def __call__(self, answer, evidence):
+        return False
+
+
+strict = Strict()
+
+
+class Grounded(dspy.Module):
+    def __init__(self):
+        super().__init__()
+        self.predict = dspy.Predict("question: str, evidence: list[str], answer: str -> certified: bool")
+
+    async def aforward(self, *, answer, evidence, question):
+        texts = [passage.text for passage in evidence]
+        return await self.predict.acall(question=question, evidence=texts, answer=answer)
+
+    def most_calls(self, candidates):
+        return 1
+
+
+grounded = Grounded()
+"""
+
+
+@pytest.fixture(autouse=True)
+def certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("command_certificates.py").write_text(CERTIFICATES)
+
+
+@pytest.mark.parametrize("name", ["quoted", "asked"])
+def test_a_run_is_evaluated_frozen_decided_shown_and_reported(name: str, eldgr: Eldgr) -> None:
+    named = f"command_certificates:{name}"
+    eldgr("freeze", "--heuristic", "--certificate", named, "--out", "rule.freeze.json")
+    own = ("--certificate", named)
+    eldgr("evaluate", POOL, "--freeze", "rule.freeze.json", *own, "--out", "run", "--quiet")
+    record = json.loads(Path("run/record.json").read_text())
+    assert record["certificate"]["retrieval"]["name"] == named
+    of_run = json.loads(Path("run/summary.json").read_text())["pools"]["demo-retrieval"]
+    again = json.loads(eldgr("decide", "run", "--rules", "eldgr", *own, "--json").out)["pools"]["demo-retrieval"]
+    assert again["rules"]["eldgr"]["em"] == of_run["rules"]["eldgr"]["em"]
+    assert again["bounds"] == of_run["bounds"]
+    assert f"{named} (source {record['certificate']['retrieval']['source']})" in Path("run/report.html").read_text()
+    eldgr("report", "run", *own, "--format", "html", "--out", "again.html")
+    assert Path("again-questions.html").read_bytes() == Path("run/questions.html").read_bytes().replace(
+        b"report.html", b"again.html"
+    )
+    assert f"by the certificate {named}" in eldgr("show", "run", "r02", *own).out
+    assert "the same settings" in eldgr("compare", "run", "again=run").out.lower()
+
+
+def test_an_object_with_a_call_is_a_certificate(eldgr: Eldgr) -> None:
+    result = json.loads(eldgr("bound", POOL, "--certificate", "command_certificates:strict", "--json").out)
+    figures = result["pools"]["demo-retrieval"]
+    assert figures["bounds"]["eldgr"] == figures["bounds"]["majority"]
+    assert (figures["bounds_any_span"]["eldgr"], figures["can_change"]["eldgr"]["repairer"]) == (None, None)
+
+
+def test_a_dry_run_counts_the_certificates_calls_and_makes_none(eldgr: Eldgr) -> None:
+    out = eldgr("evaluate", POOL, "--certificate", "command_certificates:asked", "--dry-run").out
+    line = "│ demo-retrieval │        certificate │  own code │      49 │         0 │        0 │     49 │   49+ │"
+    assert line in out
+    assert not Path("runs").exists()
+
+
+def test_a_certificate_that_asks_asks_the_model_of_the_lm_option(eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    named = ("--certificate", "command_certificates:grounded", "--out", "run", "--limit", "4")
+    with serving() as server:
+        asking = ("--lm", "openai/m", "--api-base", server.address, "--workers", "1")
+        eldgr("evaluate", POOL, *named, *asking, "--max-calls", "3", code=3)
+        assert (server.log[0].role, len(server.log)) == ("certificate", 3)
+        eldgr("evaluate", POOL, *named, *asking, "--quiet")
+        log = list(server.log)
+        eldgr("evaluate", POOL, *named, *asking, "--quiet")
+        assert (len(server.log), {one.model for one in log}) == (len(log), {"m"})
+    entries = list(read_journal(Path("run/journal.jsonl")))
+    certified = [one for one in entries if one.role in ("certificate", "repair_certificate")]
+    assert {one.role for one in entries} >= {"certificate", "judge"}
+    assert {one.outcome for one in certified} == {"ok"}
+    assert sum(one.calls for one in certified) == sum(one.role == "certificate" for one in log)
+
+
+def test_a_bound_refuses_a_certificate_that_is_asked(eldgr: Eldgr) -> None:
+    assert eldgr("bound", POOL, "--certificate", "command_certificates:asked", code=1).err == (
+        "Error: certificate='command_certificates:asked' must be asked about each answer, and a bound asks nobody. "
+        "Give it to eldgr evaluate, whose report has the bounds under the certificates that it gave.\n"
+    )

@@ -1,4 +1,4 @@
-"""`eldgr pool` builds, looks at and splits pools; it says what it saw, and what is wrong in a sentence."""
+"""`eldgr pool` builds, looks at, splits and pairs; it says what it saw, and what is wrong in a sentence."""
 
 import csv
 import json
@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from eldgr_dspy.pools import open_pool
+from eldgr_dspy.pools import open_pool, read_records
 from tests.commands.installed import Eldgr
-from tests.pools.joined import predictions, questions, texts_of
-from tests.pools.layouts import write
+from tests.pools.layouts import predictions, questions, texts_of, write
 from tests.results.demo_pools import ARTIFACTS
 
 RETRIEVAL, ARITHMETIC = (str(ARTIFACTS / f"demo-{task}.jsonl") for task in ("retrieval", "arithmetic"))
@@ -37,12 +36,10 @@ def test_build_writes_a_pool_and_says_what_it_holds(tmp_path: Path, eldgr: Eldgr
 
 def test_build_takes_every_choice(tmp_path: Path, eldgr: Eldgr) -> None:
     predictions(tmp_path / "a.jsonl", prediction=[f"#### {number}" for number in range(6)])
-    choices = ["--layout", "predictions", "--by", "question", "--evidence-from", "facts"]
+    choices = ["--answer", "number", "--layout", "predictions", "--by", "question", "--evidence-from", "facts"]
     orders = set()
     for seed in ("1", "1", "2"):
-        _, err = eldgr(
-            "pool", "build", "a.jsonl", "--answer", "number", "--out", "p.jsonl.gz", "--shuffle", seed, *choices
-        )
+        _, err = eldgr("pool", "build", "a.jsonl", "--out", "p.jsonl.gz", "--shuffle", seed, *choices)
         assert err == "Written to p.jsonl.gz, matched by question.\n"
         orders.add(json.dumps(texts_of(open_pool("p.jsonl.gz"))))
     assert len(orders) == 2
@@ -125,9 +122,7 @@ MADE = [("1", ["Nice", "Lyon"], ["Nice"], 1), ("2", ["Paris"], ["Paris"], 0)]
 
 
 @pytest.mark.parametrize("command", [("evaluate",), ("pool", "check")])
-def test_what_is_said_of_csv_that_is_given_as_a_pool_makes_a_pool_of_it(
-    eldgr: Eldgr, table: str, command: tuple[str, ...]
-) -> None:
+def test_the_remedy_for_csv_given_as_a_pool_makes_one(eldgr: Eldgr, table: str, command: tuple[str, ...]) -> None:
     error = eldgr(*command, table, code=1).err
     assert f"{table}: CSV is not read as a pool, since a cell holds no list." in error
     advised = re.search(r"Make a pool of it: eldgr (pool build .*) \(or --answer number\)\.", error)
@@ -142,10 +137,8 @@ def test_a_table_may_hold_the_questions(tmp_path: Path, eldgr: Eldgr) -> None:
     rows = [{"question": "Which?", "prediction": "Nice"}, {"question": "And now?", "prediction": "Lyon"}]
     write(tmp_path / "a.jsonl", *rows)
     eldgr("pool", "build", "a.jsonl", "--answer", "short", "--out", "p.jsonl", "--questions", "q.csv")
-    assert [(answers, gold, n) for _, answers, gold, n in answers_of("p.jsonl")] == [
-        (["Nice"], ["Nice"], 1),
-        (["Lyon"], ["Paris"], 0),
-    ]
+    expected = [(["Nice"], ["Nice"], 1), (["Lyon"], ["Paris"], 0)]
+    assert [(answers, gold, n) for _, answers, gold, n in answers_of("p.jsonl")] == expected
 
 
 def test_columns_are_named_by_flags(eldgr: Eldgr) -> None:
@@ -165,3 +158,36 @@ def test_what_is_said_of_a_json_array_makes_a_pool_of_it(tmp_path: Path, eldgr: 
     assert "one JSON document of all rows is not read" in error
     obeyed(error)
     assert json.loads(eldgr("pool", "check", "rows.jsonl", "--json")[0])["pools"]["rows"]["n"] == 50
+
+
+def test_it_writes_pairs_and_counts_every_question(eldgr: Eldgr) -> None:
+    out, err = eldgr("pool", "pairs", RETRIEVAL, "--out", "pairs.jsonl")
+    assert err == "Written to pairs.jsonl.\n"
+    assert "demo-retrieval: pairs of 50 questions" in out
+    assert "│ with a pair                                             │    21 │" in out
+    assert "│ whose pairs would reject a right answer for a wrong one │     2 │" in out
+    assert "Pairs: 21. Rows written: 21." in out
+    assert "Pairs dropped, because they would reject a right answer for a wrong one: 6." in out
+    assert "Of 21 pairs with a gold answer, the chosen answer is right in 18, the rejected one in 0." in out
+    records = [record for _, record in read_records(Path("pairs.jsonl"))]
+    assert len(records) == 21 and {*records[0]} == {"prompt", "chosen", "rejected"}
+
+
+def test_json_has_the_counts(eldgr: Eldgr) -> None:
+    options = ["--layout", "kto", "--most", "2", "--gold", "--messages", "--ask", "Now.", "--json"]
+    figures = json.loads(eldgr("pool", "pairs", ARITHMETIC, "--out", "rows.parquet", *options).out)
+    assert figures["pool"] == "demo-arithmetic" and figures["layout"] == "kto"
+    assert figures["sha256"] == open_pool(ARITHMETIC).sha256
+    assert sum(figures["questions"].values()) == 40 and figures["questions"]["no_chosen"] == 1
+    assert figures["pairs"] == figures["checked"] == figures["right_chosen"] > figures["questions"]["paired"]
+    records = [record for _, record in read_records(Path("rows.parquet"))]
+    assert len(records) == figures["rows"]
+    assert records[0]["prompt"][0]["content"].endswith("\n\nNow.")
+
+
+def test_without_gold_answers_it_says_that_nothing_is_checked(eldgr: Eldgr) -> None:
+    lines = Path(RETRIEVAL).read_text(encoding="utf-8").splitlines()
+    bare = [json.dumps({**json.loads(line), "gold": []}) + "\n" for line in lines]
+    Path("bare.jsonl").write_text("".join(bare), encoding="utf-8")
+    out = eldgr("pool", "pairs", "bare.jsonl", "--out", "pairs.jsonl").out
+    assert "Pairs without a gold answer, so that right and wrong are not checked: 23 of 23." in " ".join(out.split())

@@ -46,9 +46,7 @@ def evaluated(eldgr: Eldgr, *options: str) -> dict[str, Any]:
         (["--set", "refusals=tests.refusing_function:hedges"], "I don't know", "consensus_inapplicable"),
     ],
 )
-def test_a_run_decides_by_its_refusals_and_states_them(
-    options: list[str], answer: str, reason: str, eldgr: Eldgr
-) -> None:
+def test_a_run_decides_by_refusals_and_states_them(options: list[str], answer: str, reason: str, eldgr: Eldgr) -> None:
     result = evaluated(eldgr, "--fresh", *options)
     assert (result["answer"], result["reason"]) == (answer, reason)
     summary = Path("run/summary.json").read_text(encoding="utf-8")

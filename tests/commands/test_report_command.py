@@ -46,9 +46,7 @@ def pages(folder: Path, report: str = "report.html", questions: str = "questions
     return [(folder / name).read_bytes() for name in (report, questions)]
 
 
-def test_pages_of_a_run_that_was_asked_in_several_sessions_are_made_again_byte_for_byte(
-    tmp_path: Path, eldgr: Eldgr
-) -> None:
+def test_pages_of_a_run_of_several_sessions_are_made_again_byte_for_byte(tmp_path: Path, eldgr: Eldgr) -> None:
     """Calls that failed, abstentions, rules that are withheld, and consultations that no rule needs any more."""
 
     def reply(request: Any) -> Any:
@@ -56,9 +54,7 @@ def test_pages_of_a_run_that_was_asked_in_several_sessions_are_made_again_byte_f
             raise RuntimeError("lost")
         return "no JSON" if "number 4?" in text_of(request) else obliging(request)
 
-    pool = write_pool(
-        tmp_path / "capitals.jsonl", [row(number, answers=("a", "b")[: 1 + number % 2]) for number in range(8)]
-    )
+    pool = write_pool(tmp_path / "capitals.jsonl", [row(n, answers=("a", "b")[: 1 + n % 2]) for n in range(8)])
     for limit, rules in ((3, ("judge", "eldgr")), (None, ("majority", "eldgr", "judge")), (None, ("eldgr", "first"))):
         selector, _ = selector_with(reply, consult="always")
         evaluate(selector, Plan([pool], tmp_path / "run", rules, limit=limit, max_failures=9))
@@ -93,9 +89,7 @@ def test_a_report_links_to_no_page_of_another_run(run: Path, tmp_path: Path, eld
     assert b"other-questions.html" not in Path("other.html").read_bytes()
 
 
-def test_without_its_pool_the_report_is_made_alone_and_says_how_to_give_it(
-    run: Path, tmp_path: Path, eldgr: Eldgr
-) -> None:
+def test_without_its_pool_the_report_is_made_alone_and_says_so(run: Path, tmp_path: Path, eldgr: Eldgr) -> None:
     before = pages(run)
     moved = (tmp_path / "capitals.jsonl").rename(tmp_path / "moved.jsonl")
     (run / "questions.html").unlink()
@@ -119,9 +113,6 @@ def test_a_pool_without_gold_answers_has_dashes_in_every_format(tmp_path: Path, 
         assert "—: no question has a gold answer, so nothing is scored." in out
     assert json.loads(eldgr("report", run, "--format", "json")[0])["pools"]["capitals"]["n_scored"] == 0
     eldgr("report", run, "--format", "html")
-
-
-# -- MLflow -----------------------------------------------------------------------------------------------------------
 
 
 def test_without_mlflow_the_remedy_is_said(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,3 +146,41 @@ def test_a_run_is_logged_with_its_figures_settings_and_files(
     artifacts = Path(logged.info.artifact_uri.removeprefix("file://"))
     names = {"journal.jsonl", "decisions.jsonl", "summary.json", "record.json", "report.html", "questions.html"}
     assert {path.name for path in artifacts.iterdir()} == names
+
+
+HOSTILE = '=HYPERLINK("http://x","a"),\n"@b'
+
+
+@pytest.fixture
+def pool(tmp_path: Path, eldgr: Eldgr) -> Path:
+    rows = [row(0), row(1, question=HOSTILE), row(2, gold=[]), row(3, answers=("Ünï", "-5", "\ttab"))]
+    return write_pool(tmp_path / "pool.jsonl", rows)
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages of questions up to three questions."""
+    for module in ("programs.run.pages", "report.page"):
+        monkeypatch.setattr(f"eldgr_dspy.{module}.MOST_QUESTIONS", 3)
+
+
+def test_beyond_the_limit_only_an_option_makes_a_page_of_questions(pool: Path, few: None, eldgr: Eldgr) -> None:
+    reply = eldgr("evaluate", pool, "--out", "run").err
+    assert not Path("run/questions.html").exists()
+    note = "Note: the page of questions was not written: there are more than 3 questions. To write it: "
+    assert f"{note}eldgr report run --format html --pages\n" in reply
+    page = Path("run/report.html").read_text("utf-8")
+    assert "there are more than 3. To make it, run eldgr report RUN --format html --pages." in page
+    assert "questions.html" not in page
+    assert "not written: there are more than 3 questions" in eldgr("report", "run", "--format", "html").err
+    assert not Path("run/questions.html").exists()
+    eldgr("report", "run", "--format", "html", "--pages")
+    assert Path("run/questions.html").exists()
+    assert "questions.html" in Path("run/report.html").read_text("utf-8")
+
+
+def test_a_page_of_an_earlier_session_does_not_stay_next_to_new_results(pool: Path, few: None, eldgr: Eldgr) -> None:
+    eldgr("evaluate", pool, "--out", "run", "--limit", "3")
+    assert Path("run/questions.html").exists()
+    eldgr("evaluate", pool, "--out", "run", "--fresh")
+    assert not Path("run/questions.html").exists()

@@ -2,13 +2,12 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
-from tests.capitals import row, selector_with, write_pool
+from tests.capitals import VERDICT, row, selector_with, write_pool
 from tests.commands.installed import Eldgr
 from tests.finished_runs import finished_run
 
@@ -22,11 +21,6 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def said(eldgr: Eldgr, *words: str | Path, code: int = 0) -> tuple[str, str]:
     out, err = eldgr("show", *words, code=code)
     return out, " ".join(err.split())
-
-
-def reply(_: Any) -> dict[str, Any]:
-    """What a judge says that prefers the second candidate."""
-    return {"judge_rationale": "The passage says so.", "preferred": 1, "assessments": []}
 
 
 @pytest.fixture
@@ -45,7 +39,9 @@ def run(tmp_path: Path) -> Path:
         evidence=[{"title": "Louvre", "text": "It stands in Paris, as of old."}, {"title": "Rome", "text": "No."}],
         gold=["Paris"],
     )
-    return finished_run(tmp_path, rows=[row(1), result], selector=selector_with(reply)[0])[0]
+    return finished_run(
+        tmp_path, rows=[row(1), result], selector=selector_with(lambda _: VERDICT | {"preferred": 1})[0]
+    )[0]
 
 
 def test_a_question_is_shown_with_all_that_decides_it(run: Path, eldgr: Eldgr) -> None:
@@ -62,7 +58,7 @@ def test_a_question_is_shown_with_all_that_decides_it(run: Path, eldgr: Eldgr) -
         "[1] It is in Paris, no doubt.",
         "| [0] | Louvre | witness of what ships by certified, judge, eldgr |",
         "[0] It stands in [[Paris]], as of old.",
-        "judge, judge rationale: The passage says so.",
+        "judge, judge rationale: seen",
         "| majority | Nice | wrong | consensus | uncertified |",
         "| eldgr | Paris | right | judge | certified |",
     ):
@@ -72,18 +68,10 @@ def test_a_question_is_shown_with_all_that_decides_it(run: Path, eldgr: Eldgr) -
 
 def test_json_has_the_same_content(run: Path, eldgr: Eldgr) -> None:
     figures = json.loads(said(eldgr, run, "q7", "--json")[0])
-    assert (figures["pool"], figures["id"], figures["question"], figures["gold"]) == (
-        "capitals",
-        "q7",
-        "Where is it?",
-        ["Paris"],
-    )
-    assert figures["candidates"][0] == {
-        **figures["candidates"][1],
-        "answer": "Nice",
-        "source": "small",
-        "text": "I guess Nice.",
-    }
+    stated = [figures[name] for name in ("pool", "id", "question", "gold")]
+    assert stated == ["capitals", "q7", "Where is it?", ["Paris"]]
+    first, second, *_ = figures["candidates"]
+    assert first == {**second, "answer": "Nice", "source": "small", "text": "I guess Nice."}
     assert [(one["rule"], one["answer"]) for one in figures["decisions"]][-1] == ("eldgr", "Paris")
     assert [one["role"] for one in figures["consultations"]] == ["judge"]
 

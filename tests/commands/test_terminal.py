@@ -150,11 +150,7 @@ def test_what_an_ollama_server_says_of_its_models_is_shown_and_not_obeyed() -> N
     assert received.count("[U+202E]evil") >= 4
 
 
-RAISING = {
-    "error": "raise RuntimeError(EVIL)",
-    "exit": "raise SystemExit(EVIL)",
-    "while it is freed": "Freed()",
-}
+RAISING = {"error": "raise RuntimeError(EVIL)", "exit": "raise SystemExit(EVIL)", "while it is freed": "Freed()"}
 
 
 @pytest.mark.slow
@@ -167,9 +163,6 @@ def test_a_bug_is_told_without_what_a_terminal_would_obey(raising: str) -> None:
     received = on_terminal("evaluate", str(pool), "--rules", "own:rule")
     assert obeyed(received) == ""
     assert "[U+202E]evil" in received
-
-
-# -- without a terminal --
 
 
 @contextmanager
@@ -230,9 +223,7 @@ def test_a_message_shows_what_it_quotes_wherever_it_is_printed(tmp_path: Path) -
     assert is_printable(str(refused.value))
 
 
-@pytest.mark.parametrize(
-    "sign", [*map(chr, range(32)), "\x7f", "\x85", "\x9b", *"\u061c\u200e\u200f\u2028\u2029\u202a\u2069"]
-)
+@pytest.mark.parametrize("sign", [*map(chr, range(32)), *"\x7f\x85\x9b\u061c\u200e\u200f\u2028\u2029\u202a\u2069"])
 def test_every_sign_that_a_terminal_may_obey_is_shown_by_its_code_point(sign: str) -> None:
     kept = sign in "\t\n"
     assert printable(f"a{sign}b") == (f"a{sign}b" if kept else f"a[U+{ord(sign):04X}]b")

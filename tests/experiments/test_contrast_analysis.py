@@ -7,16 +7,8 @@ from typing import Any, get_args
 
 import pytest
 
-from benchmarks.experiments.partition.analysis import (
-    Contrast,
-    compared,
-    compared_rules,
-    contrast,
-    measures_in,
-    noise,
-    resolved,
-    score_of,
-)
+from benchmarks.experiments.partition import analysis
+from benchmarks.experiments.partition.analysis import Contrast, compared, contrast, noise, resolved, score_of
 from benchmarks.experiments.partition.arms import ARMS, START
 from benchmarks.experiments.partition.outcomes import Asked, AskedOfRules, Expected, Outcomes, outcomes
 from benchmarks.experiments.partition.partition_run import policies
@@ -29,9 +21,6 @@ from eldgr_dspy.training.recipe import NAMES
 from eldgr_dspy.words import TASKS
 
 ASKED = outcomes()
-
-
-# --- a contrast -------------------------------------------------------------------------------------------------------
 
 
 def test_a_contrast_is_students_over_the_seeds() -> None:
@@ -80,9 +69,6 @@ def test_a_contrast_without_a_p_value_is_unresolved_and_counts_in_its_family() -
     assert resolved([one, undefined, undefined], 0.05) == [False] * 3
 
 
-# --- arms and rules ---------------------------------------------------------------------------------------------------
-
-
 def measures(exact_match: float | None) -> dict[str, dict[str, float | None]]:
     return {task: dict.fromkeys(MEASURES, exact_match) for task in ("both", *TASKS)}
 
@@ -122,7 +108,7 @@ def test_the_mean_of_a_file_is_over_replies_that_have_the_measure_and_both_tasks
     ]
     path = tmp_path / "replies.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
-    result = measures_in(path)
+    result = analysis.measures_in(path)
     assert result["retrieval"]["exact_match"] == pytest.approx(100 / 3)
     assert result["retrieval"]["true_steps"] == result["retrieval"]["conflated"] == 50.0
     assert result["both"]["true_steps"] == 25.0
@@ -135,11 +121,8 @@ def test_rules_are_compared_under_the_judge_of_the_same_error_rate() -> None:
     by_task = {"retrieval": scores, "arithmetic": {name: value + 10 for name, value in scores.items()}}
     assert (score_of(by_task, "judge", 0.5), score_of(by_task, "majority", 0.5)) == (25.0, 45.0)
     asked = Outcomes(0.05, 0.95, (0.1, 0.5), ("start",), (), (), (AskedOfRules("?", "judge", "majority"),), "")
-    result = compared_rules({1: {"start": by_task}}, asked)
+    result = analysis.compared_rules({1: {"start": by_task}}, asked)
     assert [(one["error_rate"], one["contrast"].delta) for one in result] == [(0.1, 20.0), (0.5, -20.0)]
-
-
-# --- what is asked ----------------------------------------------------------------------------------------------------
 
 
 def test_outcomes_name_only_arms_measures_and_tasks_that_there_are() -> None:
@@ -168,8 +151,6 @@ def test_every_arm_is_compared_and_its_rewards_have_names() -> None:
     assert {*ARMS, START} == {name for one in (*ASKED.controls, *ASKED.contrasts) for name in (one.arm, one.against)}
     assert {reward for rewards in ARMS.values() for reward in rewards} <= {*NAMES}
 
-
-# --- the results that are kept ----------------------------------------------------------------------------------------
 
 KEPT = Path(__file__).resolve().parents[2] / "artifacts" / "results" / "partition"
 

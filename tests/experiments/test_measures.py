@@ -49,9 +49,6 @@ def always(reply: Says) -> Callable[[str, str], Says]:
     return lambda premise, hypothesis: reply
 
 
-# --- replies ----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("solved", [BORN, SUM], ids=lambda solved: solved.task)
 def test_the_right_reply_has_everything_and_is_not_conflated_whatever_the_reader_says(solved: Solved) -> None:
     for said in ("entailment", "neutral", "contradiction"):
@@ -113,9 +110,6 @@ def test_the_step_reward_is_that_of_training_without_token_confidence() -> None:
         [100 * reward for reward in earned]
     )
     assert len({*earned}) > 8
-
-
-# --- the judge --------------------------------------------------------------------------------------------------------
 
 
 def pool(path: Path, answers: Sequence[Sequence[str | None]], task: str = "retrieval") -> Pool:

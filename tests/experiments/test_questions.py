@@ -30,9 +30,6 @@ QUESTIONS = drawn_questions(SIZE, 1)
 HELD_OUT = [solved for task in TASKS for solved in QUESTIONS[task, "held"]]
 
 
-# --- parts ------------------------------------------------------------------------------------------------------------
-
-
 def test_parts_have_their_sizes_and_ids_of_their_own() -> None:
     sizes = (300, 100, 300, 100, 100)
     assert {key: len(part) for key, part in QUESTIONS.items()} == {
@@ -82,9 +79,6 @@ def test_every_size_has_every_arm_and_questions_in_every_part(name: str) -> None
     assert size.warm.every <= least <= most
 
 
-# --- worlds -----------------------------------------------------------------------------------------------------------
-
-
 def test_no_name_stands_for_two_things_nor_begins_another() -> None:
     names = [name for own in NAMES.values() for name in own]
     assert len({*names}) == len(names)
@@ -123,9 +117,6 @@ def test_every_other_right_answer_has_a_certificate() -> None:
         if not solved.alias:
             case = Case(Question(solved.question, "retrieval", (solved.answer,), passages=solved.evidence))
             assert case.certified(solved.answer)
-
-
-# --- right replies ----------------------------------------------------------------------------------------------------
 
 
 def test_a_right_reply_is_an_exact_match_in_the_requested_form() -> None:
@@ -206,9 +197,6 @@ def test_a_text_is_read_as_steps_answer_and_check_and_recorded_as_a_deriver_stat
 @pytest.mark.parametrize("text", ["", "3 * 4 = 12\nSo it is 12.", "#### 12", "Check: 12 / 4 = 3\n#### 12"])
 def test_a_text_without_equation_or_marked_answer_is_not_a_derivation(text: str) -> None:
     assert derivation_in(text) is None
-
-
-# --- the pairs that teach the reader ----------------------------------------------------------------------------------
 
 
 def test_an_equation_that_contradicts_is_false_and_every_other_one_true() -> None:

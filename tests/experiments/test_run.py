@@ -16,6 +16,8 @@ from benchmarks.experiments.partition.partition_run import FILE, alone, begin, p
 from benchmarks.experiments.partition.partition_tables import SHOWN
 from benchmarks.experiments.partition.sizes import SMALL, SMOKE
 from benchmarks.experiments.partition.starting import require_in_range
+from benchmarks.experiments.real_policy import ARMS as REAL_ARMS
+from benchmarks.experiments.real_policy import HELD_OUT, KEPT, table
 from eldgr_dspy.errors import RunChangedError, RunLockedError
 from eldgr_dspy.training.grpo import parse_arguments
 from tests.refusing import refused
@@ -48,9 +50,6 @@ def read(path: Path) -> Any:
 
 def without_seconds(results: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in results.items() if name != "seconds"}
-
-
-# --- a run ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -121,11 +120,8 @@ def test_a_job_that_is_done_again_over_its_leftovers_finds_the_same(smoke: Path)
         (jobs / f"{name}.json").unlink()
     again = command(smoke)
     assert again.returncode == 0, again.stderr
-    assert [line.partition(":")[0] for line in again.stdout.splitlines()[:-1]] == [
-        "1/steps-1",
-        "1/start.replies",
-        "1/pools",
-    ]
+    expected = ["1/steps-1", "1/start.replies", "1/pools"]
+    assert [line.partition(":")[0] for line in again.stdout.splitlines()[:-1]] == expected
     assert without_seconds(read(smoke / "results.json")) == without_seconds(results)
 
 
@@ -136,9 +132,6 @@ def test_a_folder_of_another_size_is_refused_with_what_differs(smoke: Path) -> N
     assert f"{smoke}: this run was started with other settings:\n" in done.stderr
     assert f"\n  held: {SMOKE.held} -> {SMALL.held}\n" in done.stderr
     assert done.stderr.endswith("Undo the change, or give another --out.\n")
-
-
-# --- what is refused --------------------------------------------------------------------------------------------------
 
 
 def test_a_folder_is_resumed_only_with_the_same_settings(tmp_path: Path) -> None:
@@ -172,9 +165,7 @@ def test_a_folder_is_left_to_the_process_that_is_at_work_in_it(tmp_path: Path) -
 
 def test_a_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     require_libraries()
-    monkeypatch.setattr(
-        "benchmarks.experiments.partition.partition_run.find_spec", lambda name: None if name == "trl" else name
-    )
+    monkeypatch.setattr("benchmarks.experiments.partition.partition_run.find_spec", lambda n: None if n == "trl" else n)
     assert refused(require_libraries) == "The experiment needs trl; run: pip install 'eldgr_dspy[train,nli]'"
 
 
@@ -185,9 +176,6 @@ def test_a_start_outside_its_range_is_refused(retrieval: float, arithmetic: floa
     looks.append({"batches": 40, "retrieval": retrieval, "arithmetic": arithmetic})
     message = refused(lambda: require_in_range(looks))
     assert message.startswith(f"The start must answer 20 to 40 % of the questions for validation; it answers {mean} %")
-
-
-# --- arms -------------------------------------------------------------------------------------------------------------
 
 
 def shared(folder: Path, arm: str, run: int) -> list[str]:
@@ -205,3 +193,11 @@ def test_the_flags_of_arms_differ_in_rewards_and_folders_alone(tmp_path: Path) -
     assert {recipe.training.seed for recipe in recipes.values()} == {3001}
     for arm, recipe in recipes.items():
         assert dict(zip(recipe.rewards.rewards, recipe.training.reward_weights, strict=True)) == ARMS[arm]
+
+
+def test_the_table_of_the_page_is_that_of_the_kept_results() -> None:
+    results = json.loads((ROOT / KEPT).read_text(encoding="utf-8"))
+    page = (ROOT / "docs/how-to/train-a-policy.md").read_text(encoding="utf-8")
+    assert "\n".join(table(results)) in page
+    assert list(results) == ["base", *(f"{arm}-{seed}" for arm in REAL_ARMS for seed in (1, 2))]
+    assert all(len(result["right"]) == len(result["answers"]) == HELD_OUT for result in results.values())

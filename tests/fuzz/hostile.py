@@ -17,9 +17,9 @@ from eldgr_dspy.decision import evidence_locked
 from eldgr_dspy.laws import LAWS
 from eldgr_dspy.laws.trials import Subject, Trial
 from eldgr_dspy.programs.checks.checking import check_scene
-from eldgr_dspy.programs.checks.scenes import reply_to
 from eldgr_dspy.programs.engines.strict import STRICT, ReplyRejectedError
 from eldgr_dspy.programs.inputs import to_question
+from eldgr_dspy.programs.scripted import reply_to
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm
 from eldgr_dspy.rule.consultations import Abstention, Reply

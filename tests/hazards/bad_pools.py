@@ -18,6 +18,10 @@ def record(number: int, **changes: Any) -> dict[str, Any]:
     return {**result, "candidates": [{"text": "I think Nice", "answer": "Nice"}], "gold": ["Nice"], **changes}
 
 
+def without(field: str) -> dict[str, Any]:
+    return {name: value for name, value in record(1).items() if name != field}
+
+
 def write_lines(path: Path, records: Iterable[Any]) -> Path:
     """Write a pool as JSON would be written by anybody."""
     path.write_text("".join(json.dumps(one) + "\n" for one in records), encoding="utf-8")
@@ -46,10 +50,7 @@ BAD_ROWS: list[tuple[dict[str, Any], str]] = [
     ({"candidates": [{"answer": ["Nice"]}]}, f"candidates[0].answer is ['Nice'] (list); {_ANSWER}"),
     ({"candidates": [{"answer": {"span": "Nice"}}]}, f"candidates[0].answer is {{'span': 'Nice'}} (dict); {_ANSWER}"),
     ({"candidates": [{"answer": nested(90)}]}, f"candidates[0].answer is [[[[[[[...]]]]]]] (list); {_ANSWER}"),
-    (
-        {"candidates": ["Nice"]},
-        """candidates[0] is 'Nice' (str); expected an object, such as {"answer": "Doha"}.""",
-    ),
+    ({"candidates": ["Nice"]}, """candidates[0] is 'Nice' (str); expected an object, such as {"answer": "Doha"}."""),
     ({"candidates": {"answer": "Nice"}}, "candidates is {'answer': 'Nice'} (dict); expected a list."),
     (
         {"candidates": [{"answer": "Nice", "score": 0.5}]},
@@ -77,10 +78,7 @@ BAD_ROWS: list[tuple[dict[str, Any], str]] = [
     ({"evidence": [{"title": "Nice"}]}, "evidence[0].text is missing; add it."),
     ({"gold": "Nice"}, "gold is 'Nice' (str); expected a list."),
     ({"gold": [42]}, f"gold[0] is 42 (int); {_TEXT}."),
-    (
-        {"meta": {"x": float("nan")}},
-        "meta holds NaN, an infinity or something else that JSON cannot express: drop it.",
-    ),
+    ({"meta": {"x": float("nan")}}, "meta holds NaN, an infinity or something else that JSON cannot express: drop it."),
     ({"meta": nested(50)}, "meta is [[[[[[[...]]]]]]] (list); expected an object."),
     ({"meta": {"x": nested(50)}}, "meta is nested more than 32 deep: flatten or drop it."),
     # hazard 10
@@ -107,12 +105,41 @@ BAD_ROWS: list[tuple[dict[str, Any], str]] = [
         "candidates[0].answer is '\\udc00' (str); "
         "it has half of a surrogate pair, which is not valid Unicode: fix or drop it.",
     ),
-    (
-        {"meta": {"x": ["\udc00"]}},
-        "meta holds half of a surrogate pair, which is not valid Unicode: fix or drop it.",
-    ),
+    ({"meta": {"x": ["\udc00"]}}, "meta holds half of a surrogate pair, which is not valid Unicode: fix or drop it."),
 ]
 """Changes of a row, and what is said of it after the place."""
+
+BAD_POOLS: list[tuple[list[dict[str, Any]], str]] = [
+    *(([record(0), record(1, **changes)], f", line 2, id 'q1': {message}") for changes, message in BAD_ROWS),
+    ([record(0), without("id")], ", line 2: id is missing; add it."),
+    *(
+        ([record(0), without(name)], f", line 2, id 'q1': {name} is missing; add it.")
+        for name in ("question", "task", "candidates")
+    ),
+    (
+        [record(0, id="x" * 301)],
+        f", line 1, id '{'x' * 79}: id has 301 characters, and at most 300 are read: shorten it or drop the row.",
+    ),
+    ([record(0, id="")], ", line 1, id '': id is '' (str); expected text that names the row."),
+    (
+        [record(0, question=None, gold=[1, 2])],
+        f", line 1, id 'q0': question is None (NoneType); {_TEXT}. (2 more in this row.)",
+    ),
+    # hazard 4
+    ([record(0), record(0), record(0)], ": id 'q0' is in line 1 and in line 2; make ids unique."),
+    ([*map(record, range(500)), record(0), record(0)], ": id 'q0' is in line 1 and in line 501; make ids unique."),
+    ([*map(record, (0, 1, 2, 2, 1, 0))], ": id 'q2' is in line 3 and in line 4; make ids unique."),
+    ([*map(record, (3, 1, 2, 3))], ": id 'q3' is in line 1 and in line 4; make ids unique."),
+    (
+        [record(0), record(1, task="arithmetic")],
+        ", line 2, id 'q1': task is 'arithmetic' and was 'retrieval' before; a pool has one task: split the file.",
+    ),
+    (
+        [record(0, task="arithmetic"), record(1)],
+        ", line 2, id 'q1': task is 'retrieval' and was 'arithmetic' before; a pool has one task: split the file.",
+    ),
+]
+"""Rows, and what is said of their pool after its name."""
 
 LINE = json.dumps(record(0))
 
@@ -155,11 +182,17 @@ BAD_CONTENTS: dict[str, tuple[bytes, str]] = {
         "CSV is not read as a pool, since a cell holds no list. Make a pool of it: eldgr pool build ",
     ),
     "rows.txt": (b"id,question\n", "the format is not known by its name; use one of .jsonl, .jsonl.gz, .parquet."),
+    # refused whatever they hold
+    **dict.fromkeys(
+        ("p.pkl", "p.pickle", "p.joblib", "p.npz", "p.npy", "p.pt", "p.pth", "P.PKL", "p.pkl.gz"),
+        (
+            f"{LINE}\n".encode(),
+            ": pickles and archives of them are never loaded, since loading one can run code; "
+            "export the rows as .jsonl.",
+        ),
+    ),
 }
 """Files by name: their bytes, and a part of what is said of them."""
-
-BAD_NAMES = ("p.pkl", "p.pickle", "p.joblib", "p.npz", "p.npy", "p.pt", "p.pth", "P.PKL", "p.pkl.gz")
-"""Files that are refused whatever they hold."""
 
 
 def bad_file(folder: Path, name: str) -> Path:

@@ -9,7 +9,7 @@ import pytest
 
 from eldgr_dspy.base.files import safe_name
 from eldgr_dspy.programs.commands import main
-from tests.hazards.bad_pools import BAD_CONTENTS, BAD_NAMES, BAD_ROWS, bad_file, record, write_lines
+from tests.hazards.bad_pools import BAD_CONTENTS, BAD_POOLS, bad_file, record, write_lines
 
 MODEL = ("--lm", "openai/none", "--api-base", "http://127.0.0.1:9/v1")
 """A model that answers nobody: a command that called it would stop with exit code 3."""
@@ -43,46 +43,23 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 
 # -- A, H: bad pools --
-
-
 @pytest.mark.parametrize("extra", [(), MODEL], ids=["heuristic", "model"])
-@pytest.mark.parametrize(("changes", "message"), BAD_ROWS)  # hazards 1, 7, 10, 92
+@pytest.mark.parametrize(("records", "message"), BAD_POOLS)  # hazards 1, 4, 7, 10, 92
 def test_a_bad_row_is_named_before_any_call(
-    capsys: pytest.CaptureFixture[str], changes: dict[str, Any], message: str, extra: tuple[str, ...]
+    capsys: pytest.CaptureFixture[str], records: Any, message: str, extra: tuple[str, ...]
 ) -> None:
-    """The bad row stands last, in the last pool."""
+    """The bad row stands in the last pool."""
     write_lines(Path("good.jsonl"), [record(0)])
-    write_lines(Path("bad.jsonl"), [record(0), record(1, **changes)])
-    assert refusal(capsys, "good.jsonl", "bad.jsonl", *extra) == f"bad.jsonl, line 2, id 'q1': {message}"
+    write_lines(Path("bad.jsonl"), records)
+    assert refusal(capsys, "good.jsonl", "bad.jsonl", *extra) == f"bad.jsonl{message}"
 
 
 @pytest.mark.parametrize("name", BAD_CONTENTS)  # hazards 92, 94, 95, 96
 def test_a_file_that_is_not_a_pool_is_named_before_any_call(capsys: pytest.CaptureFixture[str], name: str) -> None:
     bad_file(Path(), name)
     message = refusal(capsys, name, *MODEL)
-    assert (message.startswith(name), message.endswith("."), BAD_CONTENTS[name][1] in message) == (True, True, True), (
-        message
-    )
-
-
-@pytest.mark.parametrize("name", BAD_NAMES)  # hazard 96
-def test_a_format_that_may_hold_code_is_refused(capsys: pytest.CaptureFixture[str], name: str) -> None:
-    write_lines(Path(name), [record(0)])
-    assert refusal(capsys, name).startswith(f"{name}: pickles and archives of them are never loaded")
-
-
-def test_an_id_that_occurs_twice_is_named_with_both_lines(capsys: pytest.CaptureFixture[str]) -> None:  # hazard 4
-    write_lines(Path("p.jsonl"), map(record, (3, 1, 2, 3)))
-    assert refusal(capsys, "p.jsonl") == "p.jsonl: id 'q3' is in line 1 and in line 4; make ids unique."
-
-
-def test_tasks_may_not_be_mixed_in_a_pool(capsys: pytest.CaptureFixture[str]) -> None:
-    write_lines(Path("p.jsonl"), [record(0, task="arithmetic"), record(1)])
-    message = refusal(capsys, "p.jsonl")
-    assert message == (
-        "p.jsonl, line 2, id 'q1': task is 'retrieval' and was 'arithmetic' before; "
-        "a pool has one task: split the file."
-    )
+    checks = (message.startswith(name), message.endswith("."), BAD_CONTENTS[name][1] in message)
+    assert checks == (True, True, True), message
 
 
 @pytest.mark.parametrize(
@@ -95,9 +72,7 @@ def test_tasks_may_not_be_mixed_in_a_pool(capsys: pytest.CaptureFixture[str]) ->
         ("x" * 300 + ".jsonl", "File name too long. Give a shorter name."),
     ],
 )
-def test_what_is_not_a_file_is_refused_with_its_reason(
-    capsys: pytest.CaptureFixture[str], name: str, message: str
-) -> None:
+def test_what_is_not_a_file_is_refused_with_why(capsys: pytest.CaptureFixture[str], name: str, message: str) -> None:
     Path("broken.jsonl").symlink_to("nowhere")
     Path("circle.jsonl").symlink_to("circle.jsonl")
     Path("folder.jsonl").mkdir()
@@ -139,26 +114,16 @@ def test_odd_pools_that_are_pools_are_decided(capsys: pytest.CaptureFixture[str]
     ]
     pools += [["Nice"] * 5, [None, "Lyon"]]
     write_lines(
-        Path("p.jsonl"),
-        (record(n, candidates=[{"answer": one} for one in answers]) for n, answers in enumerate(pools)),
+        Path("p.jsonl"), (record(n, candidates=[{"answer": one} for one in answers]) for n, answers in enumerate(pools))
     )
     assert main(["evaluate", "p.jsonl", "--json", "--rules", "majority"]) == 0
     assert json.loads(capsys.readouterr().out)["pools"]["p"]["n"] == 6
     lines = map(json.loads, Path("runs/p/decisions.jsonl").read_text(encoding="utf-8").split("\n")[:-1])
     results = [(line["answer"], line["tie"]) for line in lines]
-    assert results == [
-        ("Nice", False),
-        (None, False),
-        ("Nice", True),
-        ("Nice", True),
-        ("Nice", False),
-        ("Lyon", False),
-    ]
+    assert results == [("Nice", False), (None, False), ("Nice", True), ("Nice", True), ("Nice", False), ("Lyon", False)]
 
 
 # -- H: names --
-
-
 def test_the_directory_that_a_user_names_is_taken_as_it_is(here: Path) -> None:  # hazard 98
     write_lines(Path("p.jsonl"), [record(0)])
     assert main(["evaluate", "p.jsonl", "--quiet", "--out", "../../x"]) == 0

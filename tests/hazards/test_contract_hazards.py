@@ -19,9 +19,7 @@ from eldgr_dspy.testing import check_answer_type, check_laws
 # hazard 112
 
 
-class Town(AnswerType):
-    """Towns, by their letters."""
-
+class Town(AnswerType):  # towns, by their letters
     name = "town"
     way: ClassVar[Way] = "evidence"
     scores = ("accuracy",)
@@ -33,9 +31,7 @@ class Town(AnswerType):
         return answer in gold
 
 
-class Near(Related):
-    """Towns, alike if they begin alike."""
-
+class Near(Related):  # towns, alike if they begin alike
     name = "near"
     way: ClassVar[Way] = "evidence"
     scores = ("accuracy",)
@@ -51,16 +47,12 @@ class Near(Related):
         return answer in gold
 
 
-class Repairer(dspy.Module):
-    """Copies a span that no candidate gives."""
-
+class Repairer(dspy.Module):  # copies a span that no candidate gives
     def forward(self, question: str, evidence: list[str]) -> dspy.Prediction:
         return dspy.Prediction(repaired_answer="Rome is", repair_passage=0)
 
 
-class Judge(dspy.Module):
-    """Prefers the first candidate."""
-
+class Judge(dspy.Module):  # prefers the first candidate
     def forward(self, question: str, evidence: list[str], candidates: list[str]) -> dspy.Prediction:
         return dspy.Prediction(preferred=0)
 
@@ -124,6 +116,10 @@ BROKEN: dict[str, tuple[Callable[[], object], str]] = {
     "no components": (lambda: ask(made(Near, components=lambda *given: None)), r"near\.components\(.*got None"),
     "lost components": (lambda: ask(made(Near, components=lambda *given: [])), r"near\.components\(.*got \[\]"),
     "unknown components": (lambda: ask(made(Near, components=lambda *given: [["x"]])), r"near\.components\(.*'x'"),
+    "no word of joining": (
+        lambda: made(Near, joins=lambda *given: None).grouping(["Doha"]).class_of("Rome"),
+        r"near\.joins\('Rome', \.\.\.\) must be True or False; got None",
+    ),
     "no score": (lambda: score("a", ["a"], made(score=lambda *given: None)), r"town\.score\('a', .*got None"),
     "a score of text": (
         lambda: score("a", ["a"], made(score=lambda *given: Score("yes", None))),  # type: ignore[arg-type]
@@ -141,16 +137,7 @@ def test_what_is_returned_is_named_with_what_was_expected(broken: str) -> None:
         call()
 
 
-def test_joining_a_class_is_true_or_false() -> None:
-    kind = made(Near, joins=lambda *given: None)
-    grouping = kind.grouping(["Doha"])
-    with pytest.raises(ArgumentError, match=r"near\.joins\('Rome', \.\.\.\) must be True or False; got None"):
-        grouping.class_of("Rome")
-
-
-class Moody(Town):
-    """Reads an answer to a question otherwise the first time than later."""
-
+class Moody(Town):  # reads an answer to a question otherwise the first time than later
     def __init__(self) -> None:
         self._read = set[str]()
 
@@ -163,9 +150,7 @@ class Moody(Town):
         return AnswerClass(f"{answer} again" if again else answer) if answer.strip() else None
 
 
-class Counting(Town):
-    """Reads each answer otherwise."""
-
+class Counting(Town):  # reads each answer otherwise
     n = 0
 
     def read(self, answer: str) -> AnswerClass | None:

@@ -1,8 +1,4 @@
-"""Small files that become large in memory (hazard 95) or are nested without end (63): each is refused with a sentence.
-
-Each attack is the smallest that does its harm. What it would take is counted in `ELDGR_FILE_LIMITS`, where a lower
-limit shows the same with less.
-"""
+"""Files that become large in memory (hazards 95, 115) or are nested without end (63): each is refused in a sentence."""
 
 import gc
 import gzip
@@ -14,19 +10,29 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import dspy
 import pytest
 
 from eldgr_dspy.base.file_limits import RAISE, VARIABLE
 from eldgr_dspy.errors import ArgumentError, EldgrError, JournalError, PoolError
 from eldgr_dspy.figures.finished_run import read_run
+from eldgr_dspy.formats.journal_lines import seal
 from eldgr_dspy.formats.parquet import _IDLE, _RUNNING, read_parquet
-from eldgr_dspy.journal import Journal
+from eldgr_dspy.journal import Journal, read_journal
 from eldgr_dspy.pools import Row, open_pool, write_pool
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.pools.predictions import read_predictions
+from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.freezes import read_freeze
 from eldgr_dspy.programs.run.recordings import Recordings
+from eldgr_dspy.programs.sampled import Sampled
+from eldgr_dspy.programs.scoring.cross_encoder import stated_columns
+from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.testing import scripted_lm
+from eldgr_dspy.rule.questions import Settings
+from eldgr_dspy.training.checkpoints import Checkpoint
+from eldgr_dspy.training.curves import read_curve
 from tests.hazards.bad_pools import record, write_lines
 
 LONG = "x" * 500_000
@@ -46,8 +52,6 @@ def drained(path: Path) -> int:
 
 
 # -- Parquet --
-
-
 def same(arrow: Any, text: str, times: int) -> Any:
     """A column of one text, stored once."""
     return arrow.DictionaryArray.from_arrays(arrow.array([0] * times, arrow.int32()), arrow.array([text]))
@@ -84,10 +88,7 @@ def objects_that_take_a_bit(arrow: Any) -> dict[str, Any]:
 
 
 BOMBS: list[tuple[Callable[[Any], dict[str, Any]], str]] = [
-    (
-        texts_of_a_list,
-        ", after row 0: takes more than 536,870,912 bytes of memory to read, the limit; write shorter",
-    ),
+    (texts_of_a_list, ", after row 0: takes more than 536,870,912 bytes of memory to read, the limit; write shorter"),
     (texts_of_objects_in_a_list, ", after row 0: takes more than 536,870,912 bytes of memory to read"),
     (texts_that_begin_as_the_one_before, ", after row 0: takes more than 536,870,912 bytes of memory to read"),
     (a_text_too_long_for_a_row, ", row 1: takes more than 8,388,608 bytes, the limit of a row; shorten it."),
@@ -134,8 +135,6 @@ def test_a_reader_that_was_ended_is_replaced(tmp_path: Path) -> None:
 
 
 # -- JSON, plain and compressed --
-
-
 @pytest.mark.parametrize(
     ("meta", "message"),
     [
@@ -151,29 +150,16 @@ def test_a_line_is_measured_before_it_is_parsed(tmp_path: Path, meta: str, messa
     assert refused(lambda: open_pool(path)) == f"{path}{message}"
     path.write_bytes(gzip.compress(json.dumps({**REPLY, "content": None}).replace("null", meta).encode()))
     assert refused(lambda: Recordings(path), JournalError) == f"{path}{message}"
+    path = tmp_path / "journal.jsonl"
+    path.write_text(f'{{"kind": "settings", "name": "", "details": {meta}}}\n')
+    assert refused(lambda: Journal(path), JournalError) == f"{path}{message}"
 
 
 def test_commas_within_a_text_are_no_values(tmp_path: Path) -> None:
-    path = write_lines(tmp_path / "p.jsonl", [record(0, meta={"x": ['[{"\\",:' * 100_000] * 4})])
-    assert open_pool(path).n == 1
+    assert open_pool(write_lines(tmp_path / "p.jsonl", [record(0, meta={"x": ['[{"\\",:' * 100_000] * 4})])).n == 1
 
 
-def test_heads_of_a_recording_are_counted_together(  # hazard 95
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each is small, and all of them stay in memory."""
-    monkeypatch.setenv(VARIABLE, "0.01")
-    path = tmp_path / "j.jsonl"
-    head = {"kind": "settings", "name": "s", "details": {"x": [[]] * 1_500}}
-    path.write_text("".join(json.dumps(one) + "\n" for one in [REPLY | {"content": {}}] + [head] * 35))
-    message = refused(lambda: Recordings(path), JournalError)
-    assert message.endswith(f"holds more than 100,000 values, which is the limit; give fewer. {RAISE}")
-    assert refused(lambda: Journal(path), JournalError) == message
-
-
-def test_files_that_are_in_memory_whole_hold_fewer_values_than_a_limit(  # hazard 95
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_whole_files_hold_values_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # hazard 95
     monkeypatch.setenv(VARIABLE, "0.001")
     log, table, samples = tmp_path / "log.json", tmp_path / "t.csv", tmp_path / "log.eval"
     log.write_text('{"samples": [' + "[]," * 10_000 + "[]]}")
@@ -208,8 +194,6 @@ def test_a_freeze_and_the_files_of_a_run_are_measured_too(  # hazards 63, 95
 
 
 # -- archives of inspect --
-
-
 def archive(path: Path, method: int, spaces: int = 2**20) -> Path:
     """A log whose sample states that it is a hundred bytes long."""
     with zipfile.ZipFile(path, "w", method) as out:
@@ -241,8 +225,6 @@ def test_a_sample_is_unpacked_no_further_than_it_states(tmp_path: Path) -> None:
 
 
 # -- the limit --
-
-
 def test_one_variable_raises_every_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "p.jsonl"
     write_lines(path, [record(0, meta={"x": [0] * 6_000})])
@@ -270,3 +252,87 @@ def test_a_reader_that_nobody_reads_to_its_end_is_ended(tmp_path: Path) -> None:
     del rows, cycle
     gc.collect()
     assert started.poll() is not None
+
+
+# -- programs, journals and settings that were saved --
+@pytest.mark.parametrize("made", [Selector, Judge, lambda: Sampled(dspy.Predict("question -> answer"), n=2)])
+@pytest.mark.parametrize(
+    ("value", "why"), [("[" + "[]," * 1_100_000 + "[]]", "holds more than"), ("[" * 200 + "]" * 200, "nested too")]
+)
+def test_a_saved_program_that_expands_is_refused_before_it_is_parsed(  # hazard 115
+    made: Callable[[], Any], value: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, "0.1")
+    file = tmp_path / "program.json"
+    made().save(str(file))
+    file.write_text(f'{file.read_text().rstrip().removesuffix("}")}, "more": {value}}}')
+    with pytest.raises(PoolError, match=why):
+        made().load(str(file))
+
+
+def test_a_saved_program_within_the_limits_is_loaded_as_before(tmp_path: Path) -> None:
+    file = tmp_path / "program.json"
+    judge, loaded = Judge(), Judge()
+    judge.predict.demos = [dspy.Example(question="a" * 1_000)]
+    judge.save(str(file))
+    loaded.load(str(file))
+    assert loaded.predict.demos[0]["question"] == "a" * 1_000
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        ("rule.freeze.json", read_freeze),
+        ("config.json", lambda file: stated_columns(file.parent, "model")),
+        ("trainer_state.json", lambda file: read_curve(file.parent)),
+        ("adapter_config.json", lambda file: Checkpoint.of("mine", file.parent)),
+        ("summary.json", lambda file: read_run(file.parent).summary()),
+    ],
+)
+def test_a_file_that_expands_and_one_of_8_gb_are_not_read(  # hazard 115
+    name: str, read: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stated = {"kind": "settings", "name": "rule", "details": Settings().to_json()}
+    (tmp_path / "journal.jsonl").write_bytes(seal(stated))
+    (tmp_path / name).write_text('{"log_history": [' + "[]," * 600_000 + "[]]}")  # takes fifty times as many bytes
+    monkeypatch.setenv(VARIABLE, "0.1")
+    with pytest.raises(EldgrError, match=rf"{name}.*holds more than [\d,]+ values"):
+        read(tmp_path / name)
+    monkeypatch.delenv(VARIABLE)
+    with (tmp_path / name).open("wb") as file:
+        file.truncate(8 * 2**30)
+    with pytest.raises(EldgrError, match=r"holds more than 268,435,456 bytes, .* set ELDGR_FILE_LIMITS=2"):
+        read(tmp_path / name)
+
+
+@pytest.mark.parametrize("temperature", [[0.7], {"a": 1}, "hot"], ids=str)
+def test_a_temperature_that_is_not_a_number_is_named(temperature: Any) -> None:
+    select, question = Selector(), {"question": "Which?", "candidates": ["A", "A", "B"], "evidence": ["It is B."]}
+    lm = scripted_lm([], temperature=temperature)
+    with dspy.context(lm=lm), pytest.raises(ArgumentError, match=r"The temperature of .* must be a number; got"):
+        select(**question)
+    select.judge = judge = Judge()
+    judge.predict.config["temperature"] = temperature
+    with dspy.context(lm=scripted_lm([])), pytest.raises(ArgumentError, match="The temperature of a predictor must be"):
+        select(**question)
+
+
+def test_a_type_error_of_a_role_s_own_code_stays_as_it_is() -> None:
+    class Broken(dspy.Module):
+        def forward(self, **_: Any) -> Any:
+            return 1 + "1"  # type: ignore[operator]
+
+    select = Selector()
+    select.judge = Broken()
+    with dspy.context(lm=scripted_lm([])), pytest.raises(TypeError, match="unsupported operand"):
+        select(question="Which?", candidates=["A", "A", "B"], evidence=["It is B."])
+
+
+@pytest.mark.parametrize("read", [lambda path: [*read_journal(path)], Journal], ids=["read", "opened"])
+def test_no_endless_line_is_read(read: Callable[[Path], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "0.01")
+    with (tmp_path / "journal.jsonl").open("wb") as file:
+        file.write(b'{"kind": ')
+        file.truncate(2**23)
+    with pytest.raises(JournalError, match=r"a line is longer than 671,088 bytes; a journal has no such line\. If"):
+        read(tmp_path / "journal.jsonl")

@@ -39,11 +39,6 @@ OVER = 0.0
 """A time that has passed, by `monotonic`."""
 
 
-def math_row(answers: Sequence[str], gold: Sequence[str]) -> dict[str, Any]:
-    candidates = [{"text": answer, "answer": answer} for answer in answers]
-    return {"id": "q", "question": "Which part?", "task": "math", "candidates": candidates, "gold": [*gold]}
-
-
 def lines(out: Path) -> list[Mapping[str, Any]]:
     return [*map(json.loads, (out / "decisions.jsonl").read_text(encoding="utf-8").splitlines())]
 
@@ -66,8 +61,6 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> set[int]:
 
 
 # -- what is bounded ---------------------------------------------------------------------------------------------------
-
-
 def test_the_timeout_of_a_selector_ends_the_comparisons_and_a_note_says_so() -> None:
     pred = Selector(answer="math", rule="majority", timeout=0.2)(question="Which?", candidates=[SLOW[0], *SLOW])
     assert pred.votes == {SLOW[0]: 2, SLOW[1]: 1}
@@ -116,8 +109,6 @@ def test_a_system_without_file_descriptors_is_named(monkeypatch: pytest.MonkeyPa
 
 
 # -- what an event loop waits for --------------------------------------------------------------------------------------
-
-
 def test_other_tasks_go_on_while_a_selector_compares() -> None:
     done = list[str]()
 
@@ -138,18 +129,17 @@ def test_other_tasks_go_on_while_a_selector_compares() -> None:
 
 
 def test_nothing_is_compared_in_the_thread_of_an_event_loop(threads: set[int]) -> None:
-    select = heuristic_selector(answer="math")
-    asyncio.run(select.acall(question="What is 1 + 2?", candidates=["1/2", "0.5"]))
+    asyncio.run(heuristic_selector(answer="math").acall(question="What is 1 + 2?", candidates=["1/2", "0.5"]))
     assert threads and threading.get_ident() not in threads
 
 
 # -- what is recorded --------------------------------------------------------------------------------------------------
-
-
 def test_a_comparison_that_ran_out_of_time_is_recorded_and_never_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pool = write_pool(tmp_path / "p.jsonl", [math_row(["3/17", "6/34", "5"], ["9/51"])])
+    candidates = [{"text": answer, "answer": answer} for answer in ("3/17", "6/34", "5")]
+    row = {"id": "q", "question": "Which part?", "task": "math", "candidates": candidates, "gold": ["9/51"]}
+    pool = write_pool(tmp_path / "p.jsonl", [row])
     out, again = tmp_path / "run", tmp_path / "again"
     plan = Plan([pool], out, ("majority", "eldgr"))
     with monkeypatch.context() as slow:

@@ -184,12 +184,10 @@ def test_a_freeze_calls_nothing_that_its_roles_name(change: Callable[[dict[str, 
 
 
 # -- keys --------------------------------------------------------------------------------------------------------------
-
-
-def modelled(**settings: Any) -> None:
+def modelled(model: Any = None) -> None:
     """Make the freeze one whose roles have this LM."""
     select = Selector()
-    select.set_lm(dspy.LM("openai/m", **settings))
+    select.set_lm(model or dspy.LM("openai/m"))
     Path("rule.freeze.json").unlink()
     write_freeze(select, ("judge",), Path("rule.freeze.json"))
 
@@ -236,7 +234,7 @@ def test_a_freeze_opens_no_file_of_a_model() -> None:
 
 # hazard 114
 def test_the_address_is_the_callers_and_is_not_compared() -> None:
-    modelled(api_base="http://127.0.0.1:9/v1", max_tokens=9)
+    modelled(dspy.LM("openai/m", api_base="http://127.0.0.1:9/v1", max_tokens=9))
     with pytest.raises(ArgumentError, match="was frozen at an address of its own; give it"):
         frozen_selector("rule.freeze.json")
     for address in ("http://127.0.0.1:9/v1", "http://127.0.0.1:10/v1"):
@@ -252,10 +250,7 @@ def test_the_address_is_the_callers_and_is_not_compared() -> None:
 # hazard 114
 def test_the_address_of_ollama_is_the_callers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OLLAMA_HOST", raising=False)
-    select = Selector()
-    select.set_lm(ollama("m", host="http://elsewhere:1", num_ctx=99))
-    Path("rule.freeze.json").unlink()
-    write_freeze(select, ("judge",), Path("rule.freeze.json"))
+    modelled(ollama("m", host="http://elsewhere:1", num_ctx=99))
     for given, host in ((None, ADDRESS), ("http://mine:2", "http://mine:2")):
         made: Any = frozen_selector("rule.freeze.json", api_base=given).judge.get_lm()
         assert (made.kwargs["metadata"]["host"], made.kwargs["metadata"]["num_ctx"]) == (host, 99)

@@ -1,8 +1,4 @@
-"""Whatever a role or a server returns, the directory of the run opens again.
-
-A run writes its journal as it goes, and every later command reads it: what could be written and not read back would
-lose all that the run has asked.
-"""
+"""Whatever a role or a server returns, the directory of the run opens again, or all that was asked would be lost."""
 
 import collections
 import json
@@ -31,6 +27,7 @@ from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, text_of
 from eldgr_dspy.rule.consultations import Consultation
 from tests.capitals import NO_SPAN, row, selector_with, untimed, write_pool
+from tests.hazards.bad_pools import nested
 from tests.lm_server import Answer, Asked, LMServer, obliging, serving
 from tests.ollama_server import Reply, ollama_server
 
@@ -39,11 +36,6 @@ pytestmark = [
     pytest.mark.usefixtures("collected"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
-
-
-@pytest.fixture(autouse=True)
-def loopback_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
 
 
 def number_in(text: str) -> int:
@@ -62,7 +54,7 @@ def run_twice(selector: Selector, folder: Path, rows: int = 2) -> list[Consultat
     journaled = (out / "journal.jsonl").read_bytes()
     for command, *options in (
         ["report"],
-        ["report", "--out", str(folder / "r.html")],
+        ["report", "--out", f"{folder}/r.html"],
         ["export", "--out", f"{folder}/d.csv"],
     ):
         assert main([command, str(out), *options]) == 0
@@ -76,12 +68,9 @@ def run_twice(selector: Selector, folder: Path, rows: int = 2) -> list[Consultat
 
 
 # -- what a server reports --
-
-
-def asking(server: LMServer) -> Selector:
+def asking(server: LMServer, key: str = "k") -> Selector:
     selector = Selector()
-    lm = dspy.LM("openai/loopback", api_base=server.address, api_key="k", cache=False, num_retries=0)
-    selector.set_lm(lm)
+    selector.set_lm(dspy.LM("openai/loopback", api_base=server.address, api_key=key, cache=False, num_retries=0))
     return selector
 
 
@@ -91,12 +80,8 @@ COUNTS = (10**30, 2 * 10**15, 10**15 + 1, -1, 10**400, 1e300, 0.5, True, "12", N
 @pytest.mark.parametrize("name", ["prompt_tokens", "completion_tokens", "total_tokens"])
 def test_a_count_that_cannot_be_true_is_unknown_and_the_run_stays_readable(name: str, tmp_path: Path) -> None:
     def answer(request: Asked) -> Answer:
-        usage = {
-            "prompt_tokens": 7,
-            "completion_tokens": 5,
-            "total_tokens": 12,
-            name: COUNTS[number_in(request.question)],
-        }
+        usage = {"prompt_tokens": 7, "completion_tokens": 5, "total_tokens": 12}
+        usage[name] = COUNTS[number_in(request.question)]  # type: ignore[assignment]  # what no server should send
         return Answer(obliging(request).text, changes={"usage": usage})
 
     with serving(answer) as server:
@@ -112,8 +97,7 @@ def test_a_remark_says_which_counts_were_not_believed(tmp_path: Path, capsys: py
         return Answer(obliging(request).text, changes={"usage": usage})
 
     with serving(answer) as server:
-        selector = asking(server)
-        entries = run_twice(selector, tmp_path)
+        entries = run_twice(asking(server), tmp_path)
     assert {one.implausible for one in entries if one.calls} == {
         "prompt_tokens over 10^15, completion_tokens over 10^15, cost over 10^15"
     }
@@ -188,9 +172,7 @@ def test_halves_of_a_character_in_a_reply_brick_no_run(adapter: Any, tmp_path: P
 @pytest.mark.parametrize("key", ["abstained", "repairer", "consultation", "fingerprint", "prompt_tokens", "preferred"])
 def test_a_key_that_is_a_word_of_the_journal_bricks_no_run(key: str, tmp_path: Path) -> None:
     with serving(lambda request: Answer(f"{obliging(request).text}")) as server:
-        selector = Selector()
-        selector.set_lm(dspy.LM("openai/loopback", api_base=server.address, api_key=key, cache=False, num_retries=0))
-        entries = run_twice(selector, tmp_path, 4)
+        entries = run_twice(asking(server, key), tmp_path, 4)
     assert entries and all(one.outcome != "failed" for one in entries)
 
 
@@ -198,8 +180,7 @@ def test_a_question_whose_id_holds_the_key_is_asked_once(tmp_path: Path) -> None
     key = "zK8-4417-vQp0-77"
     pool = write_pool(tmp_path / "p.jsonl", [row(number, id=f"{key}-{number}") for number in range(3)])
     with serving() as server:
-        selector = Selector()
-        selector.set_lm(dspy.LM("openai/loopback", api_base=server.address, api_key=key, cache=False, num_retries=0))
+        selector = asking(server, key)
         for _ in range(2):
             evaluate(selector, Plan([pool], tmp_path / "run", RULES, max_failures="100%"))
         assert len(server.log) == sum(one.calls for one in read_journal(tmp_path / "run" / "journal.jsonl"))
@@ -208,11 +189,7 @@ def test_a_question_whose_id_holds_the_key_is_asked_once(tmp_path: Path) -> None
 
 
 # -- what a role returns --
-
-
-class Returning(dspy.Module):
-    """A judge that returns on each question what was made for it, in a field of its reply."""
-
+class Returning(dspy.Module):  # a judge that returns on each question what was made for it, in a field of its reply
     def __init__(self, made: Sequence[Any], name: str = "judge_rationale") -> None:
         super().__init__()
         self.value_of: Callable[[int], Any] = lambda number: made[number]
@@ -251,13 +228,6 @@ def mapping_itself() -> dict[str, Any]:
     return result
 
 
-def deep(depth: int = 100_000) -> list[Any]:
-    results: list[Any] = []
-    for _ in range(depth):
-        results = [results]
-    return results
-
-
 class Node(BaseModel):
     inner: "Node | None" = None
     number: float = 0.0
@@ -290,7 +260,7 @@ class Unprintable:
 
 @dataclass
 class Held:
-    deque: Any = field(default_factory=lambda: collections.deque([deep()]))
+    deque: Any = field(default_factory=lambda: collections.deque([nested(100_000)]))
 
 
 HOSTILE: dict[str, Callable[[], Any]] = {
@@ -301,7 +271,7 @@ HOSTILE: dict[str, Callable[[], Any]] = {
     "a key of 5,000 digits": lambda: {10**5_000: 1},
     "a list that holds itself": holding_itself,
     "a mapping that holds itself": mapping_itself,
-    "100,000 deep": deep,
+    "100,000 deep": lambda: nested(100_000),
     "a model that holds itself": model_of_itself,
     "a model with infinity": lambda: Node(number=math.inf),
     "NaN in a model's field of any type": lambda: Anything(held=math.nan),

@@ -18,13 +18,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
-from eldgr_dspy.errors import EldgrError, RunStoppedError
+from eldgr_dspy.errors import EldgrError
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.engines.ollama import ollama
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.redaction import LEAST, LEAST_DIGITS, MASK, redacted, redacted_message, redacted_value, remember
+from tests.asking.transport import number_of
 from tests.capitals import row, write_pool
 from tests.lm_server import Answer, Asked, LMServer, obliging, serving
 from tests.ollama_server import OllamaServer, Reply, ollama_server
@@ -36,12 +37,8 @@ pytestmark = [
 ]
 
 
-RULES = ("majority", "judge", "eldgr")
-
-
 @pytest.fixture(autouse=True)
-def loopback_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
+def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 
@@ -148,25 +145,13 @@ would stop a run."""
 STOPPING: dict[str, Faulty] = {str(status): refusing(status) for status in (401, 402, 403, 404)}
 
 
-def fault_of(request: Asked) -> str:
-    return [*FAULTS][number_of(request) % len(FAULTS)]
-
-
 def spelling_of(request: Asked, shift: int) -> Spell:
     """Another one each time that a fault comes up again: the numbers of faults and of spellings share no divisor."""
     return SPELLINGS[(number_of(request) + shift) % len(SPELLINGS)]
 
 
-def number_of(request: Asked) -> int:
-    return int(request.question.split("number ")[1].split("?")[0])
-
-
 # -- where it is held --
-
-
-class Judging(dspy.Module):
-    """A judge of the user's own that holds a key."""
-
+class Judging(dspy.Module):  # a judge of the user's own that holds a key
     def __init__(self, judge: dspy.Module, **held: Any) -> None:
         super().__init__()
         self.judge = judge
@@ -242,15 +227,15 @@ def selector_with(server: LMServer, held: Mapping[str, Any]) -> Selector:
 
 def plan_of(folder: Path, rows: int, **options: Any) -> Plan:
     pool = write_pool(folder / "p.jsonl", map(row, range(rows)))
-    return Plan([pool], folder / "run", RULES, max_failures="100%", **options)
+    return Plan([pool], folder / "run", ("majority", "judge", "eldgr"), max_failures="100%", **options)
 
 
 def said_by(call: Callable[[], Any]) -> str:
-    """The error that a call ends with, if any."""
+    """The error that a call ends with, if any, and what it holds."""
     try:
         call()
     except (EldgrError, dspy.LMError) as error:
-        return f"{error}"
+        return f"{error} {error.args!r}"
     return ""
 
 
@@ -266,14 +251,12 @@ def all_that_is_made_of(capsys: pytest.CaptureFixture[str]) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("slot", SLOTS)
-def test_whatever_a_server_sends_back_no_credential_is_written_or_shown(
-    slot: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:  # hazard 101
+def test_no_server_leaks_a_key(slot: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:  # hazard 101
     """Each fault is met in one spelling, another one for each slot; a key is met in all of them."""
     canary, shift, rounds = new_canary(), [*SLOTS].index(slot), len(SPELLINGS) if slot == "api_key" else 1
-    with serving(lambda request: FAULTS[fault_of(request)](request, spelling_of(request, shift))) as server:
-        selector = selector_with(server, SLOTS[slot](canary))
-        evaluate(selector, plan_of(tmp_path, rounds * len(FAULTS), workers=8))
+    faults = [*FAULTS.values()]
+    with serving(lambda one: faults[number_of(one) % len(faults)](one, spelling_of(one, shift))) as server:
+        evaluate(selector_with(server, SLOTS[slot](canary)), plan_of(tmp_path, rounds * len(FAULTS), workers=8))
         assert {logged.role for logged in server.log} == {"judge", "repairer"}
     assert leaks(canary, tmp_path, capsys.readouterr().err) == []
     assert leaks(canary, tmp_path, all_that_is_made_of(capsys)) == []
@@ -283,7 +266,7 @@ def test_whatever_a_server_sends_back_no_credential_is_written_or_shown(
         spell = SPELLINGS[(number + shift) % len(SPELLINGS)]
         with serving(lambda request: answer(request, spell)) as server:  # noqa: B023 -- called here
             error = said_by(lambda: evaluate(selector_with(server, SLOTS[slot](canary)), plan_of(folder, 1)))  # noqa: B023
-        assert "The call can only fail again" in error
+        assert "The call can only fail again" in error and (slot != "api_key" or MASK in error)
         assert leaks(canary, folder, error, capsys.readouterr().err) == []
 
 
@@ -313,32 +296,25 @@ def test_another_adapter_reads_no_credential_into_a_run_either(adapter: Any, fau
     assert leaks(canary, tmp_path, error) == []
 
 
-@pytest.mark.parametrize("held", ["passwd", "proxy_auth", "pwd", "bearer", "headers", "token"])
+HELD: dict[str, Callable[[str], Any]] = {
+    **dict.fromkeys(("passwd", "proxy_auth", "pwd", "bearer", "token"), str),
+    "headers": lambda canary: {"X-Id": canary},
+    "api_key": SecretStr,  # which hides itself when it is printed
+}
+
+
+@pytest.mark.parametrize("held", HELD)
 def test_what_a_role_module_holds_is_neither_stated_nor_sent_back(held: str, tmp_path: Path) -> None:
     canary = new_canary()
-    with serving(
-        lambda request: Answer(status=500, body=json.dumps({"error": {"message": canary}}).encode())
-    ) as server:
+    body = json.dumps({"error": {"message": canary}}).encode()
+    with serving(lambda request: Answer(status=500, body=body)) as server:
         selector = selector_with(server, {})
-        selector.judge = Judging(selector.judge, **{held: {"X-Id": canary} if held == "headers" else canary})
-        error = said_by(lambda: evaluate(selector, plan_of(tmp_path, 1)))
-    assert leaks(canary, tmp_path, error) == []
-
-
-def test_a_key_that_hides_itself_when_printed_is_known_all_the_same(tmp_path: Path) -> None:
-    canary = new_canary()
-    with serving(
-        lambda request: Answer(status=500, body=json.dumps({"error": {"message": canary}}).encode())
-    ) as server:
-        selector = selector_with(server, {})
-        selector.judge = Judging(selector.judge, api_key=SecretStr(canary))
+        selector.judge = Judging(selector.judge, **{held: HELD[held](canary)})
         error = said_by(lambda: evaluate(selector, plan_of(tmp_path, 1)))
     assert leaks(canary, tmp_path, error) == []
 
 
 # -- the environment, by the command --
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["OPENAI_API_KEY", "HTTPS_PROXY", "SOME_PASSWD", "PROXY_AUTH", "HF_TOKEN"])
 def test_no_credential_of_the_environment_is_written_or_shown(
@@ -409,9 +385,7 @@ def test_an_error_of_ollama_has_no_key_for_a_program_either(monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("address", ["h h?code={}", "ftp://h?key={}", "me:{}@h", "http://me:{}@h x"])
-def test_an_address_that_is_refused_is_quoted_without_what_is_secret_in_it(
-    address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_refused_address_hides_its_secrets(address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pool = write_pool(tmp_path / "p.jsonl", [row(0)])
     for lm in ("openai/m", "ollama/m"):
         canary = f"cAnary{next(CANARIES):08x}"
@@ -421,8 +395,6 @@ def test_an_address_that_is_refused_is_quoted_without_what_is_secret_in_it(
 
 
 # -- and nothing else is changed --
-
-
 def test_a_run_resumes_with_another_key_and_asks_nothing_twice(tmp_path: Path) -> None:
     plan, healed = plan_of(tmp_path, 4), list[bool]()
     with serving(lambda request: obliging(request) if healed else FAULTS["500"](request, str)) as server:
@@ -468,11 +440,10 @@ def test_the_journal_has_honest_replies_word_for_word(tmp_path: Path) -> None:
 
 
 def test_the_least_credential_is_redacted_and_the_longest_other_value_is_not() -> None:
-    for kept, gone in ((LEAST - 1, LEAST),):
-        short, long = f"q9{'z' * (kept - 2)}", f"q8{'z' * (gone - 2)}"
-        remember(short)
-        remember(long)
-        assert redacted(f"<{short}> <{long}>") == f"<{short}> <{MASK}>"
+    short, long = f"q9{'z' * (LEAST - 3)}", f"q8{'z' * (LEAST - 2)}"
+    remember(short)
+    remember(long)
+    assert redacted(f"<{short}> <{long}>") == f"<{short}> <{MASK}>"
     digits = "918273645091827"
     remember(digits[: LEAST_DIGITS - 1])
     assert redacted(digits[: LEAST_DIGITS - 1]) == digits[: LEAST_DIGITS - 1]
@@ -561,17 +532,13 @@ def test_what_follows_the_name_of_a_credential_is_hidden_too(message: str, text:
     assert redacted_message(message) == text
 
 
-def repr_of(text: str) -> str:
-    return repr(text[:9])
-
-
 @pytest.mark.parametrize(
     "text",
     [
         *("((" * 40_000, "?key" * 40_000, "key_" * 40_000, "a:" * 40_000, "://a" * 40_000),
         *(",auth={" * 20_000, ":/secret\\" * 20_000, ":&-secret" * 20_000, "basic " * 20_000),
     ],
-    ids=repr_of,
+    ids=lambda text: repr(text[:9]),
 )
 def test_a_long_text_is_looked_through_in_a_time_that_grows_with_its_length(text: str) -> None:
     assert redacted_message(text) == text
@@ -582,11 +549,3 @@ def test_a_key_behind_many_backslashes_is_found_in_a_time_that_grows_with_the_te
     remember(key)
     for text in ("\\" * 200_000 + "z" + key, ("\\" * 2_000 + key[0]) * 100 + key, "\\" * 200_000 + key):
         assert key not in redacted(text)
-
-
-def test_the_sentence_with_which_a_run_stops_has_no_key(tmp_path: Path) -> None:
-    canary = new_canary()
-    with serving(lambda request: STOPPING["401"](request, str)) as server, pytest.raises(RunStoppedError) as stopped:
-        evaluate(selector_with(server, SLOTS["api_key"](canary)), plan_of(tmp_path, 1))
-    assert MASK in str(stopped.value)
-    assert leaks(canary, tmp_path, str(stopped.value), repr(stopped.value.args)) == []

@@ -29,10 +29,7 @@ def with_columns(row: dict[str, Any]) -> dict[str, Any]:
 
         candidate |= {
             "confidence": value("confidence"),
-            "logprobs": {
-                "tokens": [round(value(f"token {n}") - 1.5, 2) for n in range(8)],
-                "answer_tokens": 2,
-            },
+            "logprobs": {"tokens": [round(value(f"token {n}") - 1.5, 2) for n in range(8)], "answer_tokens": 2},
             "scores": {
                 "orm": value("orm"),
                 "prm": [value(f"step {n}") for n in range(3)],

@@ -4,7 +4,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-
 ROOMS = ("signatures", "programs", "training")
 
 

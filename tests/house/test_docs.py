@@ -66,11 +66,8 @@ def agrees(text: str, printed: str) -> bool:
     """Whether `printed` is what is shown, white space at the ends of lines and around the whole aside."""
     lines = [line.rstrip() for line in text.strip("\n").split("\n")]
     parts = [r"(?:.*\n)*" if line == "..." else re.escape(line).replace(r"\.\.\.", ".*") + r"\n" for line in lines]
-    return re.fullmatch("".join(parts), stripped(printed)) is not None
-
-
-def stripped(printed: str) -> str:
-    return "".join(f"{line.rstrip()}\n" for line in printed.strip("\n").split("\n"))
+    stripped = "".join(f"{line.rstrip()}\n" for line in printed.strip("\n").split("\n"))
+    return re.fullmatch("".join(parts), stripped) is not None
 
 
 def typed(block: Block) -> Iterator[tuple[str, str]]:
@@ -160,7 +157,7 @@ def standing_in(page: str, folder: Path) -> Iterator[None]:
             (folder / "models").mkdir()
             (folder / "models" / "nli").symlink_to(trained_nli())
         if "train-a-policy" in page:
-            from tests.training.recorded import kept, matched
+            from tests.training.calling import kept, matched
             from tests.training.saved import saved_policy
 
             for name in ("orm", "ra_msd"):
@@ -177,9 +174,7 @@ def test_every_example_of_a_page_does_what_the_page_shows(page: Path, tmp_path: 
                 reader.take(block)
 
 
-def test_the_figures_on_real_pools_are_those_that_the_command_prints(
-    pools_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_figures_on_real_pools_are_as_printed(pools_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(REAL, str(pools_dir))
     results = [block for page in PAGES for block in blocks(page) if block.language == "console" and REAL in block.text]
     assert results
@@ -214,9 +209,6 @@ def test_the_figures_of_the_demo_in_the_text_of_the_readme_are_those_of_a_run() 
     assert "is ahead by one question" in text
 
 
-# --- links and names --------------------------------------------------------------------------------------------------
-
-
 def prose(page: Path) -> str:
     """A page without its fenced blocks."""
     return re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
@@ -247,9 +239,6 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
             links = (target.partition("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)))
             ahead += [(page.parent / path).resolve() for path in links if path and "://" not in path]
     assert set(PAGES) <= reached
-
-
-# --- tables of the reference ------------------------------------------------------------------------------------------
 
 
 @functools.cache
@@ -325,9 +314,6 @@ def test_the_reference_lists_what_an_answer_type_must_have_and_nothing_that_it_h
     named = {name.partition("(")[0] for name in listed("answer-types.md", "Your own")}
     assert {"way", "scores"} | AnswerType.__abstractmethods__ <= named
     assert named <= {*dir(AnswerType), *AnswerType.__annotations__}
-
-
-# --- what is generated ------------------------------------------------------------------------------------------------
 
 
 HELP = re.compile(r"^```console\n\$ (eldgr[^\n]*--help)\n.*?^```$", re.DOTALL | re.MULTILINE)

@@ -66,9 +66,7 @@ for name in sys.argv[1:]:
 @functools.cache
 def loaded_by_each(*modules: str) -> dict[str, frozenset[str]]:
     """What each of several modules alone adds to the libraries, by module."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", EACH, *modules], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", EACH, *modules], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return {module: frozenset(loaded) for module, *loaded in map(str.split, done.stdout.splitlines())}
 
@@ -125,7 +123,7 @@ def test_signatures_load_nothing_above_them() -> None:
     assert rooms(loaded) == {"eldgr_dspy.signatures"}
 
 
-PROGRAMS_FOR_TESTS = "checking program_checks scenes".split()
+PROGRAMS_FOR_TESTS = "checking program_checks".split()
 """The modules of programs that need Hypothesis."""
 
 

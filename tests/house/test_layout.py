@@ -1,4 +1,4 @@
-"""The package is what its layout promises: folders listed, one top-level name, links in place, extras as named."""
+"""The package is what its layout promises: folders, one top-level name, links, extras, imports, plain patterns."""
 
 import ast
 import importlib
@@ -88,10 +88,7 @@ def test_a_room_is_imported_under_its_installed_name(room: str) -> None:
 
 
 def test_nothing_inside_imports_a_second_identity_or_the_top_package() -> None:
-    """From the root, `import programs` finds the same files as another module; a relative import may do so too.
-
-    `from eldgr_dspy import X` would run the whole face of the package from below.
-    """
+    """`import programs` or a relative import finds the same files as another module; the top package loads all."""
     result = {
         name: [one for one in imports(tree) if one.split(".")[0] in {"", *ROOMS}] for name, tree in trees().items()
     }
@@ -174,3 +171,106 @@ def test_helpers_are_imported_from_helper_modules() -> None:
         if name.startswith("tests.") and name.rpartition(".")[2].startswith("test_")
     }
     assert imported == set()
+
+
+RUNNING = frozenset(
+    """
+    import_module __import__ reload find_spec spec_from_file_location exec_module load_module
+    locate resolve_name run_module run_path safeimport
+    """.split()
+)
+"""Functions that import what a text names, whichever module they are taken from."""
+EVALUATING = frozenset({"eval", "exec", "compile"})
+"""Builtins that run a text."""
+
+
+@cache
+def calls() -> list[tuple[str, str, ast.Call]]:
+    """Every call in the package: its module, the name of what is called, and the call."""
+    return [(module, *call) for path, module in sources() for call in _calls(path)]
+
+
+def _calls(path: Path) -> Iterator[tuple[str, ast.Call]]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call):
+            called = node.func
+            name = called.id if isinstance(called, ast.Name) else getattr(called, "attr", "")
+            if name in RUNNING or name == "object_named" or (isinstance(called, ast.Name) and name in EVALUATING):
+                yield name, node
+
+
+def is_of_the_source(argument: ast.expr) -> bool:
+    """Return whether a text is one that stands in the source: a constant, an item of one, or a module of ours."""
+    if isinstance(argument, ast.JoinedStr):
+        first: ast.expr = argument.values[0]
+        of_here = isinstance(first, ast.FormattedValue) and ast.unparse(first.value) == "__name__"
+        return of_here or ast.unparse(first).startswith("'eldgr_dspy.")
+    if isinstance(argument, ast.Subscript):
+        return isinstance(argument.value, ast.Name) and argument.value.id.isupper()
+    return isinstance(argument, ast.Constant)
+
+
+def test_one_function_imports_a_text_that_is_not_of_the_source() -> None:
+    others = [
+        (module, name)
+        for module, name, call in calls()
+        if name != "object_named" and not is_of_the_source(call.args[0])
+    ]
+    assert others == [("eldgr_dspy.base.named_objects", "import_module")]
+
+
+def test_a_name_is_looked_up_only_where_a_caller_gives_it() -> None:
+    """Nothing that reads a run, a freeze, a recording or a pool is among these modules."""
+    assert {module for module, name, _ in calls() if name == "object_named"} == {
+        "eldgr_dspy.answer_types",
+        "eldgr_dspy.rule.own_certificates",
+        "eldgr_dspy.rule.refusals",
+        "eldgr_dspy.rule.rules",
+        "eldgr_dspy.programs.judges.named",
+        "eldgr_dspy.programs.pools.devsets",
+        "eldgr_dspy.training.recipe",
+    }
+
+
+# A repetition of a group, not of a parenthesis in a class of characters or behind a backslash.
+POSSESSIVE = re.compile(r"(?<!\\)\)(?:[*+?]|\{[0-9]*,?[0-9]*\})\+")
+
+
+def test_no_group_is_repeated_possessively() -> None:
+    """Python 3.11.2 does not give back what a failing last round took; an atomic group `(?>(?:X)*)` says the same."""
+    match = [
+        f"{file.relative_to(ROOT)}: {line.strip()}"
+        for file in (path for path, _ in sources())
+        for line in file.read_text(encoding="utf-8").splitlines()
+        if POSSESSIVE.search(re.sub(r"\[[^]]*\]", "[]", line))
+    ]
+    assert match == []
+
+
+STANDING = """
+import threading
+
+def test_that_stands_still():
+    while True:
+        try:
+            threading.Event().wait()
+        except BaseException:
+            pass
+
+def test_that_passes():
+    pass
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("workers", "message"),
+    [("0", "in test_that_stands_still"), ("1", "crashed while running 'tests_that_stand.py::test_that_stands_still'")],
+)
+def test_a_test_that_stands_still_fails(tmp_path: Path, workers: str, message: str) -> None:
+    (tmp_path / "tests_that_stand.py").write_text(STANDING)
+    arguments = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", ".", "-o", "faulthandler_timeout=3", "-n", workers]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments, "tests_that_stand.py"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, timeout=120)
+    assert done.returncode == 1
+    assert message in done.stdout + done.stderr

@@ -48,8 +48,6 @@ def judged(keys: str, *values: Any) -> Any:
 
 
 # -- the reward --
-
-
 def test_the_highest_reward_wins_and_a_candidate_without_a_vote_gets_none() -> None:
     assert BestOf(length)(ballot=POOL).preferred == 2  # 11 characters; "c, I think" has 10
     assert BestOf(brevity)(ballot=POOL).preferred == 1
@@ -105,11 +103,7 @@ def test_a_call_of_a_reward_that_does_not_come_through_is_raised(error: Exceptio
 
 
 # -- as dspy.BestOfN --
-
-
-class OneByOne(dspy.Module):
-    """A program that returns the candidates of a pool one by one: DSPy numbers its attempts."""
-
+class OneByOne(dspy.Module):  # a program that returns the candidates of a pool one by one: DSPy numbers its attempts
     def __init__(self, texts: Sequence[str]) -> None:
         super().__init__()
         self.texts, self.predict = texts, dspy.Predict("question -> answer")
@@ -120,20 +114,15 @@ class OneByOne(dspy.Module):
         return dspy.Prediction(text=self.texts[number], answer=str(number))
 
 
-def chosen_by_dspy(values: Sequence[float]) -> int:
-    texts = [str(index) for index in range(len(values))]
-    program = OneByOne(texts)
-    program.set_lm(scripted_lm(lambda request: ""))
-    best: Any = dspy.BestOfN(program, len(texts), rewards(*values), math.inf)
-    return int(best(question="Which?").answer)
-
-
 @settings(max_examples=20)
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=5, unique=True))
 def test_it_chooses_as_dspy_best_of_n_does_without_a_threshold(values: list[float]) -> None:
     """Rewards differ: of equal ones DSPy takes the earliest, and the judge the answer with more votes."""
-    keys = "abcde"[: len(values)]
-    assert judged(keys, *values).preferred == chosen_by_dspy(values) == values.index(max(values))
+    program = OneByOne([str(index) for index in range(len(values))])
+    program.set_lm(scripted_lm(lambda request: ""))
+    best: Any = dspy.BestOfN(program, len(values), rewards(*values), math.inf)
+    choice = int(best(question="Which?").answer)
+    assert judged("abcde"[: len(values)], *values).preferred == choice == values.index(max(values))
 
 
 def test_what_is_not_a_function_is_refused() -> None:
@@ -143,8 +132,6 @@ def test_what_is_not_a_function_is_refused() -> None:
 
 
 # -- what identifies them --
-
-
 def test_a_changed_reward_is_another_judge() -> None:
     told = [describe(BestOf(reward)) for reward in (length, brevity, length)]
     assert told[0] == told[2] != told[1]

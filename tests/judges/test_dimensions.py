@@ -56,8 +56,7 @@ def test_a_dimension_that_is_the_same_for_all_adds_nothing() -> None:
 
 
 def test_sums_that_differ_however_little_are_no_tie() -> None:
-    nearly = ballot("ab", [stating(-1, -1, 0.5), stating(-1, -1, 0.5000000000001)])
-    assert count(nearly).preferred == 1
+    assert count(ballot("ab", [stating(-1, -1, 0.5), stating(-1, -1, 0.5000000000001)])).preferred == 1
     least = 5e-324  # the smallest float above 0
     assert count(ballot("abc", [stating(-1, -least), stating(-1, 0.0), stating(-2, 0.0)])).preferred == 1
 

@@ -45,13 +45,7 @@ def first(counted: Ballot) -> int:
     return 0
 
 
-def length(example: dspy.Example, candidate: dspy.Prediction) -> int:
-    return len(candidate.text)
-
-
-class Checker(dspy.Module):
-    """A module of a user's own with a part that happens to be called `facts`."""
-
+class Checker(dspy.Module):  # a module of a user's own with a part that happens to be called `facts`
     def __init__(self) -> None:
         super().__init__()
         self.facts = dspy.Predict("question, evidence, candidates -> preferred: int")
@@ -67,7 +61,7 @@ class Checker(dspy.Module):
         (SliceJudge, named("positioned")),
         (PlanThenCheck, named("positioned")),
         (lambda: OwnSelector(first), None),
-        (lambda: BestOf(length), None),
+        (lambda: BestOf(lambda example, candidate: len(candidate.text)), None),
         (Checker, None),
         (lambda: Panel([Judge(), LexicalJudge()]), named()),
         (lambda: Panel([Judge(), WeightedVote("soft_sc")]), named("logprobs")),
@@ -106,14 +100,8 @@ def test_a_panel_applies_unless_the_pool_lacks_what_each_member_needs() -> None:
 
 
 def test_a_panel_with_a_member_that_was_trained_on_a_question_of_the_pool_is_refused(tmp_path: Path) -> None:
-    row = {
-        "id": "0",
-        "question": "Who?",
-        "task": "retrieval",
-        "candidates": [{"answer": "A", "source": "one"}, {"answer": "B", "source": "two"}],
-        "evidence": [],
-        "gold": ["A"],
-    }
+    candidates = [{"answer": "A", "source": "one"}, {"answer": "B", "source": "two"}]
+    row = {"id": "0", "question": "Who?", "task": "retrieval", "candidates": candidates, "evidence": [], "gold": ["A"]}
     pool = write_pool(tmp_path / "pool.jsonl", [Row.model_validate(row)]).path
     panel = Panel([PipelineSelector(pool), WeightedVote("cisc")])
     assert facts(panel) == named("gold_in_training", "positioned")

@@ -78,10 +78,7 @@ WHOLE: Mapping[str, Any] = {
 
 @st.composite
 def asked(draw: st.DrawFn) -> dict[str, Any]:
-    """Draw a question in which consensus is mostly uncertified and a rival certified; few candidates state too little.
-
-    Consensus is Dubai, which the evidence seldom mentions, and of which little is stated to be good.
-    """
+    """Draw a question in which consensus (Dubai) is mostly uncertified and a rival certified; few lack a column."""
     candidates: list[dict[str, Any]] = [
         *({"answer": "Dubai", **WHOLE} for _ in range(2)),
         *({"answer": name, **WHOLE, **draw(columns)} for name in draw(rivals)),
@@ -97,21 +94,16 @@ def judge(request: pytest.FixtureRequest, tmp_path: Path) -> dspy.Module:
 
 
 def selector(judge: dspy.Module, **options: Any) -> Selector:
-    select = selector_of(ABSTAINING, ABSTAINING, ABSTAINING, **options)
-    select.judge = judge
-    return select
+    return selector_of(judge, ABSTAINING, ABSTAINING, **options)
 
 
 def case_of(inputs: Mapping[str, Any]) -> Case:
-    question = partial(to_question, answer="short", answer_field="answer", columns=True)
-    return Case(question(**inputs), Settings())
+    return Case(partial(to_question, answer="short", answer_field="answer", columns=True)(**inputs), Settings())
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(inputs=asked(), rule=st.sampled_from(("eldgr", "eldgr", "judge")))
-def test_what_ships_is_what_the_rule_decides_on_the_same_preference(
-    judge: dspy.Module, inputs: dict[str, Any], rule: str
-) -> None:
+def test_what_ships_is_what_the_rule_decides_on_it(judge: dspy.Module, inputs: dict[str, Any], rule: str) -> None:
     pred = selector(judge, rule=rule)(**inputs)
     case = case_of(inputs)
     response = judge(ballot=ballot_of(case))
@@ -155,8 +147,6 @@ def test_the_laws_of_a_selector_hold(judge: dspy.Module) -> None:
 
 
 # -- what a judge is shown --
-
-
 def test_a_preference_without_a_certificate_stays_a_preference() -> None:
     """The judge is sure of Lusail, which no passage mentions; of Doha it is right."""
     sure = [{"answer": name, "confidence": c} for name, c in (("Dubai", 0.1), ("Dubai", 0.1), ("Lusail", 0.9))]
@@ -172,13 +162,10 @@ def test_a_preference_without_a_certificate_stays_a_preference() -> None:
     ("column", "value", "message"),
     [
         ("confidence", 1.5, r"candidates\[1\].confidence must be a number from 0 to 1; got 1.5"),
-        ("confidence", "high", r"candidates\[1\].confidence must be a number from 0 to 1; got 'high'"),
         ("scores", {"prm": float("nan")}, r"candidates\[1\].scores must have under"),
     ],
 )
-def test_a_column_that_cannot_be_used_is_refused_and_not_read_for_other_judges(
-    column: str, value: Any, message: str
-) -> None:
+def test_a_column_that_cannot_be_used_is_refused_by_who_reads_it(column: str, value: Any, message: str) -> None:
     inputs: dict[str, Any] = {
         "question": "Which?",
         "candidates": [{"answer": "Dubai"}, {"answer": "Doha", column: value}],
@@ -186,5 +173,4 @@ def test_a_column_that_cannot_be_used_is_refused_and_not_read_for_other_judges(
     }
     with pytest.raises(ValueError, match=message):
         selector(WeightedVote("cisc"))(**inputs)
-    plain = selector_of(ABSTAINING, ABSTAINING, ABSTAINING)
-    assert plain(**inputs).answer == "Dubai"
+    assert selector_of(ABSTAINING, ABSTAINING, ABSTAINING)(**inputs).answer == "Dubai"

@@ -84,14 +84,10 @@ def last(counted: Ballot) -> int:
 
 
 def selected(judge: Any, **options: Any) -> Any:
-    select = selector_of(**options)
-    select.judge = judge
-    return select(**CONTESTED)
+    return selector_of(judge, **options)(**CONTESTED)
 
 
 # -- functions --
-
-
 def test_a_function_prefers_a_candidate_and_the_lock_decides() -> None:
     assert OwnSelector(last)(ballot=ballot("aab")).preferred == 2
     pred = selected(OwnSelector(last))
@@ -120,9 +116,7 @@ def test_an_index_of_numpy_counts() -> None:
 
 
 def test_a_candidate_without_an_answer_cannot_be_preferred() -> None:
-    select = selector_of()
-    select.judge = OwnSelector(last)
-    pred = select(**{**CONTESTED, "candidates": ["Dubai", "Dubai", "Doha", None]})
+    pred = selector_of(OwnSelector(last))(**{**CONTESTED, "candidates": ["Dubai", "Dubai", "Doha", None]})
     assert (pred.answer, pred.branch) == ("Dubai", "consensus")
     assert "without an answer" in pred.abstentions["judge"]
 
@@ -135,10 +129,8 @@ def test_what_a_function_raises_is_raised(error: Exception) -> None:
     with pytest.raises(type(error)) as raised:
         selected(OwnSelector(fails))
     assert raised.value is error
-    select = selector_of()
-    select.judge = OwnSelector(fails)
     with pytest.raises(type(error)):
-        asyncio.run(select.acall(**CONTESTED))
+        asyncio.run(selector_of(OwnSelector(fails)).acall(**CONTESTED))
 
 
 def test_a_function_sees_the_ballot_and_not_the_right_answer() -> None:
@@ -148,10 +140,8 @@ def test_a_function_sees_the_ballot_and_not_the_right_answer() -> None:
         seen.append(counted)
         return 0
 
-    select = selector_of(SILENT)
-    select.judge = OwnSelector(look)
     candidates = [{"answer": "Dubai", "confidence": 0.4, "tags": ["cot"]}, "dubai", {"answer": "Doha", "source": "m"}]
-    select(**{**CONTESTED, "candidates": candidates})
+    selector_of(OwnSelector(look))(**{**CONTESTED, "candidates": candidates})
     counted = seen[0]
     assert (counted.question, counted.answers) == (CONTESTED["question"], ("Dubai", "dubai", "Doha"))
     assert counted.classes[0] == counted.classes[1] != counted.classes[2]
@@ -176,8 +166,7 @@ def test_what_cannot_be_called_with_a_ballot_is_refused(choose: Any) -> None:
 
 @pytest.mark.parametrize("wrap", [SwapConsistent, PairwiseJudge, lambda judge: SwapConsistent(Panel([judge]))])
 def test_inside_a_judge_that_shows_texts_it_says_that_a_ballot_is_missing(wrap: Any) -> None:
-    select = selector_of()
-    select.judge = wrap(OwnSelector(last))
+    select = selector_of(wrap(OwnSelector(last)))
     with pytest.raises(ArgumentError, match=r"OwnSelector must be given a ballot; got None\. Make it the judge"):
         select(**CONTESTED)
     with pytest.raises(ArgumentError, match="must be given a ballot"):
@@ -189,8 +178,6 @@ def test_a_changed_function_is_another_judge() -> None:
 
 
 # -- by name --
-
-
 @pytest.mark.parametrize(
     ("name", "kind", "preferred"),
     [
@@ -201,9 +188,7 @@ def test_a_changed_function_is_another_judge() -> None:
         ("counted", "WeightedVote", None),
     ],
 )
-def test_a_function_a_class_and_an_object_are_found_by_name(
-    own: str, name: str, kind: str, preferred: int | None
-) -> None:
+def test_functions_classes_and_objects_are_found_by_name(own: str, name: str, kind: str, preferred: int | None) -> None:
     judge = judge_named(f"{own}:{name}")
     assert type(judge).__name__ == kind
     assert selected(judge, rule="judge", consult="always").preference == preferred
@@ -256,8 +241,6 @@ def test_a_name_is_told_from_formulas_and_models(word: str, own_name: bool) -> N
 
 
 # -- in a run --
-
-
 def test_what_a_function_raises_in_a_run_names_the_question(tmp_path: Path) -> None:
     def fails(counted: Ballot) -> int:
         raise KeyError("mine")

@@ -66,11 +66,7 @@ def preferred(judge: PipelineSelector, question: str, stated: Sequence[Stated] =
 
 
 # -- what it learns --
-
-
-def test_the_policy_is_right_on_questions_that_it_has_not_seen_and_majority_and_each_source_are_not(
-    trained: PipelineSelector,
-) -> None:
+def test_the_policy_is_right_on_unseen_questions_and_majority_is_not(trained: PipelineSelector) -> None:
     held_out = questions(UNSEEN)
     chosen = [preferred(trained, question) for question in held_out]
     assert [answers(q)[index] for q, index in zip(held_out, chosen, strict=True)] == ["Right"] * len(held_out)
@@ -110,20 +106,16 @@ def test_a_pipeline_is_its_tags_in_any_order_and_else_its_source(tmp_path: Path)
 
 def test_of_several_candidates_of_one_pipeline_the_earliest_that_votes_is_preferred(trained: PipelineSelector) -> None:
     question = questions(UNSEEN)[0]
-    stated = [STATED[1], STATED[0], STATED[0], STATED[0]]
-    reply = trained(ballot=ballot("a-bc", stated, question))
+    reply = trained(ballot=ballot("a-bc", [STATED[1], STATED[0], STATED[0], STATED[0]], question))
     assert (reply.preferred, reply.judge_rationale) == (2, "the policy prefers cot+retrieve")
 
 
 def test_a_pipeline_that_was_not_trained_is_not_preferred(trained: PipelineSelector) -> None:
     question = questions(UNSEEN)[0]
-    stated = [Stated(source="new"), STATED[2]]
-    assert trained(ballot=ballot("ab", stated, question)).preferred == 1
+    assert trained(ballot=ballot("ab", [Stated(source="new"), STATED[2]], question)).preferred == 1
 
 
 # -- what it abstains on --
-
-
 @pytest.mark.parametrize(
     ("stated", "reason"),
     [
@@ -143,12 +135,9 @@ def test_a_candidate_that_does_not_vote_needs_no_tags(trained: PipelineSelector)
 
 
 # -- the questions that it was trained on --
-
-
 @pytest.mark.parametrize("change", [str, str.upper, lambda text: f"  {text} "])
 def test_a_selector_abstains_on_a_question_of_the_training_pool(trained: PipelineSelector, change: Any) -> None:
-    select = selector_of(SILENT)
-    select.judge = trained
+    select = selector_of(trained)
     row = rows(SEEN)[0]
     pred = select(question=change(row["question"]), candidates=row["candidates"], evidence=["Right it is."])
     assert (pred.answer, pred.branch) == ("Noise", "consensus")
@@ -159,12 +148,9 @@ def test_a_selector_abstains_on_a_question_of_the_training_pool(trained: Pipelin
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_a_run_on_questions_of_the_training_pool_is_refused(
-    trained: PipelineSelector, named: bool, tmp_path: Path
-) -> None:
+def test_a_run_on_questions_of_its_training_is_refused(trained: PipelineSelector, named: bool, tmp_path: Path) -> None:
     pool = write_pool(tmp_path / "test.jsonl", rows(TOPICS[4:]))
-    select = selector_of(SILENT)
-    select.judge = select.judge if named else trained
+    select = selector_of(SILENT if named else trained)
     plan = Plan([pool], tmp_path / "run", judges={"policy": trained} if named else {})
     message = refused(lambda: evaluate(select, plan))
     assert re.search(r"trained on 2 of the 8 questions of .*test\.jsonl", message)
@@ -174,8 +160,7 @@ def test_a_run_on_questions_of_the_training_pool_is_refused(
 
 
 def test_a_run_on_other_questions_is_right_on_all_of_them(trained: PipelineSelector, tmp_path: Path) -> None:
-    pool = write_pool(tmp_path / "test.jsonl", rows(UNSEEN))
-    plan = Plan([pool], tmp_path / "run", judges={"policy": trained})
+    plan = Plan([write_pool(tmp_path / "test.jsonl", rows(UNSEEN))], tmp_path / "run", judges={"policy": trained})
     result: Any = evaluate(selector_of(SILENT), plan)["pools"]["test"]
     em = {rule: of["em"] for rule, of in result["rules"].items()}
     assert (em["judge[policy]"], em["eldgr[policy]"], em["majority"]) == (100.0, 100.0, 0.0)
@@ -185,24 +170,19 @@ def test_a_run_on_other_questions_is_right_on_all_of_them(trained: PipelineSelec
 
 
 # -- what it cannot be trained on --
-
-
 def test_a_pool_without_right_answers_or_with_one_pipeline_is_refused(tmp_path: Path) -> None:
-    pool = write_pool(tmp_path / "train.jsonl", rows(SEEN, gold=[]))
-    with pytest.raises(ArgumentError, match=r"train\.jsonl must have right answers to train on; give a pool with gold"):
-        PipelineSelector(pool)
-    pool = write_pool(tmp_path / "train.jsonl", rows(SEEN, [{"source": "direct"}] * 4))
-    with pytest.raises(ArgumentError, match="candidates of at least two pipelines, in tags or source; got 1"):
-        PipelineSelector(pool)
-    pool = write_pool(tmp_path / "train.jsonl", rows(SEEN, [{}] * 4))
-    with pytest.raises(ArgumentError, match="candidates of at least two pipelines, in tags or source; got 0"):
-        PipelineSelector(pool)
+    for questions_of, message in (
+        (rows(SEEN, gold=[]), r"train\.jsonl must have right answers to train on; give a pool with gold"),
+        (rows(SEEN, [{"source": "direct"}] * 4), "candidates of at least two pipelines, in tags or source; got 1"),
+        (rows(SEEN, [{}] * 4), "candidates of at least two pipelines, in tags or source; got 0"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            PipelineSelector(write_pool(tmp_path / "train.jsonl", questions_of))
 
 
 def test_a_pool_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PoolError, match=r"none\.jsonl"):
         judge_named(f"autodspy:{tmp_path / 'none.jsonl'}")
-    with pytest.raises(ArgumentError, match=r"autodspy must name a training pool; got ''\. Write autodspy:FILE"):
-        judge_named("autodspy:")
-    with pytest.raises(ArgumentError, match=r"autodspy must name a training pool; got ''\. Write autodspy:FILE"):
-        judge_named("autodspy")
+    for name in ("autodspy:", "autodspy"):
+        with pytest.raises(ArgumentError, match=r"autodspy must name a training pool; got ''\. Write autodspy:FILE"):
+            judge_named(name)

@@ -59,9 +59,7 @@ def won(formula: str, counted: Ballot) -> str:
         ("best_of_n:s:product", FOLDED, "d", "best_of_n:s:min", "c"),
     ],
 )
-def test_each_formula_prefers_another_answer_than_majority_and_its_nearest_neighbour(
-    formula: str, counted: Ballot, expected: str, neighbour: str, other: str
-) -> None:
+def test_no_two_formulas_are_alike(formula: str, counted: Ballot, expected: str, neighbour: str, other: str) -> None:
     assert (won(formula, counted), won(neighbour, counted), majority(counted)) == (expected, other, "a")
 
 
@@ -138,8 +136,6 @@ def test_a_pool_without_the_column_is_told_from_a_candidate_without_it(formula: 
 
 
 # -- laws --
-
-
 @pytest.mark.parametrize("formula", READS)
 @few
 @given(classes(least=1), st.integers(0, 10**6))
@@ -181,8 +177,6 @@ def test_scores_on_another_scale_are_ranked_as_before(formula: str, keys: str, v
 
 
 # -- steps, and values that cannot be used --
-
-
 @pytest.mark.parametrize(
     ("formula", "value", "reason"),
     [
@@ -251,8 +245,6 @@ def test_a_candidate_without_an_answer_does_not_take_the_scores_of_the_others_aw
 
 
 # -- formulas --
-
-
 @pytest.mark.parametrize(
     ("formula", "end"),
     [

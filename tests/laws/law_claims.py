@@ -1,4 +1,4 @@
-"""The laws of the rule as claims about what it computes, and Eq. 3 and Eq. 4 as terms.
+"""The laws of the rules as claims about what they compute: Eq. 3 and Eq. 4 as terms, and the rules of other authority.
 
 Each function is a law by its name; its docstring is what the message of a failed proof says.
 """
@@ -15,15 +15,20 @@ from tests.laws.symbolic import (
     CONTESTED,
     D2,
     FIRST,
+    INAPPLICABLE,
     NONE,
+    OTHERS,
     P2,
     R2,
     REPAIRABLE,
     RIVAL,
+    SECOND,
     STATED,
     STATED2,
+    THIRD,
     UNCERTIFIED,
     D,
+    K,
     M,
     Outcome,
     P,
@@ -35,6 +40,7 @@ from tests.laws.symbolic import (
     pool,
     same,
     some,
+    votes,
 )
 
 RETRIEVAL = z3.Not(ARITHMETIC)
@@ -247,11 +253,222 @@ def another(answer: Term) -> Term:
     return z3.And(answer != NONE, z3.Not(same(answer, M)))
 
 
+# --- rules of other authority -----------------------------------------------------------------------------------------
+
+LEADER = either(mark(SECOND) == CERTIFIED, SECOND, either(mark(THIRD) == CERTIFIED, THIRD, NONE))
+"""The certified class with most votes, consensus aside."""
+CASE_M = z3.And(OPEN, P == NONE, z3.Not(CASE_R), LEADER != NONE)
+"""The case in which the certified majority follows the locked rule."""
+
+
+def near(answer: Term) -> Term:
+    """That an uncertified class has at least consensus's votes - k."""
+    return z3.And(answer != NONE, mark(answer) == UNCERTIFIED, votes(answer) >= votes(M) - K)
+
+
+NEARLY = z3.And(mark(M) == UNCERTIFIED, z3.Not(z3.Or(CASE_R, CASE_S)), z3.Not(z3.And(CHECKED, REPAIRABLE)))
+"""That it is still open, after certified preference, certified repair and derivation had their turn."""
+CASE_N = z3.And(NEARLY, P != NONE, z3.Or(*(z3.And(near(other), same(P, other)) for other in OTHERS)))
+"""The case in which a preference ships because it nearly won the vote."""
+PREFERRED = either(same(P, SECOND), SECOND, THIRD)
+"""The preference in the spelling that ships, where it is not consensus's."""
+
+
+HALF = z3.Sum(*(either(other != NONE, votes(other), 0) for other in OTHERS)) >= votes(M)
+"""That consensus has not more than half the votes."""
+SUPPORTED = either(same(D, SECOND), SECOND, THIRD)
+"""The class of the derivation's answer in the spelling that ships, where it is not consensus's."""
+
+
+def supportable(answer: Term, margin: bool) -> Term:
+    """That a derivation may support a class, with a margin of k votes or without one."""
+    return z3.And(answer != NONE, *([votes(answer) >= votes(M) - K, HALF] if margin else []))
+
+
+def by(it: Outcome, branch: str) -> Term:
+    return it.branch == BRANCH_OF[branch]
+
+
+# --- certified majority -----------------------------------------------------------------------------------------------
+
+
+def is_the_certified_majority(it: Outcome) -> Term:
+    """In retrieval, if consensus is uncertified, the certified class with most votes ships; else consensus ships."""
+    return either(z3.And(OPEN, LEADER != NONE), ships(it, "certified", LEADER), kept(it))
+
+
+def asks_nobody(it: Outcome) -> Term:
+    """No role is asked."""
+    return z3.Not(z3.Or(*it.asked.values()))
+
+
+# --- EL-DGR, then certified majority ----------------------------------------------------------------------------------
+
+
+def is_eq3_then_the_certified_majority(it: Outcome) -> Term:
+    """Eq. 3 and Eq. 4, but for a judge that abstains where no certified repair is given: then certified majority."""
+    return either(CASE_M, ships(it, "certified", LEADER), is_eq3(it))
+
+
+def a_silent_judge_leaves_repair_and_certified_majority(it: Outcome) -> Term:
+    """Without a preference, a certified repair ships, else the certified majority."""
+    repaired = z3.And(OPEN, REPAIRABLE, admissible(R))
+    without = either(repaired, ships(it, "repair", R), is_the_certified_majority(it))
+    return z3.Implies(z3.And(RETRIEVAL, P == NONE), without)
+
+
+def the_four_cases_partition(it: Outcome) -> Term:
+    """The cases of Eq. 3 and that of the certified majority exclude each other, and each branch is taken in its own."""
+    cases = {"repair": z3.Or(CASE_R, CASE_D), "judge": CASE_S, "certified": CASE_M}
+    return _partition(it, cases)
+
+
+# --- near -------------------------------------------------------------------------------------------------------------
+
+
+def is_eq3_then_near(it: Outcome) -> Term:
+    """Eq. 3 and Eq. 4, and where they keep an uncertified consensus, a preference that nearly won the vote."""
+    return either(CASE_N, ships(it, "judge", PREFERRED), is_eq3(it))
+
+
+def the_near_case_is_apart(it: Outcome) -> Term:
+    """The cases of Eq. 3 and the near one exclude each other, and each branch is taken in its own."""
+    return _partition(it, {"repair": z3.Or(CASE_R, CASE_D), "judge": z3.Or(CASE_S, CASE_N)})
+
+
+def an_inapplicable_preference_never_overrides(it: Outcome) -> Term:
+    """What a judge ships is certified or uncertified: never an answer to which no certificate applies."""
+    return z3.Implies(by(it, "judge"), mark(it.answer) != INAPPLICABLE)
+
+
+def an_uncertified_override_nearly_won(it: Outcome) -> Term:
+    """In consensus's place ships a certified answer, a checked derivation or the preference for a near class."""
+    nearly = z3.And(by(it, "judge"), mark(M) == UNCERTIFIED, near(it.answer), same(it.answer, P))
+    return z3.Or(override_needs_a_certificate(it), nearly)
+
+
+def near_acts_only_without_a_derivation(it: Outcome) -> Term:
+    """In arithmetic a preference ships only where no derivation passes; where one does, the rule is Eq. 4."""
+    return z3.Implies(z3.And(ARITHMETIC, REPAIRABLE, D != NONE), z3.And(is_eq3(it), z3.Not(it.asked["judge"])))
+
+
+def judges_differ_only_where_admissible_or_near(it: Outcome) -> Term:
+    """Two judges change the outcome only if consensus is uncertified and one prefers a certified or near answer."""
+    other = it.replacing((STATED, STATED2), (P, P2))
+    differ = z3.Or(it.answer != other.answer, it.branch != other.branch)
+    nearly = [z3.And(near(class_), same(said, class_)) for class_ in OTHERS for said in (P, P2)]
+    admitted = z3.And(RETRIEVAL, z3.Or(admissible(P), admissible(P2)))
+    return z3.Implies(differ, z3.And(mark(M) == UNCERTIFIED, z3.Or(admitted, *nearly)))
+
+
+def asks_the_judge_where_it_can_matter(it: Outcome) -> Term:
+    """The judge is asked where a rival is certified, or a class is near and nothing certified has shipped."""
+    return it.asked["judge"] == z3.Or(z3.And(OPEN, RIVAL), z3.And(NEARLY, z3.Or(*map(near, OTHERS))))
+
+
+# --- support ----------------------------------------------------------------------------------------------------------
+
+
+def _is_support(it: Outcome, margin: bool) -> Term:
+    supported = z3.Or(*(z3.And(supportable(other, margin), same(D, other)) for other in OTHERS))
+    derived = either(z3.And(REPAIRABLE, D != NONE, supported), ships(it, "repair", SUPPORTED), kept(it))
+    return either(ARITHMETIC, derived, is_eq3(it))
+
+
+def is_eq3_and_support(it: Outcome) -> Term:
+    """In retrieval Eq. 3; in arithmetic another candidate's class, if a checked derivation says so, else consensus."""
+    return _is_support(it, margin=False)
+
+
+def is_eq3_and_support_within_k(it: Outcome) -> Term:
+    """The same for a class that lacks at most k votes, if consensus has not more than half of them."""
+    return _is_support(it, margin=True)
+
+
+def a_derivation_brings_no_answer(it: Outcome) -> Term:
+    """In arithmetic what ships is consensus, or another candidate's answer."""
+    candidate = z3.And(it.answer != NONE, pool(it.answer), z3.Not(same(it.answer, M)))
+    return z3.Implies(ARITHMETIC, z3.Or(kept(it), candidate))
+
+
+def derivers_differ_only_where_a_candidate_is_derived(it: Outcome) -> Term:
+    """Two derivers change the outcome only if a derivation of one passes and says what another candidate says."""
+    other = it.replacing((D, D2))
+    differ = z3.Or(it.answer != other.answer, it.branch != other.branch)
+    derived = [z3.And(class_ != NONE, said != NONE, same(said, class_)) for class_ in OTHERS for said in (D, D2)]
+    return z3.Implies(differ, z3.And(ARITHMETIC, z3.Or(*derived)))
+
+
+def a_consensus_of_more_than_half_is_final(it: Outcome) -> Term:
+    """In arithmetic a consensus with more than half of the votes ships, and nobody is asked."""
+    return z3.Implies(z3.And(ARITHMETIC, z3.Not(HALF)), z3.And(kept(it), asks_nobody(it)))
+
+
+def _asks_the_deriver(it: Outcome, margin: bool) -> Term:
+    rivals = z3.Or(*(supportable(other, margin) for other in OTHERS))
+    return it.asked["deriver"] == z3.And(ARITHMETIC, REPAIRABLE, rivals)
+
+
+def asks_the_deriver_about_rivals(it: Outcome) -> Term:
+    """The deriver is asked where there is another candidate's class."""
+    return _asks_the_deriver(it, margin=False)
+
+
+def asks_the_deriver_about_rivals_within_k(it: Outcome) -> Term:
+    """The deriver is asked where another candidate's class may be supported."""
+    return _asks_the_deriver(it, margin=True)
+
+
+def _partition(it: Outcome, cases: dict[str, Term]) -> Term:
+    branches = [by(it, branch) == case for branch, case in cases.items()]
+    default = by(it, "consensus") == z3.Not(z3.Or(*cases.values()))
+    conditions = [path.condition for path in it.paths]
+    return z3.And(z3.AtMost(*cases.values(), 1), *branches, default, z3.AtMost(*conditions, 1))
+
+
+_FINAL = (
+    certified_consensus_is_final, inapplicable_consensus_is_final, no_correct_certified_consensus_is_overridden,
+    homogeneous_pools_consult_no_judge, who_is_not_asked_cannot_matter,
+)  # fmt: skip
+_LOCKED = (override_needs_a_certificate, a_regression_needs_a_certified_wrong_answer)
+_AS_EQ3 = (certified_preference_outranks_repair, repair_only_when_neither_is_certified, who_is_asked_can_matter)
+
+_SUPPORT = (
+    *_FINAL, *_LOCKED, *_AS_EQ3, judges_differ_only_where_admissible, unchecked_derivation_changes_nothing,
+    failed_judge_equals_silent_judge, default_is_consensus, a_derivation_brings_no_answer,
+    derivers_differ_only_where_a_candidate_is_derived,
+)  # fmt: skip
+
 CLAIMS: Sequence[tuple[Callable[[Outcome], Term], str]] = (
     *((law, "eldgr") for law in (*LAWS, is_eq3)), *((law, "decide") for law in (*LAWS, is_eq3)),
     *((homogeneous_pools_consult_no_judge, rule) for rule in ("first", "majority", "judge", "eldgr", "always(eldgr)")),
     (is_the_scalar_judge, "judge"), (is_majority, "majority"), (is_first, "first"), (asks_who_can_matter, "eldgr"),
     (who_is_not_asked_cannot_matter, "eldgr"), (who_is_not_asked_cannot_matter, "judge"),
     (who_is_asked_can_matter, "eldgr"), (who_is_asked_can_matter, "judge"),
+    *((law, rule) for law in _FINAL for rule in ("certified", "eldgr_certified", "near(k)")),
+    *((law, rule) for law in _LOCKED for rule in ("certified", "eldgr_certified")),
+    *((law, rule) for law in _AS_EQ3 for rule in ("eldgr_certified", "near(k)")),
+    *((law, rule) for law in _SUPPORT for rule in ("support", "support(k)")),
+    (is_eq3_and_support, "support"), (is_eq3_and_support_within_k, "support(k)"),
+    (asks_the_deriver_about_rivals, "support"), (asks_the_deriver_about_rivals_within_k, "support(k)"),
+    (a_consensus_of_more_than_half_is_final, "support(k)"),
+    (is_the_certified_majority, "certified"), (asks_nobody, "certified"),
+    (judges_differ_only_where_admissible, "certified"), (unchecked_derivation_changes_nothing, "certified"),
+    (is_eq3_then_the_certified_majority, "eldgr_certified"), (the_four_cases_partition, "eldgr_certified"),
+    (a_silent_judge_leaves_repair_and_certified_majority, "eldgr_certified"),
+    (unchecked_derivation_changes_nothing, "eldgr_certified"),
+    (is_eq3_then_near, "near(k)"), (the_near_case_is_apart, "near(k)"),
+    (an_inapplicable_preference_never_overrides, "near(k)"), (an_uncertified_override_nearly_won, "near(k)"),
+    (near_acts_only_without_a_derivation, "near(k)"), (judges_differ_only_where_admissible_or_near, "near(k)"),
+    (asks_the_judge_where_it_can_matter, "near(k)"), (failed_judge_equals_silent_judge, "near(k)"),
 )  # fmt: skip
-"""What is claimed of which rule; `lazy_equals_always` is claimed of each."""
+"""What is claimed of which rule, for every k; `lazy_equals_always` is claimed of each."""
+
+
+def includes(narrow: Outcome, wide: Outcome) -> Term:
+    """With the repairer silent, the wide rule ships what judge and deriver make the narrow one ship, if they say so."""
+    wanted = narrow.replacing((R, NONE)).answer
+    derived = either(z3.And(D != NONE, is_or_says(D, wanted), z3.Not(same(D, M))), D, NONE)
+    preferred = either(pool(wanted), wanted, NONE)
+    got = wide.replacing((R, NONE), (STATED, preferred), (P, preferred), (D, derived)).answer
+    return z3.And(z3.Or(wanted == NONE, pool(wanted), wanted == D), is_or_says(got, wanted))

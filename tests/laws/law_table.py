@@ -1,8 +1,8 @@
 """Which law is established how: read from the markers of the tests, and written into `docs/laws.md`.
 
-    pytest.mark.law("default_is_consensus", "proved")
+    pytest.mark.law("default_is_consensus the_cases_partition", "proved")
 
-The name of the law and the way stand in the marker as text, or as a constant of the test's module.
+The names of laws and the way stand in the marker as text, or as a constant of the test's module.
 """
 
 import ast
@@ -43,7 +43,7 @@ def marked(source: str) -> Iterator[tuple[str, str]]:
             law, how = (constants.get(a.id) if isinstance(a, ast.Name) else _text(a) for a in node.args)
             if not isinstance(law, str) or not isinstance(how, str):
                 raise ValueError(f"line {node.lineno}: {ast.unparse(node)} does not name a law and a way as text.")
-            yield law, how
+            yield from ((name, how) for name in law.split())
 
 
 def _text(node: ast.expr) -> object:

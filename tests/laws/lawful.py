@@ -1,12 +1,12 @@
 """Rules, certificates and selectors without a slip, as users write them: what the kit is to pass whatever the seed.
 
-    LAWFUL["rule"]["in words of its own"]      what `check_laws` or `check_selector` is given, as keyword arguments
+    RULES["in words of its own"]      what `check_laws` is given, as keyword arguments
 
 Some have constants that look like those of a slip; `python -m benchmarks.kit` counts how many of twenty runs complain.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any
 
@@ -168,10 +168,9 @@ class Annotates(Wrapped):
 
     calls = 0
 
-    def after(self, call: dict[str, Any], pred: Any) -> Any:
+    def after(self, call: dict[str, Any], pred: Any) -> None:
         self.calls += 1
         pred.remark = "long" if len(str(pred.answer)) > 45 else "with a 7" if "7" in str(pred.answer) else ""
-        return pred
 
 
 class Copies(Wrapped):
@@ -202,5 +201,3 @@ SELECTORS: dict[str, Callable[[], Selector]] = {
     "that annotates sums": lambda: Annotates(answer="number", homogeneous="repair"),
     "that copies": Copies,
 }
-
-LAWFUL: Mapping[str, Mapping[str, Any]] = {"rule": RULES, "certificate": CERTIFICATES, "selector": SELECTORS}

@@ -181,14 +181,13 @@ ASKING = [
         "homogeneous_pools_consult_no_judge"),
 ]  # fmt: skip
 
-
 UNSEEN_BY_THE_TABLES = [
     Plant(
         "a rule that looks into a reply",
         'case.preferred((yield "judge"))',
         'case.preferred((yield "judge") or {"judge": None})',
         "failed_judge_equals_silent_judge",
-    ),
+    )
 ]
 """Only the proof has replies that refuse to be looked at."""
 

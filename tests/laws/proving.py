@@ -10,9 +10,7 @@ from typing import Any
 import z3
 
 from eldgr_dspy.words import ROLES
-from tests.laws.claims_of_authority import CLAIMS_OF_AUTHORITY, includes
-from tests.laws.law_claims import CASE_D, CASE_R, CASE_S, CLAIMS, lazy_equals_always
-from tests.laws.standing_classes import STANDING, J, K, StandingCase
+from tests.laws.law_claims import CASE_D, CASE_R, CASE_S, CLAIMS, includes, lazy_equals_always
 from tests.laws.symbolic import (
     ARITHMETIC,
     BLANK,
@@ -23,14 +21,18 @@ from tests.laws.symbolic import (
     PLAIN,
     R2,
     REPAIRABLE,
+    STANDING,
     STATED,
     STATED2,
     WORLD,
     D,
+    J,
+    K,
     M,
     Outcome,
     P,
     R,
+    StandingCase,
     Term,
     mark,
     outcome_of,
@@ -41,7 +43,6 @@ from tests.laws.symbolic import (
 
 SAID = (P, P2, STATED, STATED2, R, R2, D, D2)
 """The answers that replies stand for, each a first and a second time."""
-
 
 MARGINS = {f"{name}({k})": (name, k) for name in ("near", "support") for k in (J, K)}
 ASKING_STANDINGS = ("certified", "support", "eldgr_certified", *MARGINS)
@@ -88,7 +89,7 @@ class Rules:
 
     def claims(self, law: str) -> Iterator[Claim]:
         """What is to be proved by the name `law`."""
-        for of, rule in (*CLAIMS, *CLAIMS_OF_AUTHORITY):
+        for of, rule in CLAIMS:
             if of.__name__ == law:
                 yield self._claim(of, rule)
         if law == lazy_equals_always.__name__:

@@ -1,13 +1,13 @@
 """Rules and certificates with one slip each, as a user would write them: what the kit is to catch whatever the seed.
 
-    SLIPS["rule"]["full authority where consensus contains a 7"]      what `check_laws(rule=...)` is given
-    SLIPS["certificate"]["vetoed by not X"]                           what `check_laws(certificate=...)` is given
+    RULES["full authority where consensus contains a 7"]      what `check_laws(rule=...)` is given
+    CERTIFICATES["vetoed by not X"]                           what `check_laws(certificate=...)` is given
 
-`python -m benchmarks.kit` counts how many of twenty runs catch each. Those that no law forbids are in `LAWFUL_SLIPS`.
+`python -m benchmarks.kit` counts how many of twenty runs catch each.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial, wraps
 from itertools import pairwise
 from typing import Any
@@ -311,12 +311,3 @@ RULES: dict[str, Rule] = {
     "deaf to certified answers over 200 characters": deaf(lambda answer: len(answer) > 200, "retrieval"),
     "deaf to certified answers over 12 words": deaf(lambda answer: len(answer.split()) > 12, "retrieval"),
 }
-
-SLIPS: dict[str, dict[str, Any]] = {"certificate": CERTIFICATES, "rule": RULES}
-
-
-def slips() -> Iterator[tuple[str, str, Any]]:
-    """Each slip: what kind it is, its name, and the rule or certificate."""
-    for kind, several in SLIPS.items():
-        for name, slip in several.items():
-            yield kind, name, slip

@@ -26,19 +26,21 @@ class Wrapped(Selector):
         return call
 
     def after(self, call: dict[str, Any], pred: Any) -> Any:
-        return pred
+        """Change what it decided, or return another prediction."""
 
     def forward(
         self, question: str, candidates: Any, evidence: Any = None, answer: Any = None, options: Any = ()
     ) -> Any:
         call = self.before({"question": question, "candidates": candidates, "evidence": evidence, "answer": answer})
-        return self.after(call, super().forward(**call))
+        pred = super().forward(**call)
+        return self.after(call, pred) or pred
 
     async def aforward(
         self, question: str, candidates: Any, evidence: Any = None, answer: Any = None, options: Any = ()
     ) -> Any:
         call = self.before({"question": question, "candidates": candidates, "evidence": evidence, "answer": answer})
-        return self.after(call, await super().aforward(**call))
+        pred = await super().aforward(**call)
+        return self.after(call, pred) or pred
 
 
 class ReusesEvidence(Wrapped):
@@ -165,12 +167,11 @@ class KeepsWhatWasCertified(Wrapped):
         super().__init__(**options)
         self.certified: set[str] = set()
 
-    def after(self, call: dict[str, Any], pred: Any) -> Any:
+    def after(self, call: dict[str, Any], pred: Any) -> None:
         if pred.certified:
             self.certified.add(pred.answer)
         elif pred.answer in self.certified:
             pred.certified = True
-        return pred
 
 
 class TiresOfTheJudge(Wrapped):
@@ -178,27 +179,24 @@ class TiresOfTheJudge(Wrapped):
 
     overrides = 0
 
-    def after(self, call: dict[str, Any], pred: Any) -> Any:
+    def after(self, call: dict[str, Any], pred: Any) -> None:
         self.overrides += pred.branch == "judge"
         if pred.branch == "judge" and self.overrides > 4:
             pred.answer, pred.branch = pred.consensus, "consensus"
-        return pred
 
 
 class SortsInPlace(Wrapped):
     """Sorts the list that it is given, for itself and for its caller."""
 
-    def after(self, call: dict[str, Any], pred: Any) -> Any:
+    def after(self, call: dict[str, Any], pred: Any) -> None:
         call["candidates"].sort(key=lambda one: str(one["answer"]))
-        return pred
 
 
 class EmptiesTheEvidence(Wrapped):
     """Takes the evidence from the list that it is given."""
 
-    def after(self, call: dict[str, Any], pred: Any) -> Any:
+    def after(self, call: dict[str, Any], pred: Any) -> None:
         call["evidence"].clear()
-        return pred
 
 
 class Grudge(dspy.Module):
@@ -221,10 +219,9 @@ class Grudge(dspy.Module):
 class Seven(Wrapped):
     """Ships what the judge prefers where consensus has a seven."""
 
-    def after(self, call: dict[str, Any], pred: Any) -> Any:
+    def after(self, call: dict[str, Any], pred: Any) -> None:
         if "7" in str(pred.consensus) and pred.consulted == ["judge", "repairer"]:
             pred.branch = "judge"
-        return pred
 
 
 class DropsNegative(Wrapped):
@@ -233,10 +230,9 @@ class DropsNegative(Wrapped):
     def drops(self, answer: str) -> bool:
         return answer.startswith("-")
 
-    def after(self, call: dict[str, Any], pred: Any) -> Any:
+    def after(self, call: dict[str, Any], pred: Any) -> None:
         if pred.branch != "consensus" and self.drops(str(pred.answer)):
             pred.answer, pred.branch = pred.consensus, "consensus"
-        return pred
 
 
 class ShortAnswersOnly(DropsNegative):

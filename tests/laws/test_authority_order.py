@@ -40,10 +40,9 @@ NEXT: Mapping[Task, Sequence[tuple[str, str]]] = {
     "arithmetic": [*BOTH, ("majority", "certified"), ("certified", "majority"), ("support", "judge")],
 }
 """The order without what reflexivity and transitivity add; j is any number and k any that is not smaller."""
-PAIRS = [(task, *pair) for task, pairs in NEXT.items() for pair in pairs]
 
 
-@pytest.mark.parametrize(("task", "narrow", "wide"), PAIRS)
+@pytest.mark.parametrize(("task", "narrow", "wide"), [(task, *pair) for task, pairs in NEXT.items() for pair in pairs])
 def test_a_pair_is_proved_for_every_question(task: Task, narrow: str, wide: str) -> None:
     assert refute(PROVING.at_most(narrow, wide, ARITHMETIC if task == "arithmetic" else z3.Not(ARITHMETIC))) is None
 
@@ -58,8 +57,6 @@ def test_the_list_is_the_closure_of_the_pairs_that_are_proved(task: Task) -> Non
         closure |= new
     assert {pair for pair in product(BOUNDED, BOUNDED) if at_most(*pair, task)} == closure
 
-
-# --- on every pattern -------------------------------------------------------------------------------------------------
 
 Reach = Mapping[str, frozenset[int | None]]
 """For each rule the classes that some judge and deriver make it ship; None stands for shipping no answer."""
@@ -118,9 +115,6 @@ def test_the_first_candidate_ships_what_no_judge_can_where_it_does_not_vote(refu
     assert reach(case, "judge") == {"Doha", "Dubai"}
 
 
-# --- on text ----------------------------------------------------------------------------------------------------------
-
-
 def reach(case: Case, rule: str, derivations: Sequence[Reply] = ()) -> set[str | None]:
     """What LMs make a rule ship; of a judge with scores, whoever it scores highest and whoever it prefers."""
     places = range(len(case.question.answers))
@@ -142,8 +136,6 @@ def test_lms_of_the_wide_rule_ship_all_that_those_of_the_narrow_rule_can(data: s
     for narrow, wide in listed:
         assert all(any(one == other or case.same(one, other) for other in reached[wide]) for one in reached[narrow])
 
-
-# --- chains -----------------------------------------------------------------------------------------------------------
 
 NAMES = (*BOUNDED, "near(7)", "near(10)", "support(7)", "own:one", "own:two")
 

@@ -31,8 +31,6 @@ def texts_of(parts: str, most: int = 8) -> st.SearchStrategy[str]:
     return st.lists(st.sampled_from([*parts.split(), " "]), max_size=most).map("".join)
 
 
-# --- occurrences ------------------------------------------------------------------------------------------------------
-
 EVIDENCE = texts_of(
     "Paris paris art party 5 42 1976 - + . , $ % ' \" 1,000 3.14 ( ) of yes No : / US ^ e x − – ½ ² é e\u0301 İ ß ﬁ"
     " ‘ ’ “ 中 文 二 十 Σ ٣ ๑ _ € ‰ ㎡ ก \u0e34 ⅱ ａ \u00a0 \u200b \u202e \u00ad"
@@ -91,9 +89,7 @@ def sought(draw: st.DrawFn) -> tuple[str, list[Passage]]:
 @example("two hours", ["2 hours 30 minutes", "2 hours"], "folded")
 @example("10 p.m.", ["22:00:30", "at 22:00"], "folded")
 @example("$5 million", ["A$5,000,000", "$5,000,000"], "token")
-def test_a_quantity_is_certified_where_the_naive_search_finds_a_spelling_of_it(
-    answer: str, texts: list[str], policy: Policy
-) -> None:
+def test_a_quantity_is_certified_where_the_naive_search_is(answer: str, texts: list[str], policy: Policy) -> None:
     passages = [Passage("", text) for text in texts]
     assert certify(answer, passages, policy).certified is occurs(answer, passages, policy)
 
@@ -105,9 +101,7 @@ def test_a_quantity_is_certified_where_the_naive_search_finds_a_spelling_of_it(
 @example(("x", [Passage("", "of^x and 5")]), "token")
 @example(("5", [Passage("", "it was − $5")]), "token")
 @example(("株式", [Passage("", "㍿")]), "folded")
-def test_an_answer_is_certified_where_the_naive_search_finds_it(
-    sample: tuple[str, list[Passage]], policy: Policy
-) -> None:
+def test_an_answer_is_certified_where_the_naive_one_is(sample: tuple[str, list[Passage]], policy: Policy) -> None:
     answer, passages = sample
     certificate = certify(answer, passages, policy)
     assert certificate.certified is occurs(answer, passages, policy)
@@ -125,9 +119,6 @@ def test_a_class_is_the_naive_one(text: str, wrapper: str) -> None:
     assert strip_answer(answer) == strip(answer)
     class_ = answer_class(answer, "retrieval")
     assert (class_ and class_.key) == class_of(answer, "retrieval")
-
-
-# --- numbers and expressions ------------------------------------------------------------------------------------------
 
 
 @given(texts_of("0 1 5 12 1,000 ,000 3.14 - + . , % $ € \\ / ½ ⅞ ² − e E e3 e-2 \u200b \u00a0 ٣ 1/2 \u202e nan _", 7))
@@ -155,9 +146,6 @@ def test_an_expression_has_the_value_that_python_s_parser_gives_it(text: str) ->
         assert shipped == naive_arithmetic.value(naive_arithmetic.read(text))
     except naive_arithmetic.UnreadableError:
         assert shipped is None
-
-
-# --- derivations ------------------------------------------------------------------------------------------------------
 
 
 QUESTIONS = st.lists(
@@ -209,9 +197,7 @@ def derived(draw: st.DrawFn) -> tuple[Derivation, str]:
         expression = expression.format(left, right, draw(st.sampled_from("+-*/")))
         value = valued(expression)
         if value is not None:
-            steps.append(
-                Step(expression, spelled(value + draw(st.sampled_from((0,) * 20 + (1,))), draw(st.booleans())))
-            )
+            steps.append(Step(expression, spelled(value + draw(st.sampled_from([0] * 20 + [1])), draw(st.booleans()))))
             values.append(value)
     answer = values[-1] if draw(st.integers(0, 20)) else Fraction(5)
     form = draw(st.sampled_from(FORMS))

@@ -55,18 +55,13 @@ def test_a_rule_does_what_its_table_says_lazily_and_always(rule: str) -> None:
     assert SHIPPED.rule(rule) == N_PATTERNS[FARTHEST.get(rule, 0)]
 
 
-@pytest.mark.law("certified_consensus_is_final", "exhaustive")
-@pytest.mark.law("inapplicable_consensus_is_final", "exhaustive")
-@pytest.mark.law("override_needs_a_certificate", "exhaustive")
-@pytest.mark.law("certified_preference_outranks_repair", "exhaustive")
-@pytest.mark.law("repair_only_when_neither_is_certified", "exhaustive")
-@pytest.mark.law("default_is_consensus", "exhaustive")
-@pytest.mark.law("answer_is_consensus_preference_or_repair", "exhaustive")
-@pytest.mark.law("the_cases_partition", "exhaustive")
-@pytest.mark.law("lazy_equals_always", "exhaustive")
-@pytest.mark.law("failed_judge_equals_silent_judge", "exhaustive")
-@pytest.mark.law("unchecked_derivation_changes_nothing", "exhaustive")
-@pytest.mark.law("homogeneous_pools_consult_no_judge", "exhaustive")
+@pytest.mark.law(
+    "certified_consensus_is_final inapplicable_consensus_is_final override_needs_a_certificate"
+    " certified_preference_outranks_repair repair_only_when_neither_is_certified default_is_consensus"
+    " answer_is_consensus_preference_or_repair the_cases_partition lazy_equals_always"
+    " failed_judge_equals_silent_judge unchecked_derivation_changes_nothing homogeneous_pools_consult_no_judge",
+    "exhaustive",
+)
 def test_the_locked_rule_is_eq_3_and_eq_4_on_every_pattern() -> None:
     """These laws can be read off the tables, so that to be the tables is to keep them."""
     n_patterns = SHIPPED.rule("eldgr")
@@ -77,8 +72,6 @@ def test_the_locked_rule_is_eq_3_and_eq_4_on_every_pattern() -> None:
 def test_decide_is_eq_3_on_every_pattern_of_three_strings() -> None:
     assert SHIPPED.table() == 296
 
-
-# --- what is asked ----------------------------------------------------------------------------------------------------
 
 Outcomes = Mapping[tuple[Hashable, Hashable], Any]
 

@@ -51,27 +51,20 @@ def test_a_slip_of_a_selector_is_caught_whatever_is_drawn(name: str) -> None:
         check_selector(slips_of_selectors.SELECTORS[name](), max_examples=0)
 
 
-@pytest.mark.parametrize("name", lawful.CERTIFICATES)
-def test_a_lawful_certificate_passes(name: str) -> None:
-    laws = [law for law in ABOUT_CERTIFICATES if law not in lawful.CERTIFICATES[name].get("without", ())]
-    options = {**lawful.CERTIFICATES[name], "without": [], "laws": laws}
-    assert min(check_laws(**options, max_examples=3).values()) > 0
+LAWFUL = [(options, ABOUT_CERTIFICATES) for options in lawful.CERTIFICATES.values()]
+LAWFUL += [(options, ABOUT_RULES) for options in lawful.RULES.values()]
 
 
-@pytest.mark.parametrize("name", lawful.RULES)
-def test_a_lawful_rule_passes(name: str) -> None:
-    laws = [law for law in ABOUT_RULES if law not in lawful.RULES[name].get("without", ())]
-    options = {**lawful.RULES[name], "without": [], "laws": laws}
-    assert min(check_laws(**options, max_examples=3).values()) > 0
+@pytest.mark.parametrize(("options", "few"), LAWFUL, ids=[*lawful.CERTIFICATES, *lawful.RULES])
+def test_a_lawful_certificate_or_rule_passes(options: dict[str, Any], few: list[str]) -> None:
+    laws = [law for law in few if law not in options.get("without", ())]
+    assert min(check_laws(**{**options, "without": [], "laws": laws}, max_examples=3).values()) > 0
 
 
 @pytest.mark.parametrize("name", lawful.SELECTORS)
 def test_a_lawful_selector_passes(name: str) -> None:
     tried = check_selector(lawful.SELECTORS[name](), max_examples=1)
     assert tried["sync_equals_async_equals_batch_equals_replay"] > 40
-
-
-# -- what a slip is written with ---------------------------------------------------------------------------------------
 
 
 DENIAL = slips.DENIAL
@@ -113,18 +106,12 @@ def test_situations_around_a_text_have_it_as_an_answer_in_one_in_the_evidence_an
     assert any("7 Paris" in passage.text for trial in trials for passage in trial.more)
 
 
-SUMS = ["-5", "−5", "-1,200", "0", "0.5", "2.25", "7", "1,200", "1000000", "41", "-0.5"]
-
-
-@pytest.mark.parametrize("right", SUMS)
+@pytest.mark.parametrize("right", ["-5", "−5", "-1,200", "0", "0.5", "2.25", "7", "1,200", "1000000", "41", "-0.5"])
 def test_a_derivation_that_the_situations_call_sound_is_checked_at_every_level(right: str) -> None:
     text, sound = derived_sum(right)
     for level in STRICTNESS:
         checked = check_derivation(replace(sound, others=(sound,)), text, level)
         assert checked.passed, checked.reason
-
-
-# -- what is told ------------------------------------------------------------------------------------------------------
 
 
 class Bare(Selector):

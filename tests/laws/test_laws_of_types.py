@@ -43,17 +43,13 @@ def raw_trials(kind: AnswerType) -> st.SearchStrategy[Trial]:
 of_any_type = st.sampled_from(KINDS).flatmap(lambda kind: consultations(kind) | raw_trials(kind))
 
 
-@pytest.mark.law("a_type_repeats_itself", "property")
-@pytest.mark.law("no_answer_has_no_class", "property")
-@pytest.mark.law("candidate_order_changes_no_class", "property")
-@pytest.mark.law("other_candidates_change_no_class", "property")
-@pytest.mark.law("a_candidate_is_of_its_class", "property")
-@pytest.mark.law("a_certificate_is_of_a_class", "property")
-@pytest.mark.law("a_spelling_changes_no_certificate", "property")
-@pytest.mark.law("evidence_order_and_duplicates_do_not_matter", "property")
-@pytest.mark.law("more_evidence_never_uncertifies", "property")
-@pytest.mark.law("a_gold_answer_is_right", "property")
-@pytest.mark.law("a_score_says_what_is_right", "property")
+@pytest.mark.law(
+    "a_type_repeats_itself no_answer_has_no_class candidate_order_changes_no_class"
+    " other_candidates_change_no_class a_candidate_is_of_its_class a_certificate_is_of_a_class"
+    " a_spelling_changes_no_certificate evidence_order_and_duplicates_do_not_matter"
+    " more_evidence_never_uncertifies a_gold_answer_is_right a_score_says_what_is_right",
+    "property",
+)
 @settings(max_examples=2 * settings().max_examples)
 @given(of_any_type)
 def test_a_built_in_type_keeps_the_laws_that_it_does_not_give_up(trial: Trial) -> None:

@@ -7,17 +7,9 @@ from types import ModuleType
 
 import pytest
 
+from tests.laws import plants as all_plants
 from tests.laws.patterns import Checked
-from tests.laws.plants import (
-    ASKING,
-    AUTHORITY,
-    EQUIVALENT,
-    SEEN_BY_THE_TABLES,
-    SHIPPING,
-    UNSEEN_BY_THE_TABLES,
-    Plant,
-    planted,
-)
+from tests.laws.plants import ASKING, AUTHORITY, SHIPPING, UNSEEN_BY_THE_TABLES, Plant, planted
 from tests.laws.proving import Rules, refute
 
 pytestmark = pytest.mark.slow  # a proof or a table for each planted change
@@ -59,7 +51,7 @@ def test_the_tables_see_a_planted_change(plant: Plant) -> None:
     assert breaks_the_tables(planted(plant))
 
 
-@named(SEEN_BY_THE_TABLES)
+@named(all_plants.SEEN_BY_THE_TABLES)
 def test_the_table_of_a_near_class_sees_its_reason_and_each_question(plant: Plant) -> None:
     with pytest.raises(AssertionError):
         Checked(planted(plant)).rule("near(1)")
@@ -81,7 +73,7 @@ def test_the_tables_cannot_see_a_rule_that_looks_into_replies(plant: Plant) -> N
     assert not breaks_the_tables(planted(plant))
 
 
-@named(EQUIVALENT)
+@named(all_plants.EQUIVALENT)
 def test_what_changes_nothing_is_proved_to_change_nothing(plant: Plant) -> None:
     assert not breaks_the_tables(planted(plant))
     assert not [law for law in (*ABOUT_SHIPPING, *ABOUT_ASKING) if refuted_of_the_rule(plant, law)]

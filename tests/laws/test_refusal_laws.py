@@ -13,7 +13,7 @@ from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answer_types.answers import answer_class
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.decision import evidence_locked
-from eldgr_dspy.laws import LAWS
+from eldgr_dspy.laws.of_rules import OF_RULES
 from eldgr_dspy.laws.trials import SILENT, Outcome, Subject, Trial
 from eldgr_dspy.rule.consultations import Abstention, Derivation, Repair, Reply, Verdict
 from eldgr_dspy.rule.questions import Question, Settings
@@ -22,7 +22,6 @@ from eldgr_dspy.testing import consultations
 from eldgr_dspy.words import REFUSAL, Refusal, Role
 
 ELDGR = Subject(evidence_locked)
-LAWS_OF_A_RULE = [law for law in LAWS if law.statement is not None]
 
 
 @st.composite
@@ -45,7 +44,7 @@ def refusing(draw: st.DrawFn) -> Trial:
 @given(refusing())
 def test_every_law_holds_with_refusals(trial: Trial) -> None:
     outcome = ELDGR.settle(trial)
-    for law in LAWS_OF_A_RULE:
+    for law in OF_RULES:
         law.check(outcome)
 
 
@@ -55,11 +54,8 @@ def test_a_refusing_consensus_is_final_and_no_refusal_overrides(trial: Trial) ->
     two_valued = outcome.case.task == "arithmetic" or trial.settings.certificate == "substring"
     assume(not (trial.settings.refusal == "inapplicable" and two_valued))
     if outcome.case.refuses(outcome.case.consensus):
-        assert (outcome.decision.answer, outcome.decision.branch, outcome.roles) == (
-            outcome.case.consensus,
-            "consensus",
-            (),
-        )
+        expected = (outcome.case.consensus, "consensus", ())
+        assert (outcome.decision.answer, outcome.decision.branch, outcome.roles) == expected
         assert trial.settings.refusal == "inapplicable"
     if outcome.decision.branch in ("judge", "repair"):
         assert not outcome.case.refuses(outcome.decision.answer)
@@ -86,8 +82,6 @@ def test_refusals_that_do_not_vote_are_candidates_without_an_answer(trial: Trial
         assert getattr(outcome.decision, name) == getattr(other.decision, name), name
     assert outcome.roles == other.roles
 
-
-# -- every small pool --------------------------------------------------------------------------------------------------
 
 EVIDENCE = (Passage("", "Doha and Muscat are capitals. None of them is Dubai's; I don't know why."),)
 CERTIFIED, REFUSED = ("Doha", "Muscat"), "None"  # "Bern" is in no passage

@@ -26,6 +26,11 @@ def raises(case: Any) -> Steps:
     return (yield from evidence_locked(case))
 
 
+def raises_at_once(case: Any) -> Steps:
+    """A plain function, as others are generators."""
+    raise LookupError("no such thing")
+
+
 def raises_in_arithmetic_with_a_verdict(case: Any) -> Steps:
     reply = (yield "judge") if case.task == "arithmetic" else None
     if getattr(reply, "preferred", 0):
@@ -80,6 +85,11 @@ MISBEHAVING: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
         {"rule": raises},
         ArgumentError,
         r"^The rule '.*:raises' has failed: LookupError: no such thing \(",
+    ),
+    "a plain function raises": (
+        {"rule": raises_at_once},
+        ArgumentError,
+        r"^The rule '.*:raises_at_once' has failed: LookupError: no such thing \(",
     ),
     "a rule raises late": (
         {"rule": raises_in_arithmetic_with_a_verdict},

@@ -23,22 +23,9 @@ from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.rule.replies import read_reply
 from eldgr_dspy.testing import consultations, lm_contents, questions, rule_settings
 from eldgr_dspy.words import Role
+from tests import selecting
 from tests.scorers import Rewards
-from tests.selecting import (
-    DERIVATION,
-    any_reply,
-    compiled_program,
-    inputs_of,
-    nearly,
-    repair,
-    saying,
-    select_acall,
-    select_batch,
-    selected,
-    selector_of,
-    shipped_lawfully,
-    verdict,
-)
+from tests.selecting import any_reply, inputs_of, repair, saying, selector_of, shipped_lawfully, verdict
 
 QATAR = Question("Where?", "retrieval", ("Dubai", "Doha"), (), (Passage("", "Doha is the capital."),))
 OF_A_DECISION = [law for law in LAWS if law.number <= 8]
@@ -46,7 +33,9 @@ OF_A_DECISION = [law for law in LAWS if law.number <= 8]
 NEEDED: dict[str, Any] = dict.fromkeys(("preferred", "repaired_answer", "derivation_steps", "derived_answer"))
 """The fields without which a module is not a role: there in every content, with anything in them, or nothing."""
 
-any_content = (lm_contents | st.one_of(nearly, st.just(DERIVATION))).map(lambda content: {**NEEDED, **content})
+any_content = (lm_contents | st.one_of(selecting.nearly, st.just(selecting.DERIVATION))).map(
+    lambda content: {**NEEDED, **content}
+)
 
 
 def options_of(chosen: Settings) -> dict[str, Any]:
@@ -81,7 +70,7 @@ def by_the_rule(question: Question, chosen: Settings, contents: Mapping[Role, Ma
 def test_no_lm_text_breaks_a_law(question: Question, chosen: Settings, judged: str, other: str) -> None:
     """Through DSPy and the strict adapter. Not that such a reply is understood: it is mostly an abstention."""
     lm = saying(judged, other, other)
-    shipped_lawfully(selected(lm, inputs=inputs_of(question), **options_of(chosen)), question, chosen)
+    shipped_lawfully(selecting.selected(lm, inputs=inputs_of(question), **options_of(chosen)), question, chosen)
 
 
 @pytest.mark.law("no_lm_text_breaks_a_law", "property")
@@ -110,8 +99,8 @@ def test_sync_equals_async_equals_batch_equals_replay(
     """With the same replies. Not that an LM replies the same twice."""
     select, inputs = selector_of(judged, other, other, **options_of(chosen)), inputs_of(question)
     sync = select(**inputs).toDict()
-    assert select_acall(select, inputs).toDict() == sync
-    assert select_batch(select, inputs).toDict() == sync
+    assert selecting.select_acall(select, inputs).toDict() == sync
+    assert selecting.select_batch(select, inputs).toDict() == sync
     replayed = by_the_rule(question, chosen, {"judge": judged, "repairer": other, "deriver": other})
     assert (sync["answer"], sync["branch"]) == (replayed.decision.answer, replayed.decision.branch)
 
@@ -157,7 +146,7 @@ def test_the_scores_of_a_scorer_never_cross_strata(
         assert ranks == sorted(ranks)
 
 
-taught = functools.cache(compiled_program)
+taught = functools.cache(selecting.compiled_program)
 
 
 @pytest.mark.law("no_optimizer_breaks_a_law", "property")

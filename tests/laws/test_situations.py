@@ -12,7 +12,8 @@ import pytest
 
 from eldgr_dspy import decision
 from eldgr_dspy.decision import Choice, Rule, evidence_locked
-from eldgr_dspy.laws import LAW, LAWS, LawBroken
+from eldgr_dspy.laws import LAW, LawBroken
+from eldgr_dspy.laws.of_rules import OF_RULES
 from eldgr_dspy.laws.situations import situations
 from eldgr_dspy.laws.trials import Subject
 from eldgr_dspy.rule.cases import Case
@@ -42,8 +43,7 @@ WANTED = [
 NO_REPAIR = "the_cases_partition"
 """The one law that the tutorial's rule is not meant for."""
 
-ABOUT_RULES = [law for law in LAWS if law.statement is not None]
-ABOUT_ONE_DECISION = [law.name for law in ABOUT_RULES if law.number <= 8 or law.number in (15, 17)]
+ABOUT_ONE_DECISION = [law.name for law in OF_RULES if law.number <= 8 or law.number in (15, 17)]
 """Those that try nothing else beside it, and the one of the tutorial's that does: quick, and enough here."""
 
 PREFERENCE, ASK = "case.certified(preference) is True", 'case.preferred((yield "judge"))'
@@ -77,7 +77,7 @@ CAUGHT_BY_THE_WANTED = {
     "a tie is taken for a contest": ("case.rival()", "not case.vote.tie"),
     "the first ships by default": ('"consensus", case.consensus', '"consensus", case.first'),
 }
-CAUGHT_BY_SOME_LAW = CAUGHT_BY_THE_WANTED | {
+CAUGHT_BY_SOME_LAW = {
     "silence counts as the first candidate": (ASK, f"{ASK} or case.first"),
     "an abstention is index 0": (ASK, 'case.question.answers[getattr((yield "judge"), "preferred", 0)]'),
     "what the judge states, not what it stands for": (ASK, 'case.stated((yield "judge"))'),
@@ -86,7 +86,6 @@ CAUGHT_BY_SOME_LAW = CAUGHT_BY_THE_WANTED | {
     "a preference for the first is not heard": (PREFERENCE, f"{PREFERENCE} and preference != case.first"),
     "consensus in the judge's name": ('"judge", preference', '"judge", case.consensus'),
 }
-
 
 SITUATIONS = cache(lambda task: list(situations(task)))
 CASES = cache(Case)
@@ -108,7 +107,7 @@ def test_a_slip_in_the_tutorial_s_rule_breaks_one_of_the_tutorial_s_laws(slip: t
 
 
 @pytest.mark.parametrize("slip", CAUGHT_BY_SOME_LAW.values(), ids=CAUGHT_BY_SOME_LAW)
-def test_a_slip_in_the_tutorial_s_rule_breaks_some_law(slip: tuple[str, str]) -> None:
+def test_another_slip_in_the_tutorial_s_rule_breaks_some_law(slip: tuple[str, str]) -> None:
     with pytest.raises(LawBroken):
         by_the_situations_alone(mutant(*slip), [law for law in ABOUT_ONE_DECISION if law != NO_REPAIR])
 
@@ -197,9 +196,7 @@ BIASED: list[tuple[str, str, str, Task | None]] = [
 
 
 @pytest.mark.parametrize(("mark", "before", "after", "answer"), BIASED)
-def test_a_judge_with_authority_by_lengths_words_or_amounts_breaks_some_law(
-    mark: str, before: str, after: str, answer: Task | None
-) -> None:
+def test_authority_by_lengths_or_words_breaks_some_law(mark: str, before: str, after: str, answer: Task | None) -> None:
     with pytest.raises(LawBroken):
         by_the_situations_alone(with_authority(mark, before, after), ABOUT_ONE_DECISION, answer=answer)
 
@@ -243,20 +240,18 @@ def test_a_certificate_that_joins_passages_is_shown_with_an_answer_in_two_of_the
 
 
 def test_the_shipped_rule_keeps_every_law_in_every_situation_and_each_has_something_to_say() -> None:
-    counts = dict.fromkeys((law.name for law in ABOUT_RULES), 0)
+    counts = dict.fromkeys((law.name for law in OF_RULES), 0)
     for trial in situations():
         outcome = Subject(evidence_locked).settle(trial)
-        for law in ABOUT_RULES:
+        for law in OF_RULES:
             counts[law.name] += law.check(outcome)
     assert min(counts.values()) > 0, counts
 
 
 def test_the_situations_are_of_the_task_that_is_asked_for_and_some_eleven_hundred() -> None:
     by_task = {task: list(situations(task)) for task in TASKS}
-    assert {task: {trial.question.task for trial in several} for task, several in by_task.items()} == {
-        "retrieval": {"retrieval"},
-        "arithmetic": {"arithmetic"},
-    }
+    expected = {"retrieval": {"retrieval"}, "arithmetic": {"arithmetic"}}
+    assert {task: {trial.question.task for trial in several} for task, several in by_task.items()} == expected
     assert list(situations()) == [*by_task["retrieval"], *by_task["arithmetic"]]
     assert 1_000 < len(list(situations())) < 1_200
 

@@ -1,8 +1,14 @@
-"""Every law has a test, and the page of the laws says which and how."""
+"""Every law has a test, the page of the laws says which and how, and what a test of a law tries is counted."""
+
+from typing import Any
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from tests.laws.law_table import EVERY_LAW, PAGE, lines, marked, marked_files, missing, page, without_counts
+from tests.laws.tried_counts import Tally, count_examples, tried
 
 MARKS = dict.fromkeys({mark for marks in marked_files().values() for mark in marks}, 0)
 
@@ -35,12 +41,52 @@ def test_a_line_has_number_name_ways_and_counts() -> None:
 
 
 def test_markers_are_read_as_decorators_as_calls_and_through_constants() -> None:
-    source = (
-        'NAME = "one"\n@pytest.mark.law(NAME, "proved")\ndef test(): ...\npytest.mark.law("two", "property")(Case)\n'
-    )
-    assert list(marked(source)) == [("one", "proved"), ("two", "property")]
+    source = 'NAME = "one"\n@pytest.mark.law(NAME, "proved")\ndef f(): ...\npytest.mark.law("two three", "property")(C)'
+    assert list(marked(source)) == [("one", "proved"), ("two", "property"), ("three", "property")]
 
 
 def test_a_marker_that_cannot_be_read_is_told() -> None:
     with pytest.raises(ValueError, match=r"line 1: .* does not name a law and a way as text"):
         list(marked('pytest.mark.law(law.name, "proved")'))
+
+
+# -- what is counted ---------------------------------------------------------------------------------------------------
+
+
+def counted(test: Any) -> int:
+    """How many a test tries."""
+    Tally.n = 0
+    test()
+    return Tally.n
+
+
+def test_each_example_counts_drawn_or_explicit() -> None:
+    @settings(max_examples=7, database=None)
+    @given(st.integers())
+    @example(-1)
+    def test(n: int) -> None:
+        assert isinstance(n, int)
+
+    count_examples(test)
+    assert counted(test) == 7 + 1
+
+
+def test_each_run_of_a_state_machine_counts() -> None:
+    class Machine(RuleBasedStateMachine):
+        @rule(n=st.integers())
+        def step(self, n: int) -> None:
+            assert isinstance(n, int)
+
+    case: Any = Machine.TestCase
+    case.settings = settings(max_examples=5, stateful_step_count=2, database=None)
+    count_examples(case.runTest)
+    assert counted(case("runTest").runTest) >= 5
+
+
+def test_a_plain_test_says_what_it_tried() -> None:
+    def test() -> None:
+        tried(3)
+        tried()
+
+    count_examples(test)
+    assert counted(test) == 4

@@ -28,7 +28,8 @@ def tried(n: int = 1) -> None:
 
 def laws_of(item: pytest.Item) -> list[tuple[str, str]]:
     """The laws that a test is for, each with the way in which it establishes it."""
-    return [(str(marker.args[0]), str(marker.args[1])) for marker in item.iter_markers("law")]
+    markers = [marker.args for marker in item.iter_markers("law")]
+    return [(name, str(how)) for laws, how in markers for name in str(laws).split()]
 
 
 def counting(call: Callable[..., Any]) -> Callable[..., Any]:

@@ -23,9 +23,6 @@ RESULTS = ROOT / "artifacts" / "results" / "paper"
 README = RESULTS / "README.md"
 
 
-# -- the committed tables ---------------------------------------------------------------------------------------------
-
-
 def commands() -> Iterator[list[str]]:
     """The commands that the page of the results says they were made by."""
     (block,) = re.findall(r"^```sh\n(.*?)^```$", README.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)

@@ -54,9 +54,6 @@ def tables_by_title(*runs: str) -> dict[str, Table]:
     return {table.title.partition(" (")[0]: table for table in paper.paper_tables(runs_here(runs))}
 
 
-# -- figures ----------------------------------------------------------------------------------------------------------
-
-
 def test_without_a_run_the_paper_stands_alone() -> None:
     tables = tables_by_title()
     assert tables["GSM8K"].rows[0] == ("First candidate", "55.4", "—", "+2.80 [1.20, 4.60]", "—", ".0026", "—")
@@ -177,15 +174,10 @@ def test_the_confirmation_has_its_differences_the_other_way_round_as_the_paper_p
     assert turned["Majority vote"][4] == f"{-lead['delta']:.2f} [{-high:.2f}, {-low:.2f}]"
 
 
-# -- what is comparable -----------------------------------------------------------------------------------------------
-
-
 def test_what_follows_from_the_run_is_said(run: Path) -> None:
     figures = here(run)
-    assert [one[:40] for one in comparable(figures, PUBLISHED["hotpotqa"])] == [
-        "Comparable: the rules are the paper's, a",
-        "Comparable: the statistics are the paper",
-    ]
+    expected = ["Comparable: the rules are the paper's, a", "Comparable: the statistics are the paper"]
+    assert [one[:40] for one in comparable(figures, PUBLISHED["hotpotqa"])] == expected
     message = "\n".join(not_comparable(figures, PUBLISHED["hotpotqa"]))
     assert "9 questions of pool 'capitals', and 300 of HotpotQA in the paper" in message
     assert "3 candidates a question, and four in the paper" in message
@@ -211,9 +203,7 @@ def sentences(result: Any, name: str = "hotpotqa") -> str:
             "Scalar judge has no result here: the judge was never asked on 3 questions where this rule needs it.",
             id="withheld",
         ),
-        pytest.param(
-            {"rules": {}}, "EL-DGR has no result here: eldgr was not among the rules of the run.", id="no rule"
-        ),
+        pytest.param({"rules": {}}, "EL-DGR has no result here: eldgr was not among the rules of the run.", id="none"),
         pytest.param({"roles": {}}, "the judge was never asked; the paper's judge is", id="never asked"),
         pytest.param({"remarks": ["Another answered."]}, "Another answered.", id="remark"),
     ],
@@ -251,9 +241,7 @@ def test_the_papers_judge_is_known_by_its_model(made: Path, model: str, same: bo
         ("gsm8k", "derivation", "traced", "derivations are checked at 'traced'"),
     ],
 )
-def test_each_setting_that_is_not_the_papers_is_named(
-    made: Path, name: str, setting: str, value: str, message: str | None
-) -> None:
+def test_settings_not_the_papers_are_told(made: Path, name: str, setting: str, value: str, message: str | None) -> None:
     figures = here(made)
     paper = {"certificate": "substring", "derivation": "stated"}
     changed = sentences({**figures, "settings": {**figures["settings"], **paper, setting: value}}, name)
@@ -262,10 +250,7 @@ def test_each_setting_that_is_not_the_papers_is_named(
 
 @pytest.mark.parametrize(
     ("confirmation", "message"),
-    [
-        (None, "Not comparable: the run had no freeze"),
-        ({"lock": "ab"}, "Comparable: the run was under a freeze."),
-    ],
+    [(None, "Not comparable: the run had no freeze"), ({"lock": "ab"}, "Comparable: the run was under a freeze.")],
 )
 def test_only_what_was_frozen_is_a_confirmation(made: Path, confirmation: Any, message: str) -> None:
     figures = here(made, "confirmation")
@@ -282,9 +267,6 @@ def test_a_rule_without_a_result_has_dashes_and_its_reason(tmp_path: Path) -> No
     assert tables["decision audit"].rows[0][2] == "—"
     assert tables["decision audit"].notes[-1] == "—: EL-DGR has no result there."
     assert tables["the judge with full authority"].rows[1][2:] == ("—", "—", "—")
-
-
-# -- what is refused --------------------------------------------------------------------------------------------------
 
 
 def test_a_pool_is_named_where_a_run_has_several_of_the_task(tmp_path: Path) -> None:
@@ -316,9 +298,7 @@ def test_a_pool_is_named_where_a_run_has_several_of_the_task(tmp_path: Path) -> 
         (["hotpotqa=RUN/.."], r"holds no journal\.jsonl; give the directory of a run"),
     ],
 )
-def test_an_argument_that_names_no_run_is_refused_with_what_it_says(
-    made: Path, arguments: list[str], message: str
-) -> None:
+def test_an_argument_that_names_no_run_is_refused_by_its_text(made: Path, arguments: list[str], message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         runs_here([argument.replace("RUN", str(made)) for argument in arguments])
 

@@ -1,19 +1,22 @@
-"""Files of predictions and of questions, in the layouts that others write."""
+"""Files of predictions and of questions in the layouts that others write, and what is refused of them."""
 
 import csv
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from eldgr_dspy.errors import PoolError
+from eldgr_dspy.pools import Pool, Row, open_pool
+from eldgr_dspy.programs.pools.building import BuildResult
 from eldgr_dspy.programs.pools.entries import Entry
 from eldgr_dspy.programs.pools.predictions import Layout, read_predictions
+from tests.refusing import refused as refused_by
 
 QUESTION = "Who painted it?"
 
-
 SOLUTION = "He has 2 and 3.\nThat is <<2+3=5>>5.\n#### 5"
-
 
 HOTPOTQA = {
     "id": "5ab",
@@ -87,3 +90,36 @@ def log(path: Path, *samples: object) -> Path:
 def only(path: Path, layout: Layout | None = None) -> Entry:
     (entry,) = read_predictions(path, layout)
     return entry
+
+
+TOWNS = ("Doha", "Oslo", "Lima", "Rome")
+
+
+def question(number: int) -> str:
+    return f"What is town number {number}?"
+
+
+def predictions(path: Path, numbers: Sequence[int] = range(4), **changes: Any) -> Path:
+    rows = [
+        {"id": f"q{number}", "question": question(number), "prediction": f"{path.stem} says {number}", **changes}
+        for number in numbers
+    ]
+    return write(path, *rows)
+
+
+def questions(path: Path, numbers: Sequence[int] = range(4), **changes: Any) -> Path:
+    rows = [
+        {"id": f"q{number}", "question": question(number), "gold": [TOWNS[number]], **changes} for number in numbers
+    ]
+    return write(path, *rows)
+
+
+def rows(built: BuildResult) -> list[Row]:
+    return list(open_pool(built.pool.path).rows())
+
+
+def texts_of(pool: Pool) -> dict[str, list[str]]:
+    return {row.id: [candidate.text for candidate in row.candidates] for row in pool.rows()}
+
+
+refused = partial(refused_by, kind=PoolError)

@@ -13,9 +13,8 @@ from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.pools import Row, open_pool
 from eldgr_dspy.programs.pools.building import BuildResult, Recipe, build_pool, shuffled_order
 from eldgr_dspy.words import Task
-from tests.pools.joined import TOWNS, predictions, question, questions, rows, texts_of
-from tests.pools.layouts import HOTPOTQA, harness, log, sample, write
-from tests.pools.refused_pools import refused as refused_pool
+from tests.pools import layouts
+from tests.pools.layouts import harness, log, predictions, question, questions, refused, rows, sample, write
 
 
 def build(folder: Path, *sources: Path, task: Task = "retrieval", **recipe: Any) -> BuildResult:
@@ -23,16 +22,13 @@ def build(folder: Path, *sources: Path, task: Task = "retrieval", **recipe: Any)
 
 
 def texts(built: BuildResult) -> dict[str, list[str]]:
-    return texts_of(open_pool(built.pool.path))
+    return layouts.texts_of(open_pool(built.pool.path))
 
 
-def refused(folder: Path, *sources: Path, **recipe: Any) -> str:
-    message = refused_pool(lambda: build(folder, *sources, **recipe))
+def failure(folder: Path, *sources: Path, **recipe: Any) -> str:
+    message = refused(lambda: build(folder, *sources, **recipe))
     assert not (folder / "pool.jsonl").exists()
     return message
-
-
-# --- joining ----------------------------------------------------------------------------------------------------------
 
 
 def test_the_candidates_of_a_question_stand_in_the_order_of_the_files(tmp_path: Path) -> None:
@@ -47,7 +43,7 @@ def test_what_is_written_is_a_pool(tmp_path: Path) -> None:
         recipe = Recipe([predictions(tmp_path / "a.jsonl")], "retrieval", questions(tmp_path / "q.jsonl"))
         pool = open_pool(build_pool(recipe, tmp_path / name).pool.path)
         assert (pool.n, pool.task, pool.missing) == (4, "retrieval", 0)
-        assert [row.gold for row in pool.rows()] == [[town] for town in TOWNS]
+        assert [row.gold for row in pool.rows()] == [[town] for town in layouts.TOWNS]
 
 
 def test_the_order_of_the_lines_changes_no_row(tmp_path: Path) -> None:
@@ -112,16 +108,10 @@ def test_files_of_the_same_name_are_told_apart_by_their_paths(tmp_path: Path) ->
 
 def test_evidence_comes_from_the_file_of_questions(tmp_path: Path) -> None:
     source = write(tmp_path / "a.jsonl", {"id": "5ab", "prediction": "Finish[Ana]", "gold": ["Bo"]})
-    questions_file = write(tmp_path / "hotpot.jsonl", HOTPOTQA)
+    questions_file = write(tmp_path / "hotpot.jsonl", layouts.HOTPOTQA)
     (row,) = rows(build(tmp_path, source, questions=questions_file, evidence="facts"))
-    assert [(passage.title, passage.text) for passage in row.evidence] == [
-        ("Ana", "Ana paints."),
-        ("It", "Ana did it."),
-    ]
+    assert [(one.title, one.text) for one in row.evidence] == [("Ana", "Ana paints."), ("It", "Ana did it.")]
     assert (row.gold, row.candidates[0].answer) == (["Ana"], "Ana")
-
-
-# --- answers ----------------------------------------------------------------------------------------------------------
 
 
 def test_answers_are_extracted_unless_they_are_stated(tmp_path: Path) -> None:
@@ -132,12 +122,9 @@ def test_answers_are_extracted_unless_they_are_stated(tmp_path: Path) -> None:
     assert built.pool.missing == 2
 
 
-# --- what does not fit ------------------------------------------------------------------------------------------------
-
-
 def test_predictions_on_no_question_are_named(tmp_path: Path) -> None:
     source, questions_file = predictions(tmp_path / "a.jsonl"), questions(tmp_path / "q.jsonl", [2])
-    assert refused(tmp_path, source, questions=questions_file) == (
+    assert failure(tmp_path, source, questions=questions_file) == (
         f"{source}: 3 questions that {questions_file} does not have: id 'q0' ({source}, line 1), "
         f"id 'q1' ({source}, line 2), id 'q3' ({source}, line 4). Give files on the same questions, or join them by "
         "question."
@@ -146,44 +133,43 @@ def test_predictions_on_no_question_are_named(tmp_path: Path) -> None:
 
 def test_questions_that_a_file_lacks_are_named(tmp_path: Path) -> None:
     sources = predictions(tmp_path / "a.jsonl"), predictions(tmp_path / "b.jsonl", [3])
-    message = refused(tmp_path, *sources)
-    assert (
-        f"{sources[1]}: 3 questions without a prediction here, unlike others: id 'q0' ({sources[0]}, line 1)" in message
-    )
-    again = refused(tmp_path, *sources, questions=questions(tmp_path / "q.jsonl"), by="question")
-    assert f"{sources[1]}: 3 questions without a prediction here, unlike others: 'What is town number 0?'" in again
+    message = failure(tmp_path, *sources)
+    lacking = f"{sources[1]}: 3 questions without a prediction here, unlike others: "
+    assert f"{lacking}id 'q0' ({sources[0]}, line 1)" in message
+    again = failure(tmp_path, *sources, questions=questions(tmp_path / "q.jsonl"), by="question")
+    assert f"{lacking}'What is town number 0?'" in again
     assert again.endswith("or join them by id.")
 
 
 def test_no_more_than_three_are_named(tmp_path: Path) -> None:
     first = predictions(tmp_path / "a.jsonl", range(4))
     many = predictions(tmp_path / "b.jsonl", range(40))
-    assert "36 questions that" in refused(tmp_path, first, many)
-    assert "id 'q4'" in (message := refused(tmp_path, first, many)) and "id 'q6'" in message and "q7" not in message
+    assert "36 questions that" in failure(tmp_path, first, many)
+    assert "id 'q4'" in (message := failure(tmp_path, first, many)) and "id 'q6'" in message and "q7" not in message
     assert "line 7), ... Give" in message
 
 
 @pytest.mark.parametrize("by", ["id", "question"])
 def test_a_question_that_a_file_has_twice_is_refused(tmp_path: Path, by: Any) -> None:  # hazard 4
     twice = predictions(tmp_path / "a.jsonl", [0, 1, 1])
-    message = refused(tmp_path, twice, by=by)
+    message = failure(tmp_path, twice, by=by)
     assert f"{twice}, line 3: {by} '" in message and f"is also in {twice}, line 2;" in message
     questions_file = questions(tmp_path / "q.jsonl", [0, 1, 2, 1])
-    assert f"{questions_file}, line 4:" in refused(
+    assert f"{questions_file}, line 4:" in failure(
         tmp_path, predictions(tmp_path / "b.jsonl", [0]), questions=questions_file, by=by
     )
 
 
 def test_ids_that_occur_twice_are_refused_where_questions_join(tmp_path: Path) -> None:
     questions_file = write(tmp_path / "q.jsonl", *({"id": "q", "question": question(number)} for number in range(2)))
-    message = refused(tmp_path, predictions(tmp_path / "a.jsonl", [0, 1]), questions=questions_file, by="question")
+    message = failure(tmp_path, predictions(tmp_path / "a.jsonl", [0, 1]), questions=questions_file, by="question")
     assert f"{questions_file}, line 2: id 'q' is also in {questions_file}, line 1;" in message
 
 
 def test_a_log_that_has_a_question_once_a_filter_is_read_once(tmp_path: Path) -> None:
     lines = [harness(filter=name, filtered_resps=[name]) for name in ("strict", "flexible")]
     other = write(tmp_path / "other.jsonl", *lines, harness(resps=[["#### 6"]]))
-    assert f"{other}, line 3: id '0' is also in {other}, line 1;" in refused(tmp_path, other, task="arithmetic")
+    assert f"{other}, line 3: id '0' is also in {other}, line 1;" in failure(tmp_path, other, task="arithmetic")
     built = build(tmp_path, write(tmp_path / "samples.jsonl", *lines), task="arithmetic")
     assert [len(row.candidates) for row in rows(built)] == [1]
 
@@ -191,7 +177,7 @@ def test_a_log_that_has_a_question_once_a_filter_is_read_once(tmp_path: Path) ->
 def test_one_id_for_two_questions_is_refused(tmp_path: Path) -> None:
     first = predictions(tmp_path / "a.jsonl", [0])
     other = predictions(tmp_path / "b.jsonl", [0], question="Who is it?")
-    message = refused(tmp_path, first, other)
+    message = failure(tmp_path, first, other)
     assert f"{other}, line 1: id 'q0' has the question 'Who is it?', but another in {first}, line 1" in message
 
 
@@ -212,12 +198,12 @@ def test_a_prompt_that_contains_the_question_is_not_another_question(tmp_path: P
     ],
 )  # fmt: skip
 def test_a_row_that_cannot_be_joined_is_named(tmp_path: Path, row: Any, recipe: Any, message: str) -> None:
-    assert message in refused(tmp_path, write(tmp_path / "a.jsonl", row), **recipe)
+    assert message in failure(tmp_path, write(tmp_path / "a.jsonl", row), **recipe)
 
 
 def test_a_row_that_is_not_a_row_of_a_pool_is_named(tmp_path: Path) -> None:
     first = predictions(tmp_path / "a.jsonl", [0], prediction=["x"] * 1_001)
-    assert f"{first}, line 1, id 'q0': candidates has 1,001 items" in refused(tmp_path, first)
+    assert f"{first}, line 1, id 'q0': candidates has 1,001 items" in failure(tmp_path, first)
 
 
 def test_files_are_not_read_twice_and_not_overwritten(tmp_path: Path) -> None:
@@ -239,9 +225,6 @@ def test_a_pool_that_was_there_stays_where_the_files_do_not_fit(tmp_path: Path) 
         build(tmp_path, predictions(tmp_path / "a.jsonl"), predictions(tmp_path / "b.jsonl", [1]))
     assert (tmp_path / "pool.jsonl").read_text() == "before"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jsonl", "b.jsonl", "pool.jsonl"]
-
-
-# --- the order of candidates ------------------------------------------------------------------------------------------
 
 
 def test_an_order_never_changes() -> None:
@@ -279,10 +262,8 @@ def test_a_real_pool_taken_apart_is_put_together_again(pools_dir: Path, tmp_path
             for row in order
         ]
         sources.append(write(tmp_path / f"{index}.jsonl", *one_file))
-    questions_file = write(
-        tmp_path / "q.jsonl", *(json.loads(row.model_dump_json(exclude={"candidates"})) for row in before)
-    )
-    after = rows(build(tmp_path, *sources, questions=questions_file))
+    file = write(tmp_path / "q.jsonl", *(json.loads(row.model_dump_json(exclude={"candidates"})) for row in before))
+    after = rows(build(tmp_path, *sources, questions=file))
 
     def content(row: Row) -> Any:
         return row.model_dump(exclude={"candidates", "meta"}), [(one.text, one.answer) for one in row.candidates]

@@ -14,8 +14,7 @@ from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.pools.entries import Entry, Sample
 from eldgr_dspy.programs.pools.predictions import read_predictions
 from eldgr_dspy.programs.pools.question_files import Evidence, read_questions
-from tests.pools.layouts import HOTPOTQA, QUESTION, choice, harness, log, only, sample, write
-from tests.pools.refused_pools import refused
+from tests.pools.layouts import HOTPOTQA, QUESTION, choice, harness, log, only, refused, sample, write
 
 
 def write_parquet(path: Path, *records: Mapping[str, Any]) -> Path:
@@ -29,9 +28,6 @@ def write_parquet(path: Path, *records: Mapping[str, Any]) -> Path:
 def listed(columns: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
     """The columns as a list of objects."""
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-
-
-# --- plain predictions ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -72,39 +68,30 @@ def test_packed_and_columnar_files_are_read_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("record", "message"),
     [
-        ({"id": "q", "prediction": 18}, "line 2: prediction must be text; got 18 (int)."),  # hazard 7
-        ({"id": "q", "prediction": ["5", True]}, "line 2: prediction[1] must be text; got True (bool)."),
-        ({"id": "q", "prediction": []}, "line 2: prediction must not be an empty list"),
-        ({"id": "q", "prediction": {"text": 5}}, "line 2: prediction.text must be text; got 5 (int)."),
-        ({"id": "q", "prediction": {"answer": 5}}, "line 2: prediction.answer must be text; got 5 (int)."),
-        ({"id": "q"}, "line 2: prediction is missing; add it, as null if the model gave none."),
-        ({"id": True, "prediction": "5"}, "line 2: id must be text; got True (bool)."),
-        ({"id": "q", "question": ["?"], "prediction": "5"}, "line 2: question must be text; got ['?'] (list)."),
-        (
-            {"id": "q", "gold": 5.5, "prediction": "5"},
-            "line 2: gold must be text, or a list of texts; got 5.5 (float).",
-        ),
-        (
-            {"id": "q", "gold": ["5", None], "prediction": "5"},
-            "line 2: gold[1] must be text, or a list of texts; got None",
-        ),
-        ({"id": "q", "evidence": "x", "prediction": "5"}, "line 2: evidence must be a list of objects"),
+        ({"id": "q", "prediction": 18}, ": prediction must be text; got 18 (int)."),  # hazard 7
+        ({"id": "q", "prediction": ["5", True]}, ": prediction[1] must be text; got True (bool)."),
+        ({"id": "q", "prediction": []}, ": prediction must not be an empty list"),
+        ({"id": "q", "prediction": {"text": 5}}, ": prediction.text must be text; got 5 (int)."),
+        ({"id": "q", "prediction": {"answer": 5}}, ": prediction.answer must be text; got 5 (int)."),
+        ({"id": "q"}, ": prediction is missing; add it, as null if the model gave none."),
+        ({"id": True, "prediction": "5"}, ": id must be text; got True (bool)."),
+        ({"id": "q", "question": ["?"], "prediction": "5"}, ": question must be text; got ['?'] (list)."),
+        ({"id": "q", "gold": 5.5, "prediction": "5"}, ": gold must be text, or a list of texts; got 5.5 (float)."),
+        ({"id": "q", "gold": ["5", None], "prediction": "5"}, ": gold[1] must be text, or a list of texts; got None"),
+        ({"id": "q", "evidence": "x", "prediction": "5"}, ": evidence must be a list of objects"),
         (
             {"id": "q", "evidence": ["x"], "prediction": "5"},
-            "line 2, evidence[0]: must be an object with named fields; got 'x' (str)",
+            ", evidence[0]: must be an object with named fields; got 'x' (str)",
         ),
-        (
-            {"id": "q", "evidence": [{}], "prediction": "5"},
-            "line 2: evidence[0].text must be text; got None (NoneType)",
-        ),
-        ({"id": "q", "prediction": "\ud800"}, "line 2: prediction holds half of a surrogate pair"),  # hazard 92
-        ({"id": "q", "prediction": "x" * 500_001}, "line 2: prediction has 500,001 characters; give at most 500,000"),
-        (["q", "5"], "line 2: must be an object with named fields; got ['q', '5'] (list)."),
+        ({"id": "q", "evidence": [{}], "prediction": "5"}, ": evidence[0].text must be text; got None (NoneType)"),
+        ({"id": "q", "prediction": "\ud800"}, ": prediction holds half of a surrogate pair"),  # hazard 92
+        ({"id": "q", "prediction": "x" * 500_001}, ": prediction has 500,001 characters; give at most 500,000"),
+        (["q", "5"], ": must be an object with named fields; got ['q', '5'] (list)."),
     ],
 )
 def test_what_is_wrong_with_a_prediction_is_named(tmp_path: Path, record: object, message: str) -> None:
     path = write(tmp_path / "a.jsonl", {"id": "p", "prediction": "4"}, record)
-    assert f"{path}, {message}" in refused(lambda: list(read_predictions(path)))
+    assert f"{path}, line 2{message}" in refused(lambda: list(read_predictions(path)))
 
 
 def test_a_date_that_python_cannot_hold_is_named_with_its_file(tmp_path: Path) -> None:
@@ -113,9 +100,6 @@ def test_a_date_that_python_cannot_hold_is_named_with_its_file(tmp_path: Path) -
     never = arrow.array([2**31 - 1], arrow.date32())
     arrow.parquet.write_table(arrow.table({"id": ["q"], "prediction": ["4"], "until": never}), tmp_path / "a.parquet")
     assert "a.parquet: not a readable Parquet file (" in refused(lambda: list(read_predictions(tmp_path / "a.parquet")))
-
-
-# --- lm-evaluation-harness --------------------------------------------------------------------------------------------
 
 
 def test_a_line_of_the_harness_is_recognised(tmp_path: Path) -> None:
@@ -145,9 +129,6 @@ def test_a_task_that_generates_no_text_is_refused(tmp_path: Path, resps: Any) ->
 @pytest.mark.parametrize("doc", [{"prompt": QUESTION}, {"question": {"text": QUESTION}}, QUESTION, None])
 def test_a_document_without_the_text_of_a_question_has_none(tmp_path: Path, doc: Any) -> None:
     assert only(write(tmp_path / "samples.jsonl", harness(doc=doc))).question is None
-
-
-# --- inspect ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_log_of_inspect_is_recognised(tmp_path: Path) -> None:
@@ -229,11 +210,7 @@ def test_epochs_and_choices_are_samples_in_order(tmp_path: Path) -> None:
 
 
 def test_reasoning_and_images_are_not_what_was_answered(tmp_path: Path) -> None:
-    parts = [
-        {"type": "reasoning", "reasoning": "#### 3"},
-        {"type": "text", "text": "It is"},
-        {"type": "text", "text": "5"},
-    ]
+    parts = [{"type": kind, kind: text} for kind, text in (("reasoning", "#### 3"), ("text", "It is"), ("text", "5"))]
     roles = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": [{"type": "image"}, parts[1]]}]
     entry = only(log(tmp_path / "log.json", sample(input=roles, output={"choices": [choice(parts)]})))
     assert (entry.question, entry.samples) == ("It is", (Sample("It is\n5"),))
@@ -247,26 +224,23 @@ def test_a_model_that_was_never_heard_has_a_sample_without_text(tmp_path: Path, 
 @pytest.mark.parametrize(
     ("samples", "message"),
     [
-        ([], "log.json: must be a log of inspect"),
-        ([sample(), sample()], "log.json, samples[1]: id '1' and epoch 1 are also in "),
-        ([sample(id=None)], "log.json, samples[0]: id or epoch is missing or invalid"),
-        ([sample(epoch="1")], "log.json, samples[0]: id or epoch is missing or invalid"),
-        ([sample(input=[])], "log.json, samples[0]: input must be text; got None (NoneType)."),
-        ([sample(target=True)], "log.json, samples[0]: target must be text, or a list of texts; got True (bool)."),
-        ([sample(output=[5])], "log.json, samples[0], output: must be an object with named fields; got [5] (list)"),
-        (
-            [sample(output={"choices": ["x"]})],
-            "log.json, samples[0]: must be an object with named fields; got 'x' (str)",
-        ),
+        ([], ": must be a log of inspect"),
+        ([sample(), sample()], ", samples[1]: id '1' and epoch 1 are also in "),
+        ([sample(id=None)], ", samples[0]: id or epoch is missing or invalid"),
+        ([sample(epoch="1")], ", samples[0]: id or epoch is missing or invalid"),
+        ([sample(input=[])], ", samples[0]: input must be text; got None (NoneType)."),
+        ([sample(target=True)], ", samples[0]: target must be text, or a list of texts; got True (bool)."),
+        ([sample(output=[5])], ", samples[0], output: must be an object with named fields; got [5] (list)"),
+        ([sample(output={"choices": ["x"]})], ", samples[0]: must be an object with named fields; got 'x' (str)"),
         (
             [sample(output={"choices": [choice(5)]})],
-            "samples[0]: output.choices[0].message.content must be text; got 5 (int)",
+            ", samples[0]: output.choices[0].message.content must be text; got 5 (int)",
         ),
-        (["x"], "log.json, samples[0]: must be an object with named fields; got 'x' (str)"),
+        (["x"], ", samples[0]: must be an object with named fields; got 'x' (str)"),
     ],
 )
 def test_what_is_wrong_with_a_log_is_named(tmp_path: Path, samples: list[Any], message: str) -> None:
-    assert message in refused(lambda: list(read_predictions(log(tmp_path / "log.json", *samples))))
+    assert f"log.json{message}" in refused(lambda: list(read_predictions(log(tmp_path / "log.json", *samples))))
 
 
 @pytest.mark.parametrize(
@@ -295,9 +269,6 @@ def test_a_layout_that_is_given_is_not_guessed(tmp_path: Path) -> None:
     both = {"id": "q", "prediction": "Ana", **harness()}
     path = write(tmp_path / "a.jsonl", both)
     assert [only(path, layout).id for layout in ("predictions", "lm-eval")] == ["q", "0"]
-
-
-# --- questions --------------------------------------------------------------------------------------------------------
 
 
 def asked(path: Path, evidence: Evidence = "paragraphs") -> Entry:
@@ -365,20 +336,14 @@ SQUAD = {"id": "5", "title": "Ana", "context": "It is Ana's.", "question": "Whos
 PUBLISHED = {"data": [{"title": "Ana", "paragraphs": [{"context": "It is Ana's.", "qas": []}]}], "version": "1.1"}
 STRANGERS: list[tuple[str, dict[str, Any], str]] = [
     ("a.jsonl", PROMPTFOO, "line 1: an output of promptfoo is not read. Write a CSV with a row a result"),
-    (
-        "a.json",
-        {"evalId": "e", "results": {"version": 3, "results": [PROMPTFOO]}},
-        "an output of promptfoo is not read",
-    ),
+    ("a.json", {"evalId": 1, "results": {"version": 3, "results": [PROMPTFOO]}}, "an output of promptfoo is not read"),
     ("a.jsonl", SQUAD, "line 1: rows of SQuAD are questions without predictions; give them .* as --questions"),
     ("a.json", PUBLISHED, "SQuAD is read with a row a question. Write one JSON object a line for each of its `qas`"),
 ]
 
 
 @pytest.mark.parametrize(("name", "record", "message"), STRANGERS)
-def test_files_of_other_tools_are_refused_by_their_own_names(
-    name: str, record: dict[str, Any], message: str, tmp_path: Path
-) -> None:
+def test_other_tools_files_are_refused_by_name(name: str, record: dict[str, Any], message: str, tmp_path: Path) -> None:
     path = write(tmp_path / name, record)
     with pytest.raises(PoolError, match=message):
         list(read_predictions(path))

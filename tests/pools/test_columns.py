@@ -15,7 +15,7 @@ from eldgr_dspy.formats.rows import validate
 from eldgr_dspy.pools import Row, open_pool, write_pool
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.rule.ballots import MOST_NUMBERS, NOTHING, Logprobs, Stated
-from tests.pools.refused_pools import refused
+from tests.pools.layouts import refused
 from tests.refusing import refused as refused_argument
 from tests.results.demo_pools import ARTIFACTS
 
@@ -63,9 +63,6 @@ def record(*candidates: dict[str, Any], number: int = 0) -> dict[str, Any]:
 
 def row(*candidates: dict[str, Any]) -> Row:
     return Row.model_validate(record(*candidates))
-
-
-# --- formats and hashes -----------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -128,9 +125,8 @@ def test_parquet_holds_numbers_and_texts_where_it_can_and_json_where_it_cannot(t
 def test_parquet_of_others_may_hold_objects(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow.parquet")
     candidates = [{"answer": "Ada", **FULL}, {"answer": "Bo", "scores": {"other": 1.0}}]
-    assert (
-        open_pool(parquet(tmp_path, *candidates)).sha256 == write_pool(tmp_path / "p.jsonl", [row(*candidates)]).sha256
-    )
+    plain = write_pool(tmp_path / "p.jsonl", [row(*candidates)])
+    assert open_pool(parquet(tmp_path, *candidates)).sha256 == plain.sha256
 
 
 def test_json_that_is_not_json_is_refused_by_its_candidate(tmp_path: Path) -> None:
@@ -143,8 +139,6 @@ def parquet(folder: Path, *candidates: dict[str, Any]) -> Path:
     pytest.importorskip("pyarrow.parquet").write_table(arrow.Table.from_pylist([record(*candidates)]), path)
     return path
 
-
-# --- what is refused --------------------------------------------------------------------------------------------------
 
 UNIT = "must be a number from 0 to 1; got "
 DIVIDE = ". Divide a percentage by 100, or leave it out."
@@ -182,11 +176,7 @@ REFUSED: list[tuple[str, Any, str]] = [
         {"tokens": [-1.0] * (MOST_NUMBERS + 1)},
         ".tokens must have at most 100,000 numbers; got 100,001. Leave it out.",
     ),
-    (
-        "logprobs",
-        {"tokens": [-1], "min": -1},
-        " must have tokens or summaries; got tokens and min. Leave one out.",
-    ),
+    ("logprobs", {"tokens": [-1], "min": -1}, " must have tokens or summaries; got tokens and min. Leave one out."),
     (
         "logprobs",
         {"mean": -1, "answer_tokens": 1},
@@ -229,12 +219,8 @@ REFUSED: list[tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "message"), REFUSED, ids=[f"{name} {n}" for n, (name, *_) in enumerate(REFUSED)]
-)
-def test_a_value_that_cannot_be_used_is_refused_with_its_place_and_a_remedy(
-    name: str, value: Any, message: str
-) -> None:
+@pytest.mark.parametrize(("name", "value", "message"), REFUSED, ids=[f"{one[0]} {n}" for n, one in enumerate(REFUSED)])
+def test_a_value_that_cannot_be_used_is_refused_with_place_and_remedy(name: str, value: Any, message: str) -> None:
     """In a pool and in a live candidate, with the same words."""
     wrong = record({"answer": "Ada", "confidence": 1}, {"answer": "Bo", name: value})
     assert refused(lambda: validate(wrong, "p.jsonl, line 7")) == (
@@ -299,9 +285,6 @@ def test_a_value_is_quoted_on_one_line() -> None:
     assert quote(Long()) == "one two"
 
 
-# --- what selectors read ----------------------------------------------------------------------------------------------
-
-
 def test_tokens_are_summed_up_by_hand() -> None:
     """Of the tokens ln 1/2, ln 1/4 and ln 1/8 the last two are the answer."""
     half = math.log(0.5)
@@ -320,10 +303,7 @@ def test_tokens_are_summed_up_by_hand() -> None:
     [
         ({"tokens": [-1.0]}, (-1.0, -1.0, math.exp(-1.0), None, None)),
         ({"tokens": [-1.0], "answer_tokens": 1}, (-1.0, -1.0, math.exp(-1.0), None, -1.0)),
-        (
-            {"mean": -1.0, "min": -2.0, "probability": 0.5, "reasoning": -3.0, "answer": -4.0},
-            (-1.0, -2.0, 0.5, -3.0, -4.0),
-        ),
+        ({"mean": -1, "min": -2, "probability": 0.5, "reasoning": -3, "answer": -4}, (-1.0, -2.0, 0.5, -3.0, -4.0)),
     ],
     ids=["the answer unknown", "the answer alone", "summaries"],
 )
@@ -365,17 +345,12 @@ def test_a_pool_has_no_log_probabilities_of_a_chat_api() -> None:
     assert "candidates[0].logprobs.content is not a field of logprobs" in refused(lambda: validate(wrong, "here"))
 
 
-# --- eldgr pool check -------------------------------------------------------------------------------------------------
-
-
 def checked(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     assert main(["pool", "check", *arguments]) == 0
     return capsys.readouterr().out
 
 
-def test_a_check_counts_what_is_stated_and_shows_the_ends_of_each_score(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_check_counts_what_is_stated_and_bounds_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A score that is a percentage in one row and a fraction in another is seen by its ends."""
     first = row({"answer": "Ada", **FULL}, {"answer": "Bo", "confidence": 0, "scores": {"reward-1.b": 90}}, {})
     second = Row.model_validate(record({"answer": "Ada", "scores": {"prm": 0}}, number=1))

@@ -127,10 +127,8 @@ def test_answers_that_are_uncertified_for_their_spelling_only_are_counted_and_sh
         "Candidates that are uncertified for their spelling only: 3, such as '2 years' for 'two-year' of the evidence; "
         "'5 May 1990' for 'may 5th, 1990' of the evidence."
     )
-    assert (
-        figures(row(task="arithmetic", candidates=answered("2 years"), evidence=passages))["spelling_only"]["count"]
-        == 0
-    )
+    result = figures(row(task="arithmetic", candidates=answered("2 years"), evidence=passages))
+    assert result["spelling_only"]["count"] == 0
 
 
 def test_two_pools_share_the_questions_that_fold_alike() -> None:

@@ -21,8 +21,7 @@ from eldgr_dspy.programs.pools.csv_files import _MISSING, _NO_SAMPLE, Columns, F
 from eldgr_dspy.programs.pools.entries import Entry, Sample
 from eldgr_dspy.programs.pools.predictions import read_predictions
 from eldgr_dspy.programs.pools.question_files import read_questions
-from tests.pools.layouts import table
-from tests.pools.refused_pools import refused
+from tests.pools.layouts import refused, table
 
 
 def read(path: Path, **names: Sequence[str]) -> list[Entry]:
@@ -90,19 +89,15 @@ def test_answers_and_sources_are_read_where_a_flag_names_them(tmp_path: Path) ->
 
 
 def test_several_columns_of_gold_and_evidence_are_several_of_them(tmp_path: Path) -> None:
-    path = table(
-        tmp_path / "a.csv", ("id", "prediction", "g", "h", "p", "q"), ("1", "x", "#### 5", "five", "one", "two")
-    )
+    path = table(tmp_path / "a.csv", ("id", "prediction", "g", "h", "p", "q"), ("1", "x", "#### 5", "V", "one", "two"))
     (entry,) = read(path, gold=["g", "h"], evidence=["p", "q"])
-    assert (entry.gold, entry.evidence) == (("5", "five"), (Passage("", "one"), Passage("", "two")))
+    assert (entry.gold, entry.evidence) == (("5", "V"), (Passage("", "one"), Passage("", "two")))
 
 
 def test_a_table_of_questions_has_a_row_each(tmp_path: Path) -> None:
     path = table(tmp_path / "q.csv", ("question", "answer", "prediction"), ("Who?", "#### 5", "x"), ("Who?", "6", "y"))
-    assert [(entry.question, entry.samples, entry.gold) for entry in read_questions(path)] == [
-        ("Who?", (), ("5",)),
-        ("Who?", (), ("6",)),
-    ]
+    expected = [("Who?", (), ("5",)), ("Who?", (), ("6",))]
+    assert [(entry.question, entry.samples, entry.gold) for entry in read_questions(path)] == expected
     (_, second) = read_questions(path, columns=Columns({"question": ["answer"], "gold": ["prediction"]}))
     assert (second.question, second.gold) == ("6", ("y",))
     assert "q.csv, row 1: no column is named 'Ask'; the columns are 'question'," in refused(
@@ -110,17 +105,9 @@ def test_a_table_of_questions_has_a_row_each(tmp_path: Path) -> None:
     )
 
 
-# --- as others write them ---------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "header",
-    [
-        "id;question;prediction",
-        'id;"question";prediction',
-        "id;question;prediction;x,y",
-        ";;;\n\nid;question;prediction",
-    ],
+    ["id;question;prediction", 'id;"question";prediction', "id;question;prediction;x,y", ";\n\nid;question;prediction"],
 )
 def test_semicolons_separate_cells_where_the_header_has_them(tmp_path: Path, header: str) -> None:
     path = tmp_path / "a.csv"
@@ -136,18 +123,13 @@ def test_a_semicolon_in_a_table_with_commas_is_text(tmp_path: Path) -> None:
 
 
 def test_columns_that_are_not_read_are_named(tmp_path: Path) -> None:
-    rows = [
-        ("id", "prediction", "gold", "notes", "finish_reason", "", "split"),
-        ("1", "a", "a", "x", "stop", "", "dev"),
-    ]
+    rows = [("id", "prediction", "gold", "notes", "finish_reason", "", "split"), ("1", "a", "a", "x", "stop", "", "d")]
     path, columns = table(tmp_path / "a.csv", *rows), Columns({"tags": ["split"]})
     for names, unread in ((columns, ["notes"]), (Columns(), ["notes", "split"])):
         list(read_predictions(path, columns=names))
         assert names.unread == unread
     built = build_pool(
-        Recipe(
-            [table(tmp_path / "b.csv", *[(*row, "Who?") for row in rows])], "retrieval", columns={"question": ["Who?"]}
-        ),
+        Recipe([table(tmp_path / "b.csv", *[(*row, "Who?") for row in rows])], "short", columns={"question": ["Who?"]}),
         tmp_path / "pool.jsonl",
     )
     named = "columns that are not read: 'notes', 'split'. --column FIELD=NAME reads one."
@@ -195,8 +177,6 @@ def test_any_bytes_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory,
     assert csv.field_size_limit() == limit
 
 
-# --- what is refused --------------------------------------------------------------------------------------------------
-
 HEADER = "id,question,prediction\n"
 
 
@@ -210,14 +190,8 @@ HEADER = "id,question,prediction\n"
             ", row 2: 2 cells under 3 columns; give one cell a column, in quotes if it holds a separator or a line ",
         ),
         (f"{HEADER}1,Which?,x\n\n2,And?,a, b\n", ", row 4: 4 cells under 3 columns; give one cell a column, in quotes"),
-        (
-            f'{HEADER}1,"a\nb",x\n2,And?,"torn',
-            ", row 3: not readable as CSV (unexpected end of data); close each quoted",
-        ),
-        (
-            f'{HEADER}1,Which?,"a" b\n',
-            ", row 2: not readable as CSV (',' expected after '\"'); close each quoted cell,",
-        ),
+        (f'{HEADER}1,"a\nb",x\n2,And?,"t', ", row 3: not readable as CSV (unexpected end of data); close each quoted"),
+        (f'{HEADER}1,Who?,"a" b\n', ", row 2: not readable as CSV (',' expected after '\"'); close each quoted cell,"),
         (
             f"{HEADER}1,Which?,{'x' * (MAX_CHARACTERS + 1)}\n",
             ", row 2: not readable as CSV (field larger than field limit (500000)); close each quoted cell, double "
@@ -243,9 +217,7 @@ HEADER = "id,question,prediction\n"
         ),
     ],
 )
-def test_what_is_wrong_with_a_table_is_named_by_its_row(
-    tmp_path: Path, content: str, message: str
-) -> None:  # hazard 94
+def test_what_is_wrong_in_a_table_is_named_by_its_row(tmp_path: Path, content: str, message: str) -> None:  # hazard 94
     (tmp_path / "a.csv").write_text(content, encoding="utf-8", newline="")
     error = refused(lambda: read(tmp_path / "a.csv"))
     assert error.startswith(str(tmp_path / "a.csv")) and message in error

@@ -1,5 +1,6 @@
-"""Inspect's binary log says what its JSON log says, and one that is cut off, damaged or another archive is refused."""
+"""Inspect's binary log says what its JSON log says; a damaged one is refused, and what is read whole is bounded."""
 
+import gzip
 import json
 import struct
 import sys
@@ -16,12 +17,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eldgr_dspy.base.file_limits import MAX_LINE, RAISE, expansion_limit
+from eldgr_dspy.base.files import read_whole
 from eldgr_dspy.errors import PoolError
 from eldgr_dspy.programs.pools.building import Recipe, build_pool
+from eldgr_dspy.programs.pools.logs import MAX_LOG
 from eldgr_dspy.programs.pools.predictions import read_predictions
-from tests.pools.joined import rows
-from tests.pools.layouts import choice, sample
-from tests.pools.refused_pools import refused
+from tests.pools.layouts import choice, log, only, refused, rows, sample
 
 HEADER = {"version": 2, "status": "success", "eval": {"task": "t", "model": "m"}}
 SAMPLES = [
@@ -91,13 +93,8 @@ def test_epochs_and_choices_are_samples_and_the_order_is_that_of_the_log_in_json
 def test_a_pool_is_built_of_it(tmp_path: Path) -> None:
     path = archive(tmp_path / "log.eval", *SAMPLES)
     built = build_pool(Recipe([path], "retrieval"), tmp_path / "pool.jsonl")
-    first = rows(built)[0]
-    assert (built.pool.n, first.gold, len(first.candidates), first.candidates[3].source) == (
-        3,
-        ["Ana"],
-        4,
-        "log.eval #4",
-    )
+    one = rows(built)[0]
+    assert (built.pool.n, one.gold, len(one.candidates), one.candidates[3].source) == (3, ["Ana"], 4, "log.eval #4")
 
 
 def test_without_pyarrow_the_remedy_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,18 +128,11 @@ def test_of_a_sample_that_was_written_again_the_last_one_counts(tmp_path: Path) 
     assert said_by(path)[0][2] == ["again"]
 
 
-# --- what is refused --------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("samples", "files", "message"),
     [
         ([], {}, ": must be a log of inspect with samples, and has none."),
-        (
-            SAMPLES,
-            {"header_json": None, "_journal__start_json": None},
-            ": not a log of inspect: the archive has no header",
-        ),
+        ([], {"header_json": None, "_journal__start_json": None}, ": not a log of inspect: the archive has no header"),
         (SAMPLES, {"header_json": [1]}, ", header.json: must be an object with named fields; got [1] (list)."),
         (SAMPLES, {"header_json": b"{"}, ": the log is cut off or damaged (Expecting property name enclosed in double"),
         (SAMPLES, {"samples__x_json": b"\xff"}, ": the log is cut off or damaged ('utf-8' codec can't decode byte"),
@@ -197,3 +187,58 @@ def test_a_log_that_is_cut_off_or_damaged_is_refused_or_says_the_same(
     with suppress(PoolError):
         for name, question, texts in said_by(path):
             assert question == f"{name}?" and {*texts} <= {f"{name}, 1", f"{name}, 2", "b"}
+
+
+def test_a_log_above_the_limit_is_refused_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = log(tmp_path / "log.json", sample())
+    monkeypatch.setattr("eldgr_dspy.programs.pools.logs.MAX_LOG", path.stat().st_size)
+    assert only(path).id == "1"
+    with path.open("ab") as file:
+        file.write(b"\n")
+    assert refused(lambda: only(path)) == (
+        f"{path}: holds more than {path.stat().st_size - 1:,} bytes, the limit for reading it whole; write the "
+        f"samples of such a log as JSON lines with id, prediction and gold. {RAISE} The name of a file of JSON "
+        "lines ends in .jsonl."
+    )
+
+
+def test_the_limit_is_of_the_log_as_it_is_unpacked(tmp_path: Path) -> None:  # hazard 95
+    path = tmp_path / "log.json"
+    path.write_bytes(gzip.compress(json.dumps({"samples": [sample()]}).encode() + b" " * 2**21))
+    assert only(path).id == "1" and path.stat().st_size < 10_000
+    assert MAX_LOG > MAX_LINE
+
+
+def test_a_log_may_be_one_line_longer_than_a_row_may_be(tmp_path: Path) -> None:
+    path = tmp_path / "log.json"
+    events = ["x" * 2**20] * 17
+    path.write_text(json.dumps({"samples": [sample(events=events)]}), encoding="utf-8")
+    assert path.stat().st_size > MAX_LINE and only(path).id == "1"
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "packed"])
+def test_what_is_read_whole_is_bounded_by_what_it_holds_unpacked(tmp_path: Path, pack: Any) -> None:  # hazard 95
+    path = tmp_path / "f"
+    path.write_bytes(pack(b"\xef\xbb\xbf" + b"a\r\n" * 10))
+    assert read_whole(path, 33, "split it") == b"a\r\n" * 10
+    assert refused(lambda: read_whole(path, 32, "split it")) == (
+        f"{path}: holds more than 32 bytes, the limit for reading it whole; split it. {RAISE}"
+    )
+
+
+def test_what_is_read_whole_expands_no_further_than_lines_do(tmp_path: Path) -> None:  # hazard 95
+    path = tmp_path / "f"
+    path.write_bytes(gzip.compress(bytes(80 * 2**20)))
+    limit = expansion_limit(path.stat().st_size)
+    assert f"{path}: expands to more than {limit:,} bytes" in refused(lambda: read_whole(path, 2**40, "split it"))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"\x80\x04", "a pickle"), (gzip.compress(b"a" * 99)[:-9], "damaged")],
+    ids=["pickle", "torn"],
+)
+def test_what_cannot_be_read_cannot_be_read_whole(tmp_path: Path, content: bytes, message: str) -> None:  # hazard 96
+    (tmp_path / "f").write_bytes(content)
+    assert message in refused(lambda: read_whole(tmp_path / "f", 100, "split it"))
+    assert "No such file or directory. Check the name" in refused(lambda: read_whole(tmp_path / "x", 100, "split it"))

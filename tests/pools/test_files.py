@@ -15,15 +15,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from eldgr_dspy.base.file_limits import MAX_LINE, RAISE, expansion_limit
-from eldgr_dspy.base.files import (
-    read_lines,
-    read_object,
-    replacing,
-    require_file,
-    safe_name,
-)
+from eldgr_dspy.base.files import read_lines, read_object, replacing, require_file, safe_name
 from eldgr_dspy.errors import PoolError
-from tests.pools.refused_pools import refused
+from tests.pools.layouts import refused
 
 
 def write_atomically(path: Path, chunks: Iterable[str]) -> None:
@@ -41,9 +35,6 @@ def lines_or_error(path: Path) -> list[bytes] | str:
         return lines_of(path)
     except PoolError as error:
         return str(error)
-
-
-# -- writing --
 
 
 def test_chunks_are_written_as_utf_8_without_touching_line_ends(tmp_path: Path) -> None:
@@ -125,9 +116,6 @@ def test_the_file_has_the_permissions_that_any_new_file_has(tmp_path: Path) -> N
     (tmp_path / "plain").touch()
     write_atomically(tmp_path / "f", ["x"])
     assert (tmp_path / "f").stat().st_mode == (tmp_path / "plain").stat().st_mode
-
-
-# -- lines --
 
 
 ODD = "a\u2028b\u2029c\x85d\x1ce\x0bf\x0cg\rh"
@@ -257,9 +245,6 @@ def test_a_folder_has_no_lines(tmp_path: Path) -> None:
     assert message == f"{tmp_path}: Is a directory. Give the name of a file."
 
 
-# -- what is there --
-
-
 def test_a_file_behind_a_link_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("{}")
     (tmp_path / "link").symlink_to("f")
@@ -275,9 +260,6 @@ def test_a_pipe_is_no_file(tmp_path: Path) -> None:
 
 def test_a_name_that_no_file_can_have_is_refused() -> None:
     assert refused(lambda: require_file(Path("a\0b"))) == "'a\\x00b' is not a valid file name; check it."
-
-
-# -- JSON --
 
 
 @pytest.mark.parametrize(
@@ -311,9 +293,6 @@ def test_a_line_in_another_encoding_is_named_by_its_byte() -> None:  # hazard 92
 def test_many_keys_of_which_one_occurs_twice_are_seen_in_linear_time() -> None:
     pairs = ", ".join(f'"k{n}": 0' for n in range(50_000))
     assert "the key 'k7' occurs twice" in refused(lambda: read_object(f'{{{pairs}, "k7": 1}}'.encode(), "w"))
-
-
-# -- names --
 
 
 @pytest.mark.parametrize(

@@ -98,19 +98,13 @@ def test_latex_sets_the_same_text(cell: str) -> None:
 
 def test_a_row_that_begins_with_a_bracket_is_not_an_argument_of_the_line_before() -> None:
     lines = as_latex([Table("t", ("[x", "y"), (("[1, 2]", "[3, 4]"), ("*", "")))]).splitlines()
-    assert [line for line in lines if line.endswith(r"\\")] == [
-        r"{}[x & y \\",
-        r"{}[1, 2] & [3, 4] \\",
-        r"{}* &  \\",
-    ]
+    assert [line for line in lines if line.endswith(r"\\")] == [r"{}[x & y \\", r"{}[1, 2] & [3, 4] \\", r"{}* &  \\"]
 
 
 def test_a_table_in_markdown_reads_well_as_it_is() -> None:
-    table = Table(
-        "demo: 2 questions", ("rule", "EM %", "Δ"), (("my_rule:f", "50.00", "-2.00 [-4.00, 0.00]"),), ("a|b",)
-    )
+    table = Table("demo: 2", ("rule", "EM %", "Δ"), (("my_rule:f", "50.00", "-2.00 [-4.00, 0.00]"),), ("a|b",))
     assert as_markdown([table]) == (
-        "### demo: 2 questions\n"
+        "### demo: 2\n"
         "\n"
         "| rule | EM % | Δ |\n"
         "| --- | --: | --: |\n"

@@ -18,9 +18,7 @@ from eldgr_dspy.programs.pools.devsets import read_devset
 from eldgr_dspy.programs.pools.gold_answers import final_answers, gold_at
 from eldgr_dspy.programs.pools.predictions import read_predictions
 from eldgr_dspy.programs.pools.question_files import read_questions
-from tests.pools.joined import rows
-from tests.pools.layouts import QUESTION, choice, harness, log, only, sample, table, write
-from tests.pools.refused_pools import refused
+from tests.pools.layouts import QUESTION, choice, harness, log, only, refused, rows, sample, table, write
 
 PARIS = ("Paris", "City of Paris")
 
@@ -28,8 +26,6 @@ PARIS = ("Paris", "City of Paris")
 def gold(**row: Any) -> tuple[str, ...]:
     return gold_at(row, "f, line 1")
 
-
-# -- printed lists and objects -----------------------------------------------------------------------------------------
 
 PRINTED = {
     "['Paris' 'City of Paris']": PARIS,
@@ -83,12 +79,7 @@ def test_numbers_in_brackets_are_several_where_the_field_holds_a_list(field: str
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "['a' 'b' ... 'y' 'z']",
-        "['a', 'b' = 'c']",
-        "{'text': array(['a', ..., 'z'], dtype=object)}",
-        "array(['a'; 'b'])",
-    ],
+    ["['a' 'b' ... 'z']", "['a', 'b' = 'c']", "{'text': array(['a', ..., 'z'], dtype=object)}", "array(['a'; 'b'])"],
 )
 def test_a_printed_list_that_cannot_be_read_is_refused(text: str) -> None:
     assert refused(lambda: final_answers(text, "target", "f, line 3")) == (
@@ -119,8 +110,6 @@ def test_a_long_text_of_open_quotes_is_read_once(unit: str) -> None:
     with suppress(PoolError):
         final_answers(f"['{unit * (400_000 // len(unit))}]", "target", "f")
 
-
-# -- the names and forms of datasets -----------------------------------------------------------------------------------
 
 TRIVIA = {
     "value": "David Seville",
@@ -163,9 +152,7 @@ ROWS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize(("row", "answers"), ROWS.values(), ids=ROWS)
-def test_the_gold_answers_of_a_question_are_found_by_their_names(
-    tmp_path: Path, row: dict[str, Any], answers: tuple[str, ...]
-) -> None:
+def test_gold_answers_are_found_by_their_names(tmp_path: Path, row: dict[str, Any], answers: tuple[str, ...]) -> None:
     (entry,) = read_questions(write(tmp_path / "q.jsonl", {"question": QUESTION, **row}))
     assert entry.gold == answers
 
@@ -181,10 +168,7 @@ def test_the_gold_answers_of_a_question_are_found_by_their_names(
         ({"answer": {"a": 1}}, "answer must be text, or a list of texts; got {'a': 1} (dict). Write the accepted"),
         ({"answer": True}, "answer must be text, or a list of texts; got True (bool)."),
         ({"answers": [1.5]}, "answers[0] must be text, or a list of texts; got 1.5 (float)."),
-        (
-            {"references": [{"output": {"text": "a"}, "tags": []}]},
-            "references[0] must be text, or a list of texts; got",
-        ),
+        ({"references": [{"output": {"text": "a"}}]}, "references[0] must be text, or a list of texts; got"),
         (
             {"answer": {"number": "", "date": {"day": "3", "month": "May", "year": ""}, "spans": []}},
             "answer must be text, or a list of texts; got {'number': '', 'date': {'day': '3',",
@@ -213,23 +197,16 @@ def test_lists_in_lists_without_end_are_refused() -> None:
         ({"answer": "a", "answer_aliases": ["b"]}, ("a", "b")), ({"answer": "said"}, ()),
     ],
 )  # fmt: skip
-def test_beside_predictions_an_answer_alone_may_be_predicted(
-    tmp_path: Path, row: dict[str, Any], answers: tuple[str, ...]
-) -> None:
+def test_an_answer_alone_may_be_a_prediction(tmp_path: Path, row: dict[str, Any], answers: tuple[str, ...]) -> None:
     assert only(write(tmp_path / "a.jsonl", {"id": "q", "prediction": "x", **row})).gold == answers
     cells = {name: value if isinstance(value, str) else str(value) for name, value in row.items()}
     assert only(table(tmp_path / "a.csv", ("id", "prediction", *cells), ("q", "x", *cells.values()))).gold == answers
 
 
-@pytest.mark.parametrize(
-    "fields", [{"answer": "Doha"}, {"label": "Doha", "id": "q"}, {"solution": "5", "Expected": "x"}]
-)
+@pytest.mark.parametrize("fields", [{"answer": "D"}, {"label": "Doha", "id": "q"}, {"solution": "5", "Expected": "x"}])
 def test_fields_that_may_hold_gold_answers_and_were_not_read_are_told(tmp_path: Path, fields: dict[str, Any]) -> None:
     row = {"question": QUESTION, "prediction": "Doha", **fields}
-    for path in (
-        write(tmp_path / "a.jsonl", row),
-        table(tmp_path / "a.csv", tuple(row), tuple(row.values())),
-    ):
+    for path in (write(tmp_path / "a.jsonl", row), table(tmp_path / "a.csv", tuple(row), tuple(row.values()))):
         built = build_pool(Recipe([path], "short"), tmp_path / "pool.jsonl")
         names = " or ".join(repr(name) for name in sorted({*fields} - {"id"}))
         assert built.lacking == [f"{path}: no gold answer was read; if {names} holds it, name it gold."]
@@ -239,9 +216,6 @@ def test_nothing_is_told_where_gold_was_read_or_nothing_else_is_there(tmp_path: 
     for fields in ({"gold": "Doha", "label": "x"}, {"id": 1, "confidence": 0.5, "context": "x"}):
         path = write(tmp_path / "a.jsonl", {"question": QUESTION, "prediction": "Doha", **fields})
         assert build_pool(Recipe([path], "short"), tmp_path / "pool.jsonl").lacking == []
-
-
-# -- questions, options and passages -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["question", "Question", "problem", "Problem", "input", "query"])
@@ -310,9 +284,7 @@ def test_a_number_that_may_be_a_place_or_a_text_is_refused(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("right", ["1", "9"])
 def test_a_number_as_text_that_is_no_option_is_refused_for_a_choice(tmp_path: Path, right: str) -> None:
-    path = write(
-        tmp_path / "a.jsonl", {"question": QUESTION, "prediction": "A", "options": ["Doha", "Oslo"], "gold": right}
-    )
+    path = write(tmp_path / "a.jsonl", {"question": QUESTION, "prediction": "A", "options": ["a", "b"], "gold": right})
     assert refused(lambda: build_pool(Recipe([path], "choice"), tmp_path / "p.jsonl")) == (
         f"{path}, line 1: gold is '{right}', which is not the text of an option; write the letter or the text of the "
         "right one."
@@ -325,9 +297,6 @@ def test_the_context_of_squad_is_a_passage(tmp_path: Path) -> None:
     row = {"id": "5", "title": "Qatar", "context": "Doha is it.", "question": QUESTION, "answers": {"text": ["Doha"]}}
     (entry,) = read_questions(write(tmp_path / "q.jsonl", row))
     assert (entry.evidence, entry.gold) == ((Passage("Qatar", "Doha is it."),), ("Doha",))
-
-
-# -- tables ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("cell", [*PRINTED][:12])
@@ -377,17 +346,13 @@ def test_nan_in_json_is_no_answer_either(tmp_path: Path, prediction: Any) -> Non
     assert [one.answer for one in row.candidates] == [None]
 
 
-# -- samples that stopped at their limit -------------------------------------------------------------------------------
-
 CUT = "It takes 3 and then 12 and"
 MARKED_TEXT = "The answer is 12. Let me check: 3 and"
 
 
 @pytest.mark.parametrize("reason", ["length", "max_tokens", "MAX_TOKENS", "model_length", {"reason": "length"}])
 @pytest.mark.parametrize("name", ["finish_reason", "stop_reason", "done_reason"])
-def test_a_sample_that_stopped_at_its_limit_has_the_answer_that_it_marks_alone(
-    tmp_path: Path, name: str, reason: Any
-) -> None:
+def test_a_sample_that_stopped_at_its_limit_has_its_marked_answer_alone(tmp_path: Path, name: str, reason: Any) -> None:
     texts = [CUT, MARKED_TEXT]
     layouts: list[dict[str, Any]] = [
         {"prediction": texts, name: [reason] * 2},

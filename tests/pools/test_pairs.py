@@ -3,7 +3,7 @@
 import gzip
 import json
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError, PoolError
-from eldgr_dspy.pools import Pool, Row, open_pool, read_records, write_pool, write_records
+from eldgr_dspy.pools import Row, open_pool, read_records, write_pool, write_records
 from eldgr_dspy.programs.pools.preference_pairs import PairCounts, Pairing, write_pairs
 from eldgr_dspy.programs.pools.prompts import REQUESTS, prompt_of
 from eldgr_dspy.rule.cases import Case
@@ -39,22 +39,17 @@ def row(*answers: str | None, number: int = 0, **changes: Any) -> dict[str, Any]
     }
 
 
-def pool_of(folder: Path, *rows: dict[str, Any]) -> Pool:
-    return write_pool(folder / "pool.jsonl", map(Row.model_validate, rows))
-
-
 def written(
     folder: Path, *rows: dict[str, Any], settings: Settings | None = None, name: str = "pairs.jsonl", **pairing: Any
 ) -> tuple[list[Any], PairCounts]:
-    counts = write_pairs(pool_of(folder, *rows), folder / name, settings, Pairing(**pairing))
+    counts = write_pairs(
+        write_pool(folder / "pool.jsonl", map(Row.model_validate, rows)), folder / name, settings, Pairing(**pairing)
+    )
     return [record for _, record in read_records(folder / name)], counts
 
 
 def prompted(*parts: str) -> str:
     return "\n\n".join([*parts, REQUESTS["short"]])
-
-
-# -- which answers are paired -----------------------------------------------------------------------------------------
 
 
 @st.composite
@@ -158,9 +153,6 @@ def test_with_gold_right_answers_are_chosen_over_wrong_ones(tmp_path: Path) -> N
     assert (counts.checked, counts.right_chosen, counts.right_rejected) == (1, 1, 0)
 
 
-# -- what the rows hold -----------------------------------------------------------------------------------------------
-
-
 def test_a_pair_is_texts_by_default(tmp_path: Path) -> None:
     records, _ = written(tmp_path, row("Dubai", "Doha"))
     assert records == [{"prompt": f"{prompted(QUESTION)}\n", "chosen": DOHA, "rejected": DUBAI}]
@@ -256,9 +248,6 @@ def test_the_same_pool_gives_the_same_bytes_and_a_line_ends_only_where_a_row_doe
     assert json.loads(line)["prompt"].startswith("One\u2028two?")
 
 
-# -- what is refused --------------------------------------------------------------------------------------------------
-
-
 def own(function: Any) -> Settings:
     return Settings(certificate=function)
 
@@ -268,82 +257,75 @@ async def asking(answer: str, evidence: object) -> bool:
 
 
 SUMS: dict[str, Any] = {"task": "arithmetic", "evidence": [], "gold": ["4"]}
-REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
+PAIR = (row("Doha", "Dubai"),)
+REFUSED: dict[str, tuple[tuple[dict[str, Any], ...], dict[str, Any], str]] = {
     "a type without evidence": (
-        lambda folder: written(folder, row("4", "5", **SUMS)),
+        (row("4", "5", **SUMS),),
+        {},
         "must have answers that evidence certifies; got answers of the type 'number', which derivations certify. "
         "Choose right answers over wrong ones instead (--gold).",
     ),
     "a pool with one class": (
-        lambda folder: written(folder, row("Doha"), row("Lusail", number=1)),
+        (row("Doha"), row("Lusail", number=1)),
+        {},
         "no question gives a pair, so no file is written; of 2 questions: 2 with one class of answers. Give more ",
     ),
-    "a pool without evidence": (
-        lambda folder: written(folder, row("Doha", "Dubai", evidence=[])),
-        "of 1 question: 1 without a certified answer. ",
-    ),
-    "no gold with --gold": (
-        lambda folder: written(folder, row("Doha", "Dubai", gold=[]), gold=True),
-        "of 1 question: 1 without a gold answer. ",
-    ),
+    "no evidence": ((row("Doha", "Dubai", evidence=[]),), {}, "of 1 question: 1 without a certified answer. "),
+    "no gold": ((row("Doha", "Dubai", gold=[]),), {"gold": True}, "of 1 question: 1 without a gold answer. "),
     "no wrong answer with --gold": (
-        lambda folder: written(folder, row("Doha", "Dubai", gold=["Doha", "Dubai"]), gold=True),
+        (row("Doha", "Dubai", gold=["Doha", "Dubai"]),),
+        {"gold": True},
         "of 1 question: 1 without a wrong answer. ",
     ),
     "an unknown score": (
-        lambda folder: written(folder, row(candidates=scored(0, 0, 1)), score="orm"),
+        (row(candidates=scored(0, 0, 1)),),
+        {"score": "orm"},
         "score must be one that candidates state; got 'orm', and they state prm. Give one of these, or leave it out.",
     ),
-    "no scores at all": (
-        lambda folder: written(folder, row("Doha", "Dubai"), score="orm"),
-        "got 'orm', and they state no scores.",
-    ),
+    "no scores at all": (PAIR, {"score": "orm"}, "got 'orm', and they state no scores."),
     "a score a step": (
-        lambda folder: written(folder, row(candidates=scored([0.5], [0.5, 1], 1)), score="prm"),
+        (row(candidates=scored([0.5], [0.5, 1], 1)),),
+        {"score": "prm"},
         "id 'q0': score must name one number a candidate; got one a step. Give another score.",
     ),
     "a margin for kto": (
-        lambda folder: written(folder, row("Doha", "Dubai"), score="prm", layout="kto"),
+        PAIR,
+        {"score": "prm", "layout": "kto"},
         "score must be left out with layout='kto', whose rows have no margin. Drop one of them.",
     ),
-    "no pair at most": (
-        lambda folder: written(folder, row("Doha", "Dubai"), most=0),
-        "most must be a whole number of at least 1; got 0. Give 1 for one pair.",
-    ),
-    "a request that no file can hold": (
-        lambda folder: written(folder, row("Doha", "Dubai"), ask="caf\udce9?"),
+    "no pair at most": (PAIR, {"most": 0}, "most must be a whole number of at least 1; got 0. Give 1 for one pair."),
+    "what no file can hold": (
+        PAIR,
+        {"ask": "caf\udce9?"},
         r"ask must be text that UTF-8 can hold; got 'caf\udce9?'. Write it anew.",
     ),
-    "a truth value at most": (lambda folder: written(folder, row("Doha", "Dubai"), most=True), "got True. Give 1 "),
-    "an unknown layout": (
-        lambda folder: written(folder, row("Doha", "Dubai"), layout="ppo"),
-        "layout='ppo' is not known; use one of 'dpo', 'kto'.",
-    ),
+    "a truth value at most": (PAIR, {"most": True}, "got True. Give 1 "),
+    "an unknown layout": (PAIR, {"layout": "ppo"}, "layout='ppo' is not known; use one of 'dpo', 'kto'."),
     "an unknown format": (
-        lambda folder: written(folder, row("Doha", "Dubai"), name="pairs.csv"),
+        PAIR,
+        {"name": "pairs.csv"},
         "pairs.csv: the format is not known by its name; use one of .jsonl, .jsonl.gz, .parquet.",
     ),
-    "the pool as the file": (
-        lambda folder: written(folder, row("Doha", "Dubai"), name="pool.jsonl"),
-        "pool.jsonl must not be the pool itself. Give the pairs another name.",
-    ),
+    "itself": (PAIR, {"name": "pool.jsonl"}, "pool.jsonl must not be the pool itself. Give the pairs another name."),
     "a certificate that is asked": (
-        lambda folder: written(folder, row("Doha", "Dubai"), settings=own(asking)),
+        PAIR,
+        {"settings": own(asking)},
         "certificate must be one that asks no LM; got 'tests.pools.test_pairs:asking'. Give a policy or ",
     ),
     "a certificate that fails": (
-        lambda folder: written(folder, row("Doha", "Dubai"), settings=own(lambda _, __: 1 / 0)),
+        PAIR,
+        {"settings": own(lambda _, __: 1 / 0)},
         "Question 'q0' of pool 'pool': The certificate ",
     ),
 }
 
 
-@pytest.mark.parametrize(("refused", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_cannot_become_pairs_is_refused_with_a_sentence_and_leaves_no_file(
-    tmp_path: Path, refused: Callable[[Path], object], message: str
+@pytest.mark.parametrize(("rows", "options", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_become_pairs_is_refused_and_leaves_no_file(
+    tmp_path: Path, rows: tuple[dict[str, Any], ...], options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises((ArgumentError, PoolError)) as error:
-        refused(tmp_path)
+        written(tmp_path, *rows, **options)
     assert message in str(error.value)
     assert {path.name for path in tmp_path.iterdir()} <= {"pool.jsonl"}
 

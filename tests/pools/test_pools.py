@@ -44,7 +44,6 @@ def rows(n: int, **changes: Any) -> Iterator[Row]:
 
 refused = partial(refused_by, kind=PoolError)
 
-
 FULL = record(
     id="full",
     question="Who? \u2028 \x85 \x00 é 日本 \U0001f600",
@@ -53,9 +52,6 @@ FULL = record(
     gold=["Ada", " A."],
     meta={"seed": 1, "temperature": 0.5, "nested": [{"a": None}, True], "é": "\u2029"},
 )
-
-
-# -- reading --
 
 
 def test_a_row_is_what_the_rules_are_told_without_the_gold_answer(tmp_path: Path) -> None:
@@ -118,9 +114,6 @@ def read_through(path: Path) -> None:
 def test_memory_grows_by_a_few_bytes_a_row(tmp_path: Path) -> None:
     few, many = (write_lines(tmp_path / f"{n}.jsonl", map(record, range(n))) for n in (1_000, 6_000))
     assert memory_of(read_through, many).peak - memory_of(read_through, few).peak < 5_000 * 64
-
-
-# -- the content hash --
 
 
 def parquet(path: Path, columns: dict[str, Any]) -> Path:
@@ -259,9 +252,6 @@ def test_rows_come_back_from_every_format_as_they_were_written(written: list[Row
             assert (pool, list(pool.rows())) == (open_pool(pool.path), written)
 
 
-# -- writing --
-
-
 def test_what_is_written_is_safe_for_readers_that_split_lines_elsewhere(tmp_path: Path) -> None:  # hazard 93
     write_pool(tmp_path / "p.jsonl", [Row.model_validate(FULL), *rows(1)])
     lines = (tmp_path / "p.jsonl").read_text(encoding="utf-8").splitlines()
@@ -329,19 +319,9 @@ def test_a_pool_can_be_rewritten_from_itself(tmp_path: Path) -> None:
     assert [row.id for row in pool.rows()] == ["q0", "q2"]
 
 
-# -- names and several pools --
-
-
 @pytest.mark.parametrize(
     ("path", "name"),
-    [
-        ("a/x.jsonl", "x"),
-        ("x.jsonl.gz", "x"),
-        ("x.gz", "x"),
-        ("x.y.parquet", "x.y"),
-        ("x", "x"),
-        (".jsonl", ".jsonl"),
-    ],
+    [("a/x.jsonl", "x"), ("x.jsonl.gz", "x"), ("x.gz", "x"), ("x.y.parquet", "x.y"), ("x", "x"), (".jsonl", ".jsonl")],
 )
 def test_a_pool_is_named_after_its_file(path: str, name: str) -> None:
     assert pool_name(Path(path)) == name
@@ -359,9 +339,6 @@ def test_several_pools_open_in_order(tmp_path: Path) -> None:
     paths = [write_pool(tmp_path / f"{name}.jsonl", rows(1)).path for name in "ba"]
     pools: list[Pool] = open_pools(paths)
     assert [pool.name for pool in pools] == ["b", "a"]
-
-
-# -- the schema --
 
 
 def test_the_published_schema_is_that_of_the_code() -> None:
@@ -420,12 +397,9 @@ def test_meta_is_plain_json_to_a_bounded_depth(tmp_path: Path) -> None:
         return [nested(depth - 1)] if depth else 0
 
     assert open_pool(write_lines(path, [record(meta={"x": nested(MAX_DEPTH - 1)})])).n == 1
-    for value, said in (
-        (nested(MAX_DEPTH), "is nested more than 32 deep"),
-        ({"\ud800": 1}, "holds half of a surrogate"),
-    ):
-        write_lines(path, [record(meta={"x": value})])
-        assert f"{path}, line 1, id 'q0': meta {said}" in refused(lambda: open_pool(path))
+    for v, w in ((nested(MAX_DEPTH), "is nested more than 32 deep"), ({"\ud800": 1}, "holds half of a surrogate")):
+        write_lines(path, [record(meta={"x": v})])
+        assert f"{path}, line 1, id 'q0': meta {w}" in refused(lambda: open_pool(path))
 
 
 def test_compressed_lines_may_lack_the_suffix_that_says_so(tmp_path: Path) -> None:

@@ -20,9 +20,7 @@ SEEDS = st.integers(-(2**40), 2**40)
 
 
 def row(name: str, question: str) -> Row:
-    return Row.model_validate(
-        {"id": name, "question": question, "task": "retrieval", "candidates": [{"answer": "Doha"}]}
-    )
+    return Row.model_validate({"id": name, "question": question, "task": "retrieval", "candidates": [{"answer": "D"}]})
 
 
 def numbered(n: int) -> list[Row]:
@@ -90,9 +88,8 @@ def test_the_same_split_is_the_same_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("share", [0, 1, -0.1, 1.5, float("nan")])
 def test_a_share_is_between_0_and_1(tmp_path: Path, share: float) -> None:
-    with pytest.raises(
-        ArgumentError, match=r"share must be between 0 and 1; got .*\. Give 0\.4 for two questions in five"
-    ):
+    message = r"share must be between 0 and 1; got .*\. Give 0\.4 for two questions in five"
+    with pytest.raises(ArgumentError, match=message):
         split(tmp_path, numbered(5), share=share)
 
 

@@ -17,14 +17,11 @@ from eldgr_dspy.words import Role, Task
 
 Replies = Mapping[Role, Reply]
 
-
 Asked = tuple[Case, list[str], Replies, Collection[Role]]
 """A question with its gold answers, what the roles would reply, and whose call fails."""
 
-
 SILENT = Abstention("silent")
 LATENESS = Abstention.failure(dspy.LMTimeoutError("late"))
-
 
 EACH: dict[str, Any] = {"calls": 2, "prompt_tokens": 90, "completion_tokens": 10, "seconds": 0.5}
 
@@ -70,22 +67,16 @@ def retrieval(answers: Sequence[str | None], text: str = "Doha is north of Lusai
 
 
 def arithmetic(answers: Sequence[str | None], **settings: Any) -> Case:
-    return Case(
-        Question("There are 3 ships and 4 boats. How many?", "arithmetic", tuple(answers)), Settings(**settings)
-    )
+    return Case(Question("There are 3 ships and 4 cars. How many?", "arithmetic", tuple(answers)), Settings(**settings))
 
 
 SOUND = Derivation((Step("3 + 4", "7"),), "7", "7 - 4 = 3")
 
-
 FAULTY = replace(SOUND, check="")
-
 
 LATE: tuple[Role, ...] = ("judge",)
 
-
 OPEN = ["Dubai", "Dubai", "Doha", "Lusail"]  # Dubai is nowhere, Doha and Lusail are
-
 
 RETRIEVAL: list[Asked] = [
     (retrieval(["Doha", "Doha", "Dubai"]), ["Doha"], {}, ()),  # certified, and right
@@ -108,9 +99,7 @@ RETRIEVAL: list[Asked] = [
     (retrieval(OPEN), ["Doha"], {"repairer": Repair("Doha")}, LATE),  # the judge's call fails; a repair mends
 ]
 
-
 UNSCORED: list[Asked] = [(case, [], replies, failed) for case, _, replies, failed in RETRIEVAL]
-
 
 ARITHMETIC: list[Asked] = [
     (arithmetic(["7", "7", "8"]), ["7"], {"deriver": SOUND}, ()),  # agrees

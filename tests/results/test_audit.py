@@ -9,27 +9,13 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.figures.decided_rows import DecidedRows, Outcome
 from eldgr_dspy.figures.summary import pool_figures
-from eldgr_dspy.laws.trials import Trial
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import Consultation, Verdict
 from eldgr_dspy.testing import consultations
 from eldgr_dspy.words import CONSULT, Role, Task
-from tests.results.audited import (
-    ARITHMETIC,
-    EACH,
-    OPEN,
-    RETRIEVAL,
-    SOUND,
-    UNSCORED,
-    Asked,
-    arithmetic,
-    figures,
-    outcome,
-    retrieval,
-)
-
-# -- by hand ----------------------------------------------------------------------------------------------------------
+from tests.results import audited
+from tests.results.audited import ARITHMETIC, RETRIEVAL, UNSCORED, Asked, arithmetic, figures, outcome, retrieval
 
 
 def shipped(result: dict[str, Any]) -> set[tuple[str, str, str, int]]:
@@ -86,7 +72,7 @@ def test_in_arithmetic_the_level_is_that_of_the_derivation() -> None:
         ("repair", "bounded", "lost", 1),
         ("repair", "bounded", "won", 1),
     }
-    stated: list[Asked] = [(arithmetic(["8", "8", "7"], derivation="stated"), ["7"], {"deriver": SOUND}, ())]
+    stated: list[Asked] = [(arithmetic(["8", "8", "7"], derivation="stated"), ["7"], {"deriver": audited.SOUND}, ())]
     assert shipped(figures("arithmetic", stated)) == {("repair", "stated", "won", 1)}
 
 
@@ -100,8 +86,11 @@ def test_flips_are_counted_against_each_rule_that_has_a_result() -> None:
 
 
 def test_tokens_are_unknown_where_a_server_did_not_report_them_and_none_where_no_call_was_made() -> None:
-    case, rows = retrieval(OPEN), DecidedRows("retrieval", ("eldgr",))
-    replies: list[Any] = [EACH | {"completion_tokens": None}, EACH | {"calls": 0, "prompt_tokens": None}]
+    case, rows = retrieval(audited.OPEN), DecidedRows("retrieval", ("eldgr",))
+    replies: list[Any] = [
+        audited.EACH | {"completion_tokens": None},
+        audited.EACH | {"calls": 0, "prompt_tokens": None},
+    ]
     roles: tuple[Role, ...] = ("judge", "repairer")
     made = [Consultation("p", "q", role, "ok", content={}, **one) for role, one in zip(roles, replies, strict=True)]
     rows.add(case, ["Doha"], {"eldgr": replace(outcome(case, "eldgr", {}), consultations=made)}, ())
@@ -118,22 +107,18 @@ def test_without_gold_answers_nothing_is_scored() -> None:
 def test_without_a_result_of_eldgr_there_is_no_audit_in_full() -> None:
     assert figures("retrieval", RETRIEVAL, ("majority",))["decided"] is None
     rows = DecidedRows("retrieval", ("eldgr",))
-    rows.add(retrieval(OPEN), ["Doha"], {"eldgr": Outcome(None, missing="judge")}, ())
+    rows.add(retrieval(audited.OPEN), ["Doha"], {"eldgr": Outcome(None, missing="judge")}, ())
     assert (pool_figures(rows)["audit"], pool_figures(rows)["decided"]) == (None, None)
-
-
-# -- laws -------------------------------------------------------------------------------------------------------------
-
-
-def asked_of(trial: Trial, fails: bool) -> Asked:
-    failed: list[Role] = ["judge"] if fails else []
-    return Case(trial.question, trial.settings), [trial.gold] if trial.gold else [], trial.replies, failed
 
 
 @st.composite
 def pools(draw: st.DrawFn) -> tuple[Task, list[Asked]]:
     task: Task = draw(st.sampled_from(("retrieval", "arithmetic")))
-    return task, [asked_of(one, draw(st.booleans())) for one in draw(st.lists(consultations(task), max_size=6))]
+    asked: list[Asked] = []
+    for one in draw(st.lists(consultations(task), max_size=6)):
+        failed: list[Role] = ["judge"] if draw(st.booleans()) else []
+        asked.append((Case(one.question, one.settings), [one.gold] if one.gold else [], one.replies, failed))
+    return task, asked
 
 
 @settings(max_examples=30)
@@ -170,9 +155,6 @@ def test_asking_always_ships_the_same(pool: tuple[Task, list[Asked]]) -> None:
         for consult in CONSULT
     )
     assert (one["outcomes"], one["flips"]) == (other["outcomes"], other["flips"])
-
-
-# -- a pool that nobody here wrote ------------------------------------------------------------------------------------
 
 
 def test_on_a_real_pool_the_audit_is_that_of_a_count_question_by_question(pools_dir: Path) -> None:

@@ -1,10 +1,14 @@
-"""The authority bound of a pool: every judge and every span of the evidence, tried one by one, are the witnesses."""
+"""The authority bound of a pool and its price: every judge and every span, tried one by one, are the witnesses."""
 
+import random
+from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -13,13 +17,16 @@ from eldgr_dspy.answer_types.answers import exact_match
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.decision import RULES, drive
 from eldgr_dspy.figures import bounds
-from eldgr_dspy.figures.authority import pool_authority
+from eldgr_dspy.figures.authority import allowed, pool_authority, price_of
 from eldgr_dspy.figures.bounds import answers_over_any, ends_of, extreme_spans, sways
+from eldgr_dspy.figures.distinct import Column, Units, text_key
 from eldgr_dspy.pools import Row, open_pool
+from eldgr_dspy.rule.authority_order import at_most
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import Abstention, Repair, Reply, Verdict
 from eldgr_dspy.rule.questions import Question, Settings
-from eldgr_dspy.words import POLICIES, Homogeneous, Policy
+from eldgr_dspy.words import POLICIES, Homogeneous, Policy, Role
+from tests.capitals import row
 from tests.results.demo_pools import ARTIFACTS
 
 SILENT = Abstention("silent")
@@ -185,9 +192,7 @@ def of_pool(path: Path, **settings: Any) -> Any:
 
 @pytest.mark.parametrize("name", ["demo-retrieval", "demo-arithmetic"])
 @pytest.mark.parametrize("certificate", POLICIES)
-def test_an_interval_is_no_wider_than_the_share_of_questions_that_a_judge_can_change(
-    name: str, certificate: str
-) -> None:
+def test_an_interval_is_no_wider_than_the_share_that_a_judge_can_change(name: str, certificate: str) -> None:
     result = of_pool(ARTIFACTS / f"{name}.jsonl", certificate=certificate)
     for rule, (worst, best) in result["bounds"].items():
         assert best - worst <= result["can_change"][rule]["judge"] + 1e-9
@@ -208,3 +213,75 @@ def test_the_reference_values(pools_dir: Path) -> None:
     assert (result["bounds_any_span"]["eldgr"], result["bounds_any_span"]["majority"]) == ([58.0, 81.0], [58.0, 58.0])
     assert result["can_change"]["eldgr"] == {"judge": 20.0, "repairer": 23.0}
     assert result["can_change"]["judge"] == {"judge": 86.0, "repairer": 0.0}
+
+
+PRICED = ("first", "majority", "certified", "eldgr", "near(0)", "near(1)", "judge")
+CITIES = ("Paris", "Nice", "Lyon", None)
+
+pools_of_cities = st.lists(st.lists(st.sampled_from(CITIES), min_size=1, max_size=5), min_size=1, max_size=4)
+
+
+def read(*rows: dict[str, Any]) -> list[Row]:
+    return [Row.model_validate(one) for one in rows]
+
+
+def said(judge: Reply, role: Role) -> Reply:
+    return judge if role == "judge" else Abstention("silent")
+
+
+def lost(one: Row, rule: str) -> bool:
+    """Whether majority is right, and some judge, tried candidate by candidate, makes the rule ship what is not."""
+    case = Case(one.to_question())
+    judges: list[Reply] = [Abstention(""), *(Verdict(i) for i, answer in enumerate(case.question.answers) if answer)]
+    shipped = [drive(case.rule(rule)(case), partial(said, judge)).answer for judge in judges]
+    return exact_match(case.consensus, one.gold) and not all(exact_match(answer, one.gold) for answer in shipped)
+
+
+@given(pools_of_cities)
+def test_a_question_is_lost_where_some_judge_ships_what_is_wrong_and_majority_is_right(given_: list[Any]) -> None:
+    rows = read(*(row(number, answers=answers) for number, answers in enumerate(given_)))
+    price: Any = pool_authority(rows, "retrieval", rules=PRICED)["price"]
+    for rule in PRICED:
+        assert (price[rule]["lost"], price[rule]["of"]) == (sum(lost(one, rule) for one in rows), len(rows))
+    for wide in PRICED:
+        assert all(price[rule]["lost"] <= price[wide]["lost"] for rule in PRICED if at_most(rule, wide))
+
+
+@pytest.mark.parametrize(("x", "n", "points"), [(0, 100, 2.95), (13, 2298, 0.90), (5, 400, 2.61)])
+def test_the_reference_values_of_the_price(x: int, n: int, points: float) -> None:
+    units: Units[frozenset[str]] = {(frozenset({"eldgr"}),): x, (frozenset(),): n - x}
+    price = price_of("eldgr", units)
+    assert price
+    assert (price["lost"], price["of"], round(price["at_most"], 2)) == (x, n, points)
+
+
+def test_a_text_counts_once_and_is_lost_where_any_of_its_copies_is() -> None:
+    lost_under = {"Who?": {"judge"}, "who? ": {"eldgr"}, "When?": set[str](), "WHO?": set[str]()}
+    units = Column(map(frozenset, lost_under.values())).units(np.array([*map(text_key, lost_under)]))
+    results: Any = [price_of(rule, units) for rule in ("eldgr", "judge")]
+    assert [(of["lost"], of["of"]) for of in results] == [(1, 2), (1, 2)]
+
+
+def test_without_a_scored_question_there_is_no_price() -> None:
+    result = pool_authority(read(row(0, gold=[])), "retrieval", rules=PRICED)
+    assert result["price"] == dict.fromkeys(PRICED)
+    assert price_of("eldgr", {}) is None
+    assert allowed(result["price"], 50)["passing"] == []
+
+
+def test_majority_costs_nothing_against_itself() -> None:
+    result: Any = pool_authority(read(row(0)), "retrieval", rules=("majority", "eldgr"))["price"]
+    assert (result["majority"]["at_most"], result["eldgr"]["at_most"]) == (0.0, pytest.approx(95.0))
+
+
+def test_the_price_is_no_lower_than_what_new_questions_cost_as_often_as_promised() -> None:
+    """400 pools of 60 questions, of which a judge can lose 10 %: up to three standard errors, 95 % of prices hold."""
+    kinds = read(row(0, answers=("Paris", "Paris", "Paris")), row(0, answers=("Paris", "Paris", "Nice")))
+    under = [frozenset(["judge"] * lost(kind, "judge")) for kind in kinds]
+    assert under == [frozenset(), {"judge"}]
+    chance, held = random.Random(4), 0
+    for _ in range(400):
+        drawn: Units[frozenset[str]] = Counter((under[chance.random() < 0.1],) for _ in range(60))
+        price = price_of("judge", drawn)
+        held += price is not None and price["at_most"] >= 10.0
+    assert held / 400 >= 0.95 - 0.033

@@ -23,7 +23,7 @@ from eldgr_dspy.journal import read_journal
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.rule.cases import Case
-from eldgr_dspy.rule.consultations import Abstention, Consultation, Reply, Verdict
+from eldgr_dspy.rule.consultations import Abstention, Reply, Verdict
 from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.rule.replies import journaled_reply
 from eldgr_dspy.splitting import is_confirmation
@@ -58,9 +58,6 @@ def scores(cases: Sequence[Any], task: Task = "retrieval", **sources: Any) -> An
     return {name: of["em"] for name, of in found(cases, task, **sources)["scores"].items()}
 
 
-# -- by hand ----------------------------------------------------------------------------------------------------------
-
-
 OPEN, THIRD = (DUBAI, "Doha"), pytest.approx(100 / 3)
 BY_HAND: dict[str, tuple[list[Any], dict[str, Any]]] = {
     # Of Dubai (2 votes), Doha and Lusail, Doha is right. The lock lets Doha and Lusail ship, and not Dubai.
@@ -91,9 +88,6 @@ def test_without_gold_answers_every_figure_is_null_with_the_reason() -> None:
     figures_ = figures_of([(asked(DUBAI), [], (), {"judge": Verdict(2)})])
     assert {(of["em"], of["reason"]) for of in figures_["scores"].values()} == {(None, "no question has a gold answer")}
     assert figures_["judges"] == {}
-
-
-# -- the best single source -------------------------------------------------------------------------------------------
 
 
 def in_half(half: bool, number: int) -> str:
@@ -138,9 +132,6 @@ def test_without_the_same_sources_on_every_question_there_is_no_best_one(sources
     assert reply["majority"]["em"] == 100.0
 
 
-# -- whether a judge is useful ----------------------------------------------------------------------------------------
-
-
 def test_a_judge_that_knows_more_than_the_evidence_is_useful_and_one_that_guesses_is_not() -> None:
     """Certified majority ships Doha. The one judge always prefers Lusail, which is right; the other Doha."""
     cases = [(asked(DUBAI, f"Q{number}?"), "Lusail") for number in range(20)]
@@ -148,10 +139,8 @@ def test_a_judge_that_knows_more_than_the_evidence_is_useful_and_one_that_guesse
     assert good["alone"]["useful"]
     assert good["locked"]["useful"]
     assert good["locked"]["over_certified"] == {"delta": 100.0, "ci": [100.0, 100.0], "notes": []}
-    assert (good["locked"]["random"], good["locked"]["over_random"]["delta"]) == (
-        "random_class_locked",
-        pytest.approx(200 / 3),
-    )
+    expected = ("random_class_locked", pytest.approx(200 / 3))
+    assert (good["locked"]["random"], good["locked"]["over_random"]["delta"]) == expected
     judged: Any = {"baselines": found(cases, replies=[Verdict(2)] * 20)}
     poor = judged["baselines"]["judges"]["judge"]
     assert (poor["alone"]["useful"], poor["locked"]["useful"]) == (False, False)
@@ -203,15 +192,6 @@ def test_under_certificates_that_are_not_known_the_locked_figures_are_withheld()
     assert of["judges"]["judge"]["alone"]["reason"] == "the certificates of some question are not known"
 
 
-# -- by enumeration ---------------------------------------------------------------------------------------------------
-
-
-def reply_to(question: Question, entry: Consultation) -> Reply:
-    reply = journaled_reply(question, entry)
-    assert isinstance(reply, Verdict | Abstention)
-    return reply
-
-
 answers = st.lists(st.sampled_from(["Dubai", "dubai", "Doha", "Lusail", "Rome", "yes", None]), min_size=1, max_size=6)
 golds = st.sampled_from(["Dubai", "Doha", "Lusail", "yes"])
 
@@ -243,9 +223,6 @@ def test_the_order_of_candidates_does_not_matter_to_uniform_draws(data: Any, giv
     one, other = scores([(asked(given_), gold)]), scores([(asked(data.draw(st.permutations(given_))), gold)])
     unordered = ("majority_uniform_ties", "random_candidate", "random_class")
     assert [one[name] for name in unordered] == [other[name] for name in unordered]
-
-
-# -- in tables and files ----------------------------------------------------------------------------------------------
 
 
 def test_the_table_has_the_baselines_that_are_no_rule_of_the_run() -> None:
@@ -285,7 +262,7 @@ def test_real_judges_that_never_saw_the_candidates_are_not_useful(pools_dir: Pat
     rows = []
     for row in open_pool(pools_dir / "nq-openqa10.jsonl.gz").rows():
         case, sources = Case(row.to_question()), [candidate.source for candidate in row.candidates]
-        rows.append((case, row.gold, sources, {"judge": reply_to(case.question, reply[row.id])}))
+        rows.append((case, row.gold, sources, {"judge": journaled_reply(case.question, reply[row.id])}))
     of = figures_of(rows)
     em = {name: score["em"] for name, score in of["scores"].items()}
     assert em["majority"] == pytest.approx(59.09, abs=0.005)

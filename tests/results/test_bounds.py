@@ -100,17 +100,11 @@ def test_the_replies_of_a_role_are_tried_only_where_the_rule_asks_it() -> None:
         heard.append((judged, *([] if repaired is None else [repaired])))
         return Choice("judge", str(len(heard)))
 
-    silent, zero, one, span = Abstention("silent"), Verdict(0), Verdict(1), Repair("Oslo")
-    replies: dict[Role, list[Reply]] = {
-        "deriver": [silent, span],
-        "judge": [silent, zero, one],
-        "repairer": [silent, span],
-    }
+    none, zero, one, span = Abstention("none"), Verdict(0), Verdict(1), Repair("Oslo")
+    replies: dict[Role, list[Reply]] = {"deriver": [none, span], "judge": [none, zero, one], "repairer": [none, span]}
     assert len([*outcomes(stubborn, case(["Doha"]), replies)]) == 4
-    assert {*heard} == {(silent, silent), (silent, span), (zero,), (one,)}
+    assert {*heard} == {(none, none), (none, span), (zero,), (one,)}
 
-
-# --- over all derivers ------------------------------------------------------------------------------------------------
 
 ARITHMETIC_RULES = ("support", "support(0)", "support(1)", "eldgr", "eldgr_certified", "near(1)", "judge", "majority")
 
@@ -160,17 +154,12 @@ NUMBERS = st.sampled_from(("35", "36", "36%", "$36.00", "0.36", "12", "3,600", N
 
 
 @given(st.lists(NUMBERS, max_size=5), st.sampled_from(("36", "36%", "12")), st.data())
-def test_at_the_paper_s_level_the_bound_is_the_range_over_real_derivations(
-    answers: list[str | None], gold: str, data: st.DataObject
-) -> None:
+def test_the_papers_bound_is_the_range_over_all(answers: list[str | None], gold: str, data: st.DataObject) -> None:
     """There every number with a check passes, so that all derivations can be tried."""
     case = Case(Question("?", "arithmetic", tuple(answers)), Settings(derivation="stated"))
     given_ = ["35", "36", "36%", "0.36", "12", "3600", "35%", "77", "1200%"]
     real: list[Reply] = [Abstention("silent"), *(Derivation((), answer, "given") for answer in given_)]
-    judged: list[Reply] = [
-        Abstention("silent"),
-        *(Verdict(i) for i, answer in enumerate(answers) if answer is not None),
-    ]
+    judged: list[Reply] = [Abstention("no"), *(Verdict(i) for i, answer in enumerate(answers) if answer is not None)]
     for rule in ARITHMETIC_RULES:
         tried = outcomes(case.rule(rule), case, {"judge": judged, "deriver": real})
         expected = ends_of(tried, lambda answer: numeric_equal(answer, [gold]))

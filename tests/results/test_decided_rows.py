@@ -1,10 +1,13 @@
-"""The table of decided questions: its figures do not depend on its order, it stays small, and copies are a unit."""
+"""The table of decided questions does not depend on their order; what ships if uncertified answers abstain."""
 
 import json
 from collections import Counter, defaultdict
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -12,13 +15,19 @@ from eldgr_dspy.decision import Choice, Steps
 from eldgr_dspy.figures.authority import QuestionBounds, bounds_of, question_bounds
 from eldgr_dspy.figures.decided_rows import DecidedRows, Outcome, RoleColumns, reply_marks
 from eldgr_dspy.figures.distinct import Column, Units, counts_by, text_key
+from eldgr_dspy.figures.scored import shipped
 from eldgr_dspy.figures.summary import pool_figures
 from eldgr_dspy.formats.rows import Row
+from eldgr_dspy.programs.heuristics import heuristic_selector
+from eldgr_dspy.programs.run.evaluation import Plan, evaluate
+from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import Consultation
-from tests.capitals import row
+from eldgr_dspy.statistics import proportion_upper_bound
+from eldgr_dspy.tables.pool import shipping_table
+from tests.capitals import EVIDENCE, row, write_pool
 from tests.memory import memory_of
-from tests.results.audited import ARITHMETIC, OPEN, RETRIEVAL, figures, retrieval
+from tests.results.audited import ARITHMETIC, OPEN, RETRIEVAL, UNSCORED, Asked, figures, outcome, retrieval
 
 OWN = "tests.results.test_decided_rows:repairing"
 
@@ -26,9 +35,8 @@ OWN = "tests.results.test_decided_rows:repairing"
 @settings(max_examples=10)
 @given(st.permutations(RETRIEVAL))
 def test_figures_do_not_depend_on_the_order_of_the_questions(asked: Any) -> None:
-    assert json.dumps(figures("retrieval", asked), sort_keys=True) == json.dumps(
-        figures("retrieval", RETRIEVAL), sort_keys=True
-    )
+    one, other = (json.dumps(figures("retrieval", of), sort_keys=True) for of in (asked, RETRIEVAL))
+    assert one == other
     assert figures("arithmetic", ARITHMETIC[::-1]) == figures("arithmetic", ARITHMETIC)
 
 
@@ -71,18 +79,13 @@ def test_what_one_question_leaves_without_bounds_is_without_bounds_in_the_pool()
     assert bounds_of("retrieval", [OWN], covered, withheld=True)["bounds"] == {OWN: None}
 
 
-# -- memory -----------------------------------------------------------------------------------------------------------
-
-
 def fill(n: int) -> None:
     column, spent = Column[bool](), RoleColumns()
-    consultation = Consultation(
-        "p", "q", "judge", "ok", None, {}, calls=1, prompt_tokens=3, completion_tokens=4, seconds=0.5
-    )
-    marks = reply_marks(consultation, None)
+    one = Consultation("p", "q", "judge", "ok", None, {}, calls=1, prompt_tokens=3, completion_tokens=4, seconds=0.5)
+    marks = reply_marks(one, None)
     for place in range(n):
         column.append(place % 2 == 0)
-        spent.append(place, consultation, marks)
+        spent.append(place, one, marks)
     assert column.counts() == {True: n // 2, False: n // 2}
     assert spent.sums(column.each(bool))[:3] == (n // 2, n // 2, 7 * n // 2)
 
@@ -91,8 +94,6 @@ def test_a_question_takes_a_few_bytes_a_column_and_a_consultation() -> None:
     few, many = (memory_of(fill, n).peak for n in (20_000, 120_000))
     assert (many - few) / 100_000 < 100  # the arrays that a sum looks at included
 
-
-# -- columns ----------------------------------------------------------------------------------------------------------
 
 values = st.lists(st.sampled_from("abc"), max_size=20)
 
@@ -109,12 +110,7 @@ def test_columns_hold_the_values_of_the_questions(given_: list[str], data: Any) 
     assert counts_by(column.counts(), ord) == Counter(map(ord, given_))
 
 
-# -- units ------------------------------------------------------------------------------------------------------------
-
-copied = st.lists(st.tuples(st.integers(0, 12), st.sampled_from("abc")), max_size=40)
-
-
-@given(copied)
+@given(st.lists(st.tuples(st.integers(0, 12), st.sampled_from("abc")), max_size=40))
 @example([])
 @example([(1, "a"), (1, "b"), (2, "b"), (2, "a"), (3, "a")])
 @example([(1, "a"), (1, "a"), (1, "b"), (2, "a")])
@@ -132,3 +128,120 @@ def test_a_unit_is_the_values_of_all_copies_of_a_question(questions: list[tuple[
 def test_a_copy_is_a_question_with_the_same_folded_text() -> None:
     texts = np.array([text_key(text) for text in ("Who?", "who?  ", "WHO?", "When?")])
     assert Column("aaaa").units(texts) == {("a", "a", "a"): 1, ("a",): 1}
+
+
+ships = st.lists(st.tuples(st.booleans(), st.sampled_from((None, False, True)), st.integers(0, 3)), max_size=12)
+
+
+@given(ships)
+@example([])
+@example([(True, None, 0)])
+@example([(True, False, 0)] * 100 + [(True, True, text) for text in range(1, 101)])
+def test_the_point_is_a_count_question_by_question(questions: list[tuple[bool, bool | None, int]]) -> None:
+    """Each question: whether it ships, whether its answer is right or nobody knows, and which text it has."""
+    scored = [(one, right, text) for one, right, text in questions if right is not None]
+    units = Column((one, right) for one, right, _ in scored).units(np.array([text for *_, text in scored], np.int64))
+    result: Any = shipped(sum(one for one, _, _ in questions), len(questions), units)
+    known = [(right, text) for one, right, text in questions if one and right is not None]
+    texts, wrong = {text for _, text in known}, {text for right, text in known if not right}
+    assert result["questions"] == sum(one for one, _, _ in questions)
+    assert result["coverage"] == (pytest.approx(100 * result["questions"] / len(questions)) if questions else None)
+    assert result["scored"] == len(known)
+    if known:
+        errors = sum(not right for right, _ in known)
+        bound = 100 * max(errors / len(known), proportion_upper_bound(len(texts), len(wrong)))
+        assert (result["wrong"], result["risk"]) == (errors, pytest.approx(100 * errors / len(known)))
+        assert result["risk_at_most"] == pytest.approx(bound)
+    else:
+        assert (result["wrong"], result["risk"], result["risk_at_most"]) == (None, None, None)
+
+
+def test_certified_and_inapplicable_answers_ship_and_uncertified_ones_abstain() -> None:
+    """Of the thirteen, majority is certified on three and inapplicable on one; two of these four are wrong."""
+    result = figures("retrieval", RETRIEVAL)["shipping"]
+    known = {"questions": 4, "coverage": pytest.approx(400 / 13), "scored": 4, "wrong": 2, "risk": 50.0}
+    assert result["majority"]["abstain"] == known | {"risk_at_most": pytest.approx(100 * proportion_upper_bound(4, 2))}
+    assert (result["eldgr"]["abstain"]["questions"], result["eldgr"]["abstain"]["wrong"]) == (10, 5)
+
+
+@pytest.mark.parametrize(("task", "questions"), [("retrieval", RETRIEVAL), ("arithmetic", ARITHMETIC)])
+def test_where_all_have_an_answer_shipping_all_errs_where_the_rule_does(task: Any, questions: list[Asked]) -> None:
+    result = figures(task, questions)
+    for rule, shipping in result["shipping"].items():
+        everything = shipping["consensus"]
+        assert (everything["questions"], everything["coverage"]) == (result["n"], 100.0)
+        assert everything["risk"] == pytest.approx(100.0 - result["rules"][rule]["em"])
+        assert shipping["abstain"]["questions"] <= everything["questions"]
+
+
+def test_in_arithmetic_only_a_checked_derivation_ships() -> None:
+    result = figures("arithmetic", ARITHMETIC)["shipping"]
+    assert (result["eldgr"]["abstain"]["questions"], result["eldgr"]["abstain"]["wrong"]) == (3, 1)
+    nothing = {"questions": 0, "coverage": 0.0, "scored": 0, "wrong": None, "risk": None, "risk_at_most": None}
+    assert result["majority"]["abstain"] == nothing
+
+
+def test_a_question_without_an_answer_ships_nothing_and_is_not_counted_as_wrong() -> None:
+    asked: list[Asked] = [(retrieval([None, " "]), ["Doha"], {}, ()), RETRIEVAL[0]]
+    result = figures("retrieval", asked, ("majority",))["shipping"]["majority"]["consensus"]
+    assert (result["questions"], result["coverage"], result["wrong"], result["risk"]) == (1, 50.0, 0, 0.0)
+
+
+def test_without_gold_answers_coverage_is_known_and_risk_is_not() -> None:
+    result = figures("retrieval", UNSCORED)["shipping"]["eldgr"]["abstain"]
+    assert (result["questions"], result["scored"]) == (10, 0)
+    assert (result["wrong"], result["risk"], result["risk_at_most"]) == (None, None, None)
+    nobody = figures("retrieval", [])["shipping"]["eldgr"]["abstain"]
+    assert (nobody["questions"], nobody["coverage"], nobody["risk_at_most"]) == (0, None, None)
+
+
+def test_copies_of_a_question_do_not_narrow_the_bound() -> None:
+    rows = DecidedRows("retrieval", ("majority",))
+    for case, gold, replies, _ in [RETRIEVAL[0]] * 50 + [RETRIEVAL[1]]:
+        named = replace(case.question, text=gold[0])  # the same text for the fifty, another one for the last
+        same = type(case)(named, case.settings)
+        rows.add(same, gold, {"majority": outcome(same, "majority", replies)}, ())
+    result = pool_figures(rows)["shipping"]["majority"]["abstain"]
+    assert (result["scored"], result["wrong"]) == (51, 1)
+    assert result["risk_at_most"] == pytest.approx(100 * proportion_upper_bound(2, 1))
+
+
+async def certified(answer: str, evidence: Any) -> bool | None:
+    if answer == "Nice":
+        raise ConnectionError("refused")
+    return {"Doha": True, "Dubai": False}.get(answer)
+
+
+def test_a_run_counts_as_shipped_what_a_selector_that_abstains_ships(tmp_path: Path) -> None:
+    """Each answer is given twice: Doha is certified, Dubai is not, asking about Nice fails, and none applies to yes."""
+    gold = {"Doha": "Doha", "Dubai": "Doha", "Nice": "Nice", "yes": "no"}
+    rows = [row(at, answers=[answer] * 2, gold=[right]) for at, (answer, right) in enumerate(gold.items())]
+    plan = Plan([write_pool(tmp_path / "pool.jsonl", rows)], tmp_path / "run", ["majority"], max_failures=1)
+    summary: Any = evaluate(Selector(certificate=certified), plan)
+    table = shipping_table("pool", summary["pools"]["pool"])
+    assert table and table.rows == (
+        ("majority", "4", "100.00", "2", "50.00", "90.24"),
+        ("majority, certified only", "2", "50.00", "1", "50.00", "97.47"),
+    )
+    select = Selector(certificate=certified, rule="majority", uncertified="abstain", on_failure="abstain")
+    called = [select(question="Where?", candidates=[answer] * 2, evidence=EVIDENCE).answer for answer in gold]
+    assert called == ["Doha", None, None, "yes"]
+
+
+def test_a_conflict_is_a_question_on_which_several_classes_are_certified() -> None:
+    open_ones: list[Asked] = [(case, gold, {}, ()) for case, gold, _, _ in RETRIEVAL]
+    assert figures("retrieval", open_ones)["conflicts"] == 7  # Doha and Lusail, wherever both are candidates
+    one_class: list[Asked] = [(retrieval(["Doha", "DOHA", "Doha.", "Dubai", None]), ["Doha"], {}, ())]
+    assert figures("retrieval", one_class)["conflicts"] == figures("retrieval", [])["conflicts"] == 0
+
+
+def test_a_conflict_is_undefined_in_arithmetic_where_no_passage_certifies() -> None:
+    assert figures("arithmetic", ARITHMETIC)["conflicts"] is None
+
+
+def test_each_conflict_has_a_note_among_the_decisions_of_a_run(tmp_path: Path) -> None:
+    pool = Path(__file__).resolve().parents[2] / "artifacts" / "demo-retrieval.jsonl"
+    summary = evaluate(heuristic_selector(), Plan([pool], tmp_path / "run", ["majority"]))
+    lines = (tmp_path / "run" / "decisions.jsonl").read_text("utf-8").splitlines()
+    noted = [line for line in lines if "different answers are certified" in line]
+    assert summary["pools"]["demo-retrieval"]["conflicts"] == len(noted) > 0

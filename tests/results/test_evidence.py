@@ -1,11 +1,16 @@
-"""The page of evidence shows rows that its commands print; needs the real pools."""
+"""The page of evidence shows what its commands print and what kept replies give again; needs the real pools."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
 from benchmarks import evidence_tables, selectors
+from benchmarks.experiments.real_models.judging import RULES
+from benchmarks.experiments.real_models.recording import KEPT, restore
+from eldgr_dspy.programs.commands import main
+from eldgr_dspy.rule.named_judges import unlabelled
 from tests.evidence_page import PAGE, SHOWN, cells, column
 
 COMPARED = re.findall(r"^`python -m benchmarks\.selectors (.+)`\n\n((?:\|.*\n)+)", PAGE, flags=re.MULTILINE)
@@ -39,3 +44,26 @@ def test_a_command_prints_each_selector_alone_and_locked(
         shown = row[head.index(name)]
         alone, locked = printed.get(row[0], ["", ""])
         assert shown == (f"{alone} → {locked}" if locked not in ("", "N/A") else alone), row[0]
+
+
+ROOT = Path(__file__).resolve().parents[2]
+JUDGES = ["--judges", "qwen2.5-coder-1.5b,qwen2.5-coder-0.5b,smollm2-135m"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("table", "name", "questions"), [(0, "hotpotqa", 150), (1, "mixed", 100), (2, "gsm8k", 200)])
+def test_the_kept_replies_give_the_accuracy_that_the_page_shows(
+    table: int, name: str, questions: int, pools_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    restore(pools_dir, tmp_path)
+    tables = PAGE.split("| rule | EM |")[1:]
+    page = dict(re.findall(r"^\| `([^`]+)` \| ([0-9.]+) \| .*[+-][0-9.]+ \[", tables[table], re.MULTILINE))
+    options = [*JUDGES, "--rules", ",".join(RULES[name]), "--limit", str(questions)]
+    replies, run = str(KEPT / f"{name}.replies.jsonl.gz"), str(tmp_path / "run")
+    assert main(["evaluate", str(tmp_path / f"{name}.jsonl"), "--replay", replies, "--out", run, *options]) == 0
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text(encoding="utf-8"))
+    decided = summary["pools"][name]["rules"]
+    shown = {(rule if rule in page else unlabelled(rule), f"{figures['em']:.2f}") for rule, figures in decided.items()}
+    assert shown == {*page.items()}  # a rule that asks no judge has one row for all of them
+    assert len(page) == 12

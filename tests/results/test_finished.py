@@ -67,12 +67,9 @@ def test_what_is_not_a_run_is_said(tmp_path: Path) -> None:
         read_run(tmp_path / "a.jsonl")
     with pytest.raises(ArgumentError, match=r"holds no journal\.jsonl; give the directory of a run"):
         read_run(tmp_path)
-    (tmp_path / "journal.jsonl").write_text(
-        '{"kind": "consultation", "id": "a", "role": "judge", "outcome": "failed"}\n'
-    )
-    with pytest.raises(
-        ArgumentError, match=r"does not state the settings of a run: it is a recording, or its run never"
-    ):
+    (tmp_path / "journal.jsonl").write_text('{"kind": "consultation", "id": "a", "role":"judge", "outcome":"failed"}\n')
+    message = r"does not state the settings of a run: it is a recording, or its run never"
+    with pytest.raises(ArgumentError, match=message):
         read_run(tmp_path)
 
 

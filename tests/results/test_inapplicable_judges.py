@@ -76,9 +76,6 @@ def of(summary: Any) -> Any:
     return summary["pools"]["capitals"]
 
 
-# -- what the summary says --
-
-
 def test_the_judge_has_no_figure_and_the_reason_is_stated(finished: tuple[Path, Any]) -> None:
     pool = of(finished[1])
     assert {name: one["lacks"] for name, one in pool["judges"].items()} == {**dict.fromkeys(APPLIED), **LACKS}
@@ -112,9 +109,6 @@ def test_a_judge_that_applies_to_some_questions_has_figures_and_abstentions(fini
     assert judge["alone"] == pytest.approx(100 * 4 / N)
 
 
-# -- what the tables show --
-
-
 def shown(table: Any, name: str) -> tuple[str, ...]:
     return next(tuple(cells) for cells in table.rows if cells[0] == name)
 
@@ -137,9 +131,6 @@ def test_every_figure_of_the_judge_is_undefined_and_a_note_says_why(finished: tu
     assert "prm does not apply: the pool states no score" in page
 
 
-# -- positioned judges are not tested --
-
-
 def test_a_positioned_judge_has_a_p_and_is_not_in_the_family(finished: tuple[Path, Any], tmp_path: Path) -> None:
     tested = {one["against"]: (one["p"], one["p_holm"]) for one in of(finished[1])["contrasts"]}
     assert tested["judge[bcrl]"] == (2 / 2**9, None)
@@ -159,16 +150,11 @@ def test_a_positioned_judge_has_a_p_and_is_not_in_the_family(finished: tuple[Pat
     assert any("not rerun" in note and "bcrl and drm" in note for note in table.notes)
 
 
-# -- the same, however it is read --
-
-
 def test_a_resumed_run_says_the_same_and_asks_nobody(finished: tuple[Path, Any], tmp_path: Path) -> None:
     first = run(tmp_path)
-    journal = (tmp_path / "run" / "journal.jsonl").read_bytes()
+    old = (tmp_path / "run" / "journal.jsonl").read_bytes()
     assert untimed(of(run(tmp_path))) == untimed(of(first)) == untimed(of(finished[1]))
-    assert (tmp_path / "run" / "journal.jsonl").read_bytes().count(b'"role": "judge"') == journal.count(
-        b'"role": "judge"'
-    )
+    assert (tmp_path / "run" / "journal.jsonl").read_bytes().count(b'"role": "judge"') == old.count(b'"role": "judge"')
 
 
 def test_decided_again_it_says_the_same(finished: tuple[Path, Any]) -> None:
@@ -180,9 +166,7 @@ def test_decided_again_it_says_the_same(finished: tuple[Path, Any]) -> None:
     assert [one["p_holm"] for one in again["contrasts"]] == [one["p_holm"] for one in pool["contrasts"]]
 
 
-def test_replayed_it_says_the_same_except_what_the_judges_were_made_of(
-    finished: tuple[Path, Any], tmp_path: Path
-) -> None:
+def test_replayed_it_says_the_same_except_what_judges_are_made_of(finished: tuple[Path, Any], tmp_path: Path) -> None:
     journal = finished[0] / "run" / "journal.jsonl"
     pool = write_pool(tmp_path / "capitals.jsonl", rows())
     recorded = {name: Judge() for name in (*APPLIED, *LACKS)}

@@ -60,9 +60,6 @@ def record_from(pools: Any, totals: JournalTotals, heads: Any = ()) -> Any:
     return judges_record(summary_figures(pools), heads, totals)
 
 
-# -- what it states ---------------------------------------------------------------------------------------------------
-
-
 def test_override_rates_are_split_by_outcome_and_by_certificate_and_add_up() -> None:
     result = record_of({"p": figures("retrieval", RETRIEVAL), "q": figures("arithmetic", ARITHMETIC)})["override_rates"]
     one = pytest.approx(100 / 13)
@@ -70,10 +67,8 @@ def test_override_rates_are_split_by_outcome_and_by_certificate_and_add_up() -> 
         "judge": {"lost": one, "won": one, "wrong": one},
         "repair": {"lost": one, "won": pytest.approx(200 / 13)},
     }
-    assert result["p"]["by_certificate"] == {
-        "judge": {"exact": pytest.approx(300 / 13)},
-        "repair": {"exact": pytest.approx(300 / 13)},
-    }
+    expected = {"judge": {"exact": pytest.approx(300 / 13)}, "repair": {"exact": pytest.approx(300 / 13)}}
+    assert result["p"]["by_certificate"] == expected
     assert result["q"]["by_certificate"] == {"judge": {}, "repair": {"bounded": pytest.approx(200 / 6)}}
     for rates in result.values():
         for branch in ("judge", "repair"):
@@ -175,9 +170,6 @@ def test_a_role_s_fingerprint_is_the_journal_s_and_prompts_and_settings_have_the
         assert {one for one in before if before[one] != after[one]} == {name, "role"}
 
 
-# -- its shape --------------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return finished_run(tmp_path_factory.mktemp("record"))[0]
@@ -195,9 +187,6 @@ def test_every_decision_is_as_its_schema_says(run: Path) -> None:
     for line in (run / "decisions.jsonl").read_text(encoding="utf-8").splitlines():
         assert SCHEMAS["decision"].validate_json(line, strict=True) == json.loads(line)
         validator.validate(json.loads(line))
-
-
-# -- the card ---------------------------------------------------------------------------------------------------------
 
 
 def pair(row: tuple[str, ...]) -> tuple[str, str]:
@@ -225,10 +214,8 @@ def test_the_card_states_the_default_the_certificate_the_rates_and_what_was_aske
         "23.08 % of 13 questions; lost 7.69 %, won 7.69 %, wrong 7.69 %; exact 23.08 %"
     )
     assert rows["q: overrides"] == "—: eldgr has no result there"
-    assert [stated for what, stated in table.rows if what == "judge: model"] == [
-        "a/m, served by m-1, 2 calls",
-        "a/m, served by —, 1 call",
-    ]
+    expected = ["a/m, served by m-1, 2 calls", "a/m, served by —, 1 call"]
+    assert [stated for what, stated in table.rows if what == "judge: model"] == expected
     assert rows["repairer: no model"] == "Extractive"
     assert rows["judge: replies that could not be read"] == "1 of 2 (50.00 %)"
     assert rows["cost"] == "3 LM calls, — tokens read, — written, $—"

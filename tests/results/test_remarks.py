@@ -48,9 +48,7 @@ def test_a_pool_on_which_all_is_well_has_none() -> None:
 
 
 @pytest.mark.parametrize(("without", "with_answer", "message"), [(2, 0, "2 of 2"), (1, 1, "1 of 2"), (1, 2, "")])
-def test_candidates_without_any_answer_are_named_from_half_of_the_questions_on(
-    without: int, with_answer: int, message: str
-) -> None:
+def test_questions_without_any_answer_are_named_from_one_half_on(without: int, with_answer: int, message: str) -> None:
     result = remarks(*[(case((None, " ")), [])] * without, *[(case((None, "Nice")), [])] * with_answer)
     sentence = (
         f"No candidate has an answer on {message} questions, so that nothing but a repair can ship there. The field "
@@ -85,9 +83,7 @@ ROLES_SAID: list[tuple[Role, str]] = [
 @pytest.mark.parametrize(("role", "instead"), ROLES_SAID)
 def test_a_role_that_gave_no_usable_reply_on_half_of_what_it_was_asked_is_named(role: Role, instead: str) -> None:
     cut = silent(role, "cut off: the LM reached its limit", calls=1)
-    result = remarks(
-        (case(), [silent(role), silent(role)]), (case(), [cut]), (case(), []), *[(case(), [heard(role)])] * 2
-    )
+    result = remarks((case(), [silent(role)] * 2), (case(), [cut]), (case(), []), *[(case(), [heard(role)])] * 2)
     assert result == [
         f"The {role} gave no usable reply on 2 of 4 questions that it was asked (1 cut off, 1 unreadable): {instead} "
         f"`eldgr doctor --judge MODEL` looks into the {role}'s model."
@@ -103,9 +99,6 @@ def test_without_a_model_the_doctor_is_not_named() -> None:
 def test_to_find_no_span_or_no_derivation_is_a_reply_and_a_failed_call_is_counted_elsewhere() -> None:
     failed = Consultation("p", "q", "judge", "failed", "LMTimeoutError: late")
     assert remarks((case(), [silent("repairer", "no span"), silent("deriver", "not a sum"), failed])) == []
-
-
-# -- where they are shown --
 
 
 def test_a_judge_that_cannot_be_read_is_seen_in_the_tables_the_report_and_the_record(tmp_path: Path) -> None:

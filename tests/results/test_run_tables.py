@@ -33,10 +33,8 @@ def test_contrasts_have_their_interval_both_probabilities_and_the_order_of_the_s
     assert table.headers == ("contrast", "Δ", "95% CI", "exact p", "Holm p", "wins–losses")
     assert table.rows[0] == ("eldgr − first", "+2.40", "[0.40, 4.40]", ".0357", ".0714", "3–2")
     assert [row[0] for row in table.rows] == [f"{one['rule']} − {one['against']}" for one in pool["contrasts"]]
-    assert (
-        table_of(contrasts_table("sums", summary["pools"]["sums"])).title
-        == "sums: contrasts in accuracy, percentage points"
-    )
+    expected = "sums: contrasts in accuracy, percentage points"
+    assert table_of(contrasts_table("sums", summary["pools"]["sums"])).title == expected
 
 
 def test_what_keeps_a_contrast_from_saying_much_stands_below_it(summary: Any) -> None:
@@ -69,11 +67,8 @@ def test_risk_and_coverage_have_a_row_for_all_and_one_for_the_certified(summary:
         ("eldgr", "13", "100.00", "7", "53.85", "77.60"),
         ("eldgr, certified only", "10", "76.92", "5", "50.00", "77.76"),
     )
-    assert [note.partition(":")[0] for note in table.notes] == [
-        "Certified only",
-        "At most",
-        "Several answers are certified on 7 of 13 questions",
-    ]
+    expected = ["Certified only", "At most", "Several answers are certified on 7 of 13 questions"]
+    assert [note.partition(":")[0] for note in table.notes] == expected
     assert table.title in [one.title for one in tables_of(summary)]
 
 

@@ -1,27 +1,25 @@
-"""Why a role gives no answer has a kind, set where the abstention is made, and a journal states that kind."""
+"""Why a role gives no answer has a kind that a journal states, and so have the orders in which it saw candidates."""
 
+import json
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import dspy
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, reject
 from hypothesis import strategies as st
 
 from eldgr_dspy.errors import describe_failure
-from eldgr_dspy.programs.judges import (
-    DimensionalSelector,
-    OwnSelector,
-    PairwiseJudge,
-    Panel,
-    PlanThenCheck,
-    PointwiseJudge,
-    SliceJudge,
-    SwapConsistent,
-    WeightedVote,
-)
+from eldgr_dspy.formats.rows import CandidateRow, Row
+from eldgr_dspy.pools import write_pool
+from eldgr_dspy.programs import judges
+from eldgr_dspy.programs.heuristics import heuristic_selector
+from eldgr_dspy.programs.judges import Comparer, OwnSelector, PairwiseJudge, Panel, SwapConsistent, WeightedVote
 from eldgr_dspy.programs.lms import consulting
 from eldgr_dspy.programs.lms.consulting import RoleOutput, ask
+from eldgr_dspy.programs.plain_values import UnwritableError, plain
+from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.role_queries import _reply
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import Abstention, Consultation, Heard
@@ -32,25 +30,13 @@ from eldgr_dspy.testing import lm_contents
 from eldgr_dspy.words import ABSTENTION_KINDS, ROLES, Consulted
 from tests.judges.balloting import ballot
 from tests.public_strategies import json_values
+from tests.selecting import Returns
 
 JUDGE: Any = JudgeCandidates
 CASE = Case(Question("Which?", "retrieval", ("Oslo", "Rome", None)))
 STATED = st.sampled_from([*ABSTENTION_KINDS, "unparsable", "no idea", "failed"]).map("{}: x".format) | json_values
 KINDS: Any = {"kind": st.sampled_from(ABSTENTION_KINDS) | json_values}
 silences = st.fixed_dictionaries({"abstained": STATED}, optional=KINDS)
-
-
-class Returns(dspy.Module):
-    """A module that returns the same whatever it is asked, or raises it."""
-
-    def __init__(self, reply: Any) -> None:
-        super().__init__()
-        self.said = reply
-
-    def forward(self, **_: Any) -> dspy.Prediction:
-        if isinstance(self.said, Exception):
-            raise self.said
-        return dspy.Prediction(**self.said)
 
 
 def journaled(role: Consulted, content: Mapping[str, Any]) -> tuple[Heard, Consultation]:
@@ -67,17 +53,16 @@ def journaled(role: Consulted, content: Mapping[str, Any]) -> tuple[Heard, Consu
 @example("judge", {"preferred": 9}, {})
 @example("judge", {"preferred": None}, {"abstained": "I pass"})
 @example("judge", {"preferred": 9, "kind": "inconsistent"}, {})
-@example(
-    "judge", {}, {"abstained": "preferred=1 is a candidate without an answer (in order 1 of 2)", "kind": "invalid"}
-)
+@example("judge", {}, {"abstained": "preferred=1 is a candidate without an answer (order 1 of 2)", "kind": "invalid"})
 @example("judge", {}, {"abstained": "inconsistent: x", "kind": "nothing to say"})
 @example("deriver", {"derivation_steps": [1], "derived_answer": "1", "consistency_check": 2}, {})
 @example("certificate", {"answers": ["Oslo"], "certified": []}, {})
 @example("repairer", {}, {})
-def test_the_kind_of_an_abstention_is_read_back_from_its_line(
-    role: Consulted, content: Mapping[str, Any], stated: Mapping[str, Any]
-) -> None:
-    reply, line = journaled(role, {**content, **stated})
+def test_an_abstention_keeps_its_kind(role: Consulted, content: Mapping[str, Any], stated: Mapping[str, Any]) -> None:
+    try:
+        reply, line = journaled(role, plain({**content, **stated}))
+    except UnwritableError:  # an infinite number, which `ask` refuses
+        reject()
     if isinstance(reply, Abstention):
         why = line.abstention
         assert why is not None and (why, why.kind) == (Abstention(reply.reason or "no reason given"), reply.kind)
@@ -97,9 +82,7 @@ def test_the_kind_of_an_abstention_is_read_back_from_its_line(
         (None, None, "nothing to say"),
     ],
 )
-def test_a_line_that_states_no_kind_has_that_at_the_beginning_of_its_reason(
-    reason: str | None, content: Any, kind: str
-) -> None:
+def test_a_line_without_a_kind_has_the_one_its_reason_begins_with(reason: str | None, content: Any, kind: str) -> None:
     why = Consultation("p", "q", "judge", "abstained", reason, content).abstention
     assert why is not None and why.kind == kind
     assert why.unusable == (kind not in ("inconsistent", "nothing to say"))
@@ -129,14 +112,14 @@ UNREAD = dspy.AdapterParseError("JSON", JUDGE, "?", "no JSON")
         (lambda: PairwiseJudge(Returns(UNREAD)), "unreadable"),
         (lambda: PairwiseJudge(Returns({"preferred": 7})), "invalid"),
         (lambda: PairwiseJudge(SwapConsistent(Returns({"preferred": 0}))), "inconsistent"),
-        (lambda: pointwise({"assessment": {"scalar": 2}}), "invalid"),
-        (lambda: pointwise({"abstained": "cut off: x"}), "cut off"),
-        (lambda: slices({"sound": "yes"}), "invalid"),
-        (lambda: slices({"abstained": "withheld: x"}), "withheld"),
-        (lambda: checks({"checks": []}), "invalid"),
-        (lambda: checks({"abstained": "no idea"}), "nothing to say"),
+        (lambda: with_part(judges.PointwiseJudge(), "assessor", {"assessment": {"scalar": 2}}), "invalid"),
+        (lambda: with_part(judges.PointwiseJudge(), "assessor", {"abstained": "cut off: x"}), "cut off"),
+        (lambda: with_part(judges.SliceJudge(), "reader", {"sound": "yes"}), "invalid"),
+        (lambda: with_part(judges.SliceJudge(), "reader", {"abstained": "withheld: x"}), "withheld"),
+        (lambda: with_part(judges.PlanThenCheck(), "navigator", {"checks": []}), "invalid"),
+        (lambda: with_part(judges.PlanThenCheck(), "navigator", {"abstained": "no idea"}), "nothing to say"),
         (lambda: WeightedVote("cisc"), "not applicable"),
-        (DimensionalSelector, "not applicable"),
+        (judges.DimensionalSelector, "not applicable"),
         (lambda: Panel([WeightedVote("cisc")]), "not applicable"),
         (lambda: Panel([Returns(UNREAD)]), "nothing to say"),
         (lambda: OwnSelector(lambda counted: Abstention("an odd pool", "not applicable")), "not applicable"),
@@ -152,22 +135,10 @@ def test_each_judge_says_of_which_kind_its_abstention_is(judge: Callable[[], dsp
     assert reply.kind == line.abstention.kind == kind
 
 
-def pointwise(reply: Any) -> dspy.Module:
-    judge: Any = PointwiseJudge()
-    judge.assessor = Returns(reply)
-    return judge
-
-
-def slices(reply: Any) -> dspy.Module:
-    judge: Any = SliceJudge()
-    judge.reader = Returns(reply)
-    return judge
-
-
-def checks(reply: Any) -> dspy.Module:
-    judge: Any = PlanThenCheck()
-    judge.navigator = Returns(reply)
-    return judge
+def with_part(judge: Any, part: str, reply: Any) -> dspy.Module:
+    setattr(judge, part, Returns(reply))
+    made: dspy.Module = judge
+    return made
 
 
 def test_every_end_of_a_reply_that_the_calls_know_is_of_its_own_kind() -> None:
@@ -181,3 +152,47 @@ def test_a_failed_call_is_of_the_kind_of_its_error(error: Exception) -> None:
     assert (failure.text, failure.reason) == (reason, f"failed: {reason}")
     line = Consultation("p", "q", "judge", "failed", reason).abstention
     assert line is not None and (line, line.kind, line.failed) == (failure, failure.kind, True)
+
+
+@given(st.lists(st.dictionaries(st.sampled_from(("order", "preferred", "rationale")), json_values)) | json_values)
+@example([{"order": [0, 1], "preferred": True}])
+@example([{"order": [0, 2], "preferred": 0}])
+@example([{"order": "01", "preferred": None}])
+@example([{"order": [1, 0], "preferred": 1, "rationale": 7}])
+def test_whatever_orders_a_judge_of_pairs_states_the_pool_is_what_is_journaled(stated: Any) -> None:
+    judge = PairwiseJudge(Returns({"preferred": 1, "orders": stated}))
+    result = judge(question="Q?", candidates=["Dubai", "Doha"], evidence=[])
+    for one in result.orders:
+        assert {*one["order"]} <= {0, 1} and one["preferred"] in (*one["order"], None)
+
+
+def asked(tmp_path: Path, judge: dspy.Module) -> list[dict[str, Any]]:
+    """The consultations of a judge that the journal of its run holds."""
+    pool = [CandidateRow(text=text, answer=text, source=None) for text in ("Dubai", "Doha")]
+    rows = [Row(id=str(k), question=f"{k}?", task="retrieval", candidates=pool, evidence=[], gold=[]) for k in range(2)]
+    write_pool(tmp_path / "pool.jsonl", rows)
+    selector = heuristic_selector()
+    selector.judge = judge
+    evaluate(selector, Plan([tmp_path / "pool.jsonl"], tmp_path / "run"))
+    lines = map(json.loads, (tmp_path / "run" / "journal.jsonl").read_text("utf-8").splitlines())
+    return [line for line in lines if line.get("role") == "judge"]
+
+
+def test_a_judge_that_goes_by_place_is_seen_in_the_journal(tmp_path: Path) -> None:
+    result = asked(tmp_path, SwapConsistent(Returns({"preferred": 0, "judge_rationale": "candidate 1 is right"})))
+    assert {one["reason"] for one in result} == {"inconsistent: the orders prefer candidates 0, 1"}
+    assert result[0]["content"]["orders"] == [
+        {"order": [0, 1], "preferred": 0, "scores": None, "rationale": "candidate 1 is right"},
+        {"order": [1, 0], "preferred": 1, "scores": None, "rationale": "candidate 1 is right"},
+    ]
+
+
+def test_the_orders_of_one_question_are_one_consultation_with_its_calls(tmp_path: Path) -> None:
+    from eldgr_dspy.programs.testing import scripted_lm
+
+    judge = PairwiseJudge(SwapConsistent(Comparer()))
+    judge.set_lm(scripted_lm(lambda _: {"comparison_rationale": "", "better": 1}))
+    result = asked(tmp_path, judge)
+    assert [one["calls"] for one in result] == [2] * 2
+    assert {one["asked"] for one in result} == {"scripted/lm"}
+    assert sorted(one["order"] for one in result[0]["content"]["orders"]) == [[0, 1], [1, 0]]

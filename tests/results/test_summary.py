@@ -16,9 +16,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of the demo pools."""
     out = tmp_path_factory.mktemp("run") / "demo"
     pools = [str(ARTIFACTS / f"demo-{task}.jsonl") for task in ("retrieval", "arithmetic")]
-    assert (
-        main(["evaluate", *pools, "--replay", str(ARTIFACTS / "demo-replay.jsonl"), "--out", str(out), "--quiet"]) == 0
-    )
+    replay = str(ARTIFACTS / "demo-replay.jsonl")
+    assert main(["evaluate", *pools, "--replay", replay, "--out", str(out), "--quiet"]) == 0
     return out
 
 
@@ -57,12 +56,8 @@ def test_a_contrast_has_both_intervals_the_exact_p_wins_and_losses(run: Path, po
 @pytest.mark.parametrize("pool", ["demo-retrieval", "demo-arithmetic"])
 def test_the_family_of_holm_is_the_contrasts_of_the_matched_selectors(run: Path, pool: str) -> None:
     result = contrasts(run, pool)
-    assert [named(one) for one in result if one["p_holm"] is not None] == [
-        ("eldgr", "first"),
-        ("eldgr", "majority"),
-        ("eldgr", "judge"),
-        ("judge", "majority"),
-    ]
+    expected = [("eldgr", "first"), ("eldgr", "majority"), ("eldgr", "judge"), ("judge", "majority")]
+    assert [named(one) for one in result if one["p_holm"] is not None] == expected
     assert [named(one) for one in result if one["p_holm"] is None] == [("eldgr", "certified")]
     tested = [one for one in result if one["p_holm"] is not None]
     assert [one["p_holm"] for one in tested] == list(holm([one["p"] for one in tested]))
@@ -90,7 +85,5 @@ def test_one_question_alone_has_a_contrast_that_says_so(tmp_path: Path) -> None:
     assert main(["evaluate", str(tmp_path / "one.jsonl"), "--out", str(tmp_path / "run"), "--quiet"]) == 0
     pool = json.loads((tmp_path / "run" / "summary.json").read_text("utf-8"))["pools"]["one"]
     for one in pool["contrasts"]:
-        assert (
-            one["notes"][0]
-            == "There is only one question: the interval is a point and says nothing about other questions."
-        )
+        expected = "There is only one question: the interval is a point and says nothing about other questions."
+        assert one["notes"][0] == expected

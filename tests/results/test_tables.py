@@ -175,9 +175,6 @@ def test_the_audit_in_full_has_flips_against_each_rule() -> None:
     assert [row[1] for row in undefined.rows[-6:]] == [UNDEFINED] * 6
 
 
-# -- the headline -----------------------------------------------------------------------------------------------------
-
-
 def test_the_authority_bound_is_the_first_thing_that_a_pool_says() -> None:
     bounds = {"first": [32.0, 32.0], "majority": [58.0, 58.0], "judge": [14.0, 78.0], "eldgr": [58.0, 69.0]}
     pool = arithmetic_pool() | {"bounds": bounds}
@@ -226,10 +223,8 @@ def test_bounds_stand_beside_what_was_measured() -> None:
     pool = arithmetic_pool() | {"task": "retrieval", "bounds_any_span": {"eldgr": [58.0, 81.0]}}
     table = table_of(bounds_table, pool)
     assert table.headers == ("rule", "measured", "any judge", "any judge, any span as repair")
-    assert table.rows[2:] == (
-        ("judge", "56.80", "[50.00, 70.20]", UNDEFINED),
-        ("eldgr", "58.20", "[55.80, 55.80]", "[58.00, 81.00]"),
-    )
+    expected = (("judge", "56.80", "[50.00, 70.20]", UNDEFINED), ("eldgr", "58.20", "[55.80, 55.80]", "[58.00, 81.00]"))
+    assert table.rows[2:] == expected
     assert table.notes == (WITHHELD, OUTSIDE.format("", "eldgr"))
     derived = table_of(bounds_table, arithmetic_pool() | {"bounds_any_deriver": {"eldgr": [12.0, 81.0]}})
     assert derived.headers == ("rule", "measured", "any judge", "any judge, any deriver")

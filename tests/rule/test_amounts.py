@@ -11,19 +11,12 @@ from eldgr_dspy.answer_types.answers import answer_class, exact_match
 from eldgr_dspy.certificates import Passage, certify
 from eldgr_dspy.derivation.amounts import is_part, quantity_key, spellings_of
 from eldgr_dspy.matching.occurrences import Sought, Source, letters_of
+from eldgr_dspy.rule.spellings import other_spelling
 from tests.naive.naive_amounts import quantity, spoken_number
 from tests.rule.keys import cases, key
 
 QUANTITIES = cases("spellings of quantities")
 ALONE = [*cases("no quantities"), f"{10**15} hours", "9" * 10_000, "9" * 10_000 + " hours", "$" + "9" * 500 + "m"]
-NEAR_MISSES = cases("near misses of quantities")
-NOT_A_PART = [
-    "12 percent and 5 minutes",
-    "2 hours, 3 days",
-    "2 hours and minutes",
-    "2 hours or 30 minutes",
-    "2 hours. 30 minutes",
-]
 amounts = st.integers(0, 3_000) | st.integers(0, 10**12 - 1)
 units = st.sampled_from(("hours", "percent", "dollars", "people", "km"))
 
@@ -63,21 +56,19 @@ def test_a_text_that_is_no_quantity_is_spelled_as_it_is(text: str) -> None:
     assert occurs(text, "It is not here.") is False
 
 
-@pytest.mark.parametrize(("answer", "text"), NEAR_MISSES)
+@pytest.mark.parametrize(("answer", "text"), cases("near misses of quantities"))
 def test_a_near_miss_certifies_nothing(answer: str, text: str) -> None:
     assert occurs(answer, f"It said {text}, then.") is False
 
 
-@pytest.mark.parametrize("text", NOT_A_PART)
+@pytest.mark.parametrize("text", cases("amounts beside others"))
 def test_an_amount_beside_another_one_is_whole(text: str) -> None:
     assert occurs(re.split(",| and| or|[.]", text)[0], f"It took {text}, then.") is True
 
 
 @given(amounts, units, st.data())
 @example(0, "hours", None)
-def test_an_amount_with_its_unit_is_certified_however_a_person_writes_it(
-    amount: int, unit: str, data: st.DataObject | None
-) -> None:
+def test_an_amount_with_a_unit_is_certified_in_any_spelling(amount: int, unit: str, data: st.DataObject | None) -> None:
     spellings = forms(amount, unit)
     pairs = combinations(spellings, 2) if data is None else [data.draw(st.permutations(spellings))[:2]]
     for one, other in pairs:
@@ -183,3 +174,29 @@ def test_half_of_a_quantity_is_told_near_it_alone() -> None:
     assert is_part("2 hours", "2 hours 30 minutes", 0, 7)
     assert is_part("30 minutes", "2 hours 30 minutes", 8, 18)
     assert not is_part("Paris", "2 hours 30 minutes", 0, 7)
+
+
+ALIKE = cases("other spellings")
+ONE_CLASS = [("12%", "12 percent"), ("10 pm", "22:00"), ("$5 million", "$5,000,000"), ("2 hours", "two hours")]
+
+
+@pytest.mark.parametrize(("one", "other"), [*ALIKE, *((other, one) for one, other in ALIKE)])
+def test_an_answer_is_found_in_another_spelling(one: str, other: str) -> None:
+    assert other_spelling(one.removeprefix("a "), [Passage("", f"It took {other}, he said.")]) is not None
+    assert other_spelling(f"**{one.removeprefix('a ')}**", [Passage(other, "")]) is not None
+
+
+@pytest.mark.parametrize(("one", "other"), cases("no other spellings") + ONE_CLASS)
+def test_another_number_and_another_spelling_of_its_class_are_not_found(one: str, other: str) -> None:
+    assert other_spelling(one, [Passage("", f"It took {other}, he said.")]) is None
+
+
+def test_the_first_spelling_of_another_class_is_shown() -> None:
+    passages = [Passage("", "2 hours; a TWO-hour film, the 2-hour film"), Passage("", "2-hours")]
+    assert other_spelling("two hours", passages) == "two-hour"
+
+
+@given(st.text(), st.text())
+def test_any_answer_may_be_looked_for_in_any_text(answer: str, text: str) -> None:
+    result = other_spelling(answer, [Passage("", text)])
+    assert result is None or any(map(str.isalnum, result))

@@ -1,24 +1,35 @@
-"""An answer type has names, says how answers compare, and decides which of the rule's two ways is taken."""
+"""An answer type has names, says how answers compare, and decides which of the two ways of the rule is taken."""
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from random import Random
+from typing import Any, ClassVar
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from eldgr_dspy import Selector
 from eldgr_dspy.answer_types import BUILT_IN, answer_type, load_type
 from eldgr_dspy.answer_types.answers import answer_class, official_score, score
+from eldgr_dspy.answer_types.base import Way
+from eldgr_dspy.answer_types.choice import Choice
 from eldgr_dspy.answer_types.extraction import extract_answer
+from eldgr_dspy.answer_types.related import Related
 from eldgr_dspy.answer_types.short import ShortText
+from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.figures.authority import pool_authority
 from eldgr_dspy.formats.rows import validate
 from eldgr_dspy.laws import LAWS
 from eldgr_dspy.laws.of_types import LAWS_OF_TYPES
+from eldgr_dspy.matching.text_keys import AnswerClass, short_class
+from eldgr_dspy.programs.sampled import Sampled
 from eldgr_dspy.rule.cases import Case
-from eldgr_dspy.rule.questions import Question
+from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.words import TASKS
 from tests.dates import LISTED, Years
 from tests.refusing import refused
@@ -129,3 +140,259 @@ def test_what_is_right_must_be_true_or_false(reply: Any) -> None:
     kind: Any = type("Says", (Years,), {"name": "says", "is_right": lambda *_: reply})()
     expected = f"says.is_right('1976', ['1976']) must be True or False; got {reply!r}."
     assert refused(lambda: kind.score("1976", ["1976"])) == expected
+
+
+OPTIONS = ("Doha", "Dubai", "Riyadh", "None of the above")
+RECORD = {
+    "id": "q",
+    "question": "What is the capital of Qatar?",
+    "task": "choice",
+    "candidates": [{"answer": "A"}, {"answer": "Dubai"}],
+    "options": [*OPTIONS],
+}
+
+
+def case_of(*answers: str | None, options: tuple[str, ...] = OPTIONS, evidence: str = "It is Doha.") -> Case:
+    """Return a question with options."""
+    return Case(Question("Which?", "choice", answers, (), (Passage("", evidence),), options))
+
+
+@pytest.mark.parametrize(
+    ("answer", "index"),
+    [
+        ("A", 0), ("(b)", 1), ("c.", 2), ("[D]", 3), ("option B", 1), ("Answer c", 2),
+        ("Doha", 0), ("  the doha. ", 0), ("A. Doha", 0), ("(B) Dubai", 1), ("none of the above", 3),
+        ("A. Dubai", None), ("E", None), ("Muscat", None), ("A or B", None), ("A. Doha and B. Dubai", None), ("", None),
+        ("B Doha", None), ("Doha, Qatar", None),
+    ],
+)  # fmt: skip
+def test_an_answer_names_an_option_by_letter_by_text_or_by_both(answer: str, index: int | None) -> None:
+    assert Choice(OPTIONS).index(answer) == index
+
+
+def test_a_letter_that_is_an_option_itself_is_read_as_its_text() -> None:
+    assert Choice(("B", "A")).index("A") == 1
+
+
+@given(st.lists(st.sampled_from(("A", "Doha", "a)", "B", "Dubai", "Muscat", "E", None)), max_size=6))
+def test_letters_and_texts_of_an_option_vote_together(answers: list[str | None]) -> None:
+    votes = case_of(*answers).vote.classes
+    named = {"A": "doha", "Doha": "doha", "a)": "doha", "B": "dubai", "Dubai": "dubai", "Muscat": "muscat", "E": "e"}
+    assert votes == tuple(answer and named[answer] for answer in answers)
+
+
+def test_the_text_of_an_option_certifies_its_letter() -> None:
+    case = case_of("B", "A")
+    assert (case.certified("A"), case.certified("B"), case.certified("Muscat")) == (True, False, False)
+    result = case.certificate("A").witness
+    assert result is not None and result.text == "Doha"
+
+
+def test_without_evidence_no_option_is_certified() -> None:
+    assert case_of("A", evidence="").certified("A") is False
+
+
+@pytest.mark.parametrize("answer", ["D", "None of the above"])
+def test_an_option_about_the_others_is_inapplicable(answer: str) -> None:
+    assert case_of(answer, evidence="None of the above.").certified(answer) is None
+
+
+def test_yes_and_no_are_inapplicable_as_in_short_text() -> None:
+    case = case_of("A", options=("Yes", "No"), evidence="Yes.")
+    assert (case.certified("A"), case.certified("no")) == (None, None)
+
+
+def test_an_option_that_refuses_does_so_by_its_letter_too() -> None:
+    options, evidence = ("I don't know", "Doha"), "I don't know. It is Doha."
+    case = case_of("A", "I don't know", "B", options=options, evidence=evidence)
+    assert [case.certified(answer) for answer in case.question.answers] == [None, None, True]
+    without = Case(case.question, Settings(refusal="no_answer"))
+    assert without.vote.classes == (None, None, "doha")
+
+
+def test_an_option_that_is_part_of_another_is_inapplicable() -> None:
+    case = case_of("A", "B", options=("Paris", "Paris, Texas"), evidence="He was born in Paris, Texas.")
+    assert (case.certified("A"), case.certified("B")) == (None, True)
+
+
+@pytest.mark.parametrize("gold", ["A", "Doha", "(a)"])
+def test_gold_is_a_letter_or_a_text(gold: str) -> None:
+    kind = case_of().type
+    answers = ("A", "doha", "B", "Muscat", None)
+    assert [kind.is_right(answer, [gold]) for answer in answers] == [True, True, False, False, False]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "options must be two or more for the answer type 'choice'; got []."),
+        (["Doha"], "options must be two or more for the answer type 'choice'; got ['Doha']."),
+        (["Doha", "the doha"], "options must differ as answers; got 'Doha' and 'the doha'."),
+        (["Doha", " "], "options[1] must be text that is not blank; got ' '."),
+    ],
+)
+def test_options_that_do_not_tell_answers_apart_are_refused(options: list[str], message: str) -> None:
+    assert refused(lambda: Selector(answer="choice")(question="?", candidates=["A"], options=options)) == message
+    of_a_row = refused(lambda: validate({**RECORD, "options": options}, "pool.jsonl, line 1"), PoolError)
+    assert of_a_row == f"pool.jsonl, line 1, id 'q': row {message}"
+
+
+@pytest.mark.parametrize("options", ["AB", {"A": "Doha"}, 3, [None, "B"], ["A", {}]])
+def test_options_that_are_no_texts_or_of_another_type_are_refused(options: Any) -> None:
+    inputs = {"question": "?", "candidates": ["A"]}
+    assert refused(lambda: Selector(answer="choice")(**inputs, options=options)).startswith("options")
+    message = refused(lambda: Selector()(**inputs, options=["A", "B"]))
+    assert message.startswith("options must be empty for the answer type 'short'")
+
+
+def test_options_are_part_of_a_rows_content() -> None:
+    row = validate(RECORD, "row")
+    assert row.to_question().options == OPTIONS
+    assert row.digest() != validate({**RECORD, "options": ["Doha", "Dubai"]}, "row").digest()
+
+
+def test_a_selector_ships_the_certified_option() -> None:
+    select = Selector(answer="choice", rule="certified")
+    pred = select(question="?", candidates=["B", "B", "A"], evidence=["It is Doha."], options=OPTIONS)
+    assert (pred.answer, pred.branch, pred.certified) == ("A", "certified", True)
+
+
+def test_the_type_of_a_question_leaves_the_type_as_it_is() -> None:
+    kind = answer_type("choice")
+    assert isinstance(kind, Choice) and kind.options == () and case_of().type is not kind
+
+
+def test_roles_see_the_options_behind_their_letters() -> None:
+    question = case_of("A").question
+    shown = "Which?\nOptions:\nA. Doha\nB. Dubai\nC. Riyadh\nD. None of the above"
+    assert [question.role_inputs(role)["question"] for role in ("judge", "repairer")] == [shown] * 2
+
+
+def test_an_option_beyond_the_letters_has_none() -> None:
+    options = tuple(f"Town {number}" for number in range(28))
+    shown = str(case_of("A", options=options).question.role_inputs("judge")["question"]).splitlines()
+    assert shown[27:] == ["Z. Town 25", "- Town 26", "- Town 27"]
+
+
+class Near(Related):
+    """Whole numbers, alike if they are neighbours."""
+
+    name = "near"
+    way: ClassVar[Way] = "evidence"
+    scores = ("accuracy",)
+    connects = True
+
+    def read(self, answer: str) -> AnswerClass | None:
+        return short_class(answer)
+
+    def alike(self, one: str, other: str) -> bool:
+        return abs(int(one) - int(other)) <= 1
+
+    def is_right(self, answer: str | None, gold: Sequence[str]) -> bool:
+        return answer in gold
+
+
+class Strict(Near):
+    """The same, where only neighbours may be one class."""
+
+    connects = False
+
+
+class Above(Near):
+    """A relation that has a direction."""
+
+    def alike(self, one: str, other: str) -> bool:
+        return int(one) <= int(other)
+
+
+NEAR = Near()
+numbers = st.lists(st.integers(0, 20).map(str), max_size=8)
+
+
+def classes(kind: Related, answers: Sequence[str]) -> list[str]:
+    """Return the keys of the answers' classes."""
+    return [class_.key for class_ in kind.grouping(answers).classes if class_]
+
+
+def test_a_class_is_what_is_connected_and_has_the_key_of_its_earliest_answer() -> None:
+    assert classes(NEAR, ["3", "9", "1", "2"]) == ["3", "9", "3", "3"]
+
+
+@given(numbers, st.randoms(use_true_random=False))
+def test_the_order_of_the_pool_changes_no_class(answers: list[str], random: Random) -> None:
+    shuffled = random.sample(answers, len(answers))
+    together, apart = (dict(zip(order, classes(NEAR, order), strict=True)) for order in (answers, shuffled))
+    assert all((together[a] == together[b]) == (apart[a] == apart[b]) for a in answers for b in answers)
+
+
+@given(numbers)
+def test_classes_are_a_partition_by_reachability(answers: list[str]) -> None:
+    keys, present = dict(zip(answers, classes(NEAR, answers), strict=True)), {*map(int, answers)}
+    for one in present:
+        for other in present:
+            linked = all(n in present for n in range(min(one, other), max(one, other) + 1))
+            assert (keys[str(one)] == keys[str(other)]) == linked
+
+
+def test_a_later_answer_joins_a_class_or_is_its_own() -> None:
+    grouping = NEAR.grouping(["3", "9"])
+    assert [class_.key for one in ("4", "8", "6", "3") if (class_ := grouping.class_of(one))] == ["3", "9", "6", "3"]
+
+
+def test_a_relation_with_a_direction_is_refused_with_the_pair() -> None:
+    assert refused(lambda: Above().grouping(["1", "3"])) == (
+        "near.alike must be symmetric and True or False; alike('1', '3') is True, and the other way round it is False. "
+        "Compare both ways."
+    )
+
+
+@pytest.mark.parametrize("reply", [float("nan"), 0.5, None, 1, np.zeros(2)], ids=repr)
+def test_a_relation_that_says_something_else_than_true_or_false_is_refused(reply: Any) -> None:
+    class Vague(Near):
+        def alike(self, one: str, other: str) -> bool:
+            return reply  # type: ignore[no-any-return]
+
+    with pytest.raises(ArgumentError, match=r"near\.alike must be symmetric and True or False; alike\('1', '3'\) is "):
+        Vague().grouping(["1", "3"])
+
+
+def test_the_truth_values_of_numpy_are_true_and_false() -> None:
+    class Compared(Near):
+        def alike(self, one: str, other: str) -> bool:
+            reply: Any = super().alike(one, other)
+            return np.bool_(reply) if one < other else reply  # type: ignore[return-value]
+
+    assert classes(Compared(), ["3", "9", "1", "2"]) == ["3", "9", "3", "3"]
+
+
+def test_a_relation_that_is_not_transitive_is_refused_with_the_pair() -> None:
+    message = r"near\.alike must be transitive; '1' and '3' are alike through other answers"
+    with pytest.raises(ArgumentError, match=message):
+        Strict().grouping(["1", "2", "3"])
+
+
+def test_a_selector_takes_a_type_as_a_value_and_ships_by_its_classes() -> None:
+    pred = Selector(answer=NEAR, rule="majority")(question="?", candidates=["9", "3", "4"])
+    assert (pred.answer, pred.votes) == ("3", {"3": 2, "9": 1})
+
+
+def test_two_selectors_may_have_two_types_of_one_name() -> None:
+    for kind, n in ((Near(), 1), (Strict(), 1)):
+        assert len(Selector(answer=kind, rule="majority")(question="?", candidates=["3", "4"]).votes) == n
+
+
+def test_a_question_of_a_pool_has_the_type_of_the_settings_and_not_another_of_its_name() -> None:
+    near, strict = Selector(answer=Near()), Selector(answer=Strict())
+    asked = Question("?", "near", ("3", "4"))
+    assert asked.type is strict.type  # the one that was loaded last
+    assert [Case(asked, one.settings).type for one in (near, strict)] == [near.type, strict.type]
+
+
+def test_settled_is_refused_where_a_sample_may_join_two_classes() -> None:
+    with pytest.raises(ArgumentError, match="answer type must be one of which classes do not depend on the pool"):
+        Sampled(Selector(), select=Selector(answer=NEAR), stop="settled")
+
+
+def test_the_rule_sees_the_classes_of_the_pool() -> None:
+    case = Case(Question("?", "near", ("9", "3", "4"), kind=NEAR))
+    assert (case.consensus, case.same("4", "3"), case.same("2", "4"), case.same("9", "3")) == ("3", True, True, False)

@@ -1,40 +1,33 @@
-"""Scores are the official ones."""
+"""Scores are the official ones, and classes refine them, so that no two different answers ever vote together."""
 
 import gzip
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eldgr_dspy.answer_types.answers import (
-    Score,
-    answer_class,
-    exact_match,
-    normalise,
-    numeric_equal,
-    score,
-    token_f1,
-)
+from eldgr_dspy.answer_types import answers as answers_
+from eldgr_dspy.answer_types.answers import Score, answer_class, exact_match, normalise, numeric_equal, score, token_f1
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.formats.rows import Row
+from eldgr_dspy.matching.text_keys import class_of_text, read_answer, short_class, text_key
 from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.text.folding import BIDI_CONTROLS
+from eldgr_dspy.text.numbers import is_ambiguous, parse_number
+from eldgr_dspy.text.stripping import strip_answer
+from eldgr_dspy.words import TASKS, Task
 from tests.dates import LISTED
 from tests.refusing import refused
+from tests.rule.keys import cases, key
 
 any_text = st.text(st.characters())
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("The Beatles", "beatles"), ("A  an THE\tx", "x"), ("U.S.", "us"), ("rock-n-roll", "rocknroll"),
-        ("theatre", "theatre"), ("1,000", "1000"), ("-5", "5"), ("A", ""),
-        ("Beyonc\u00e9\u2019s", "beyonc\u00e9\u2019s"), ("the\u2013x", "\u2013x"), ("a_b", "ab"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "expected"), cases("official normalisation"))
 def test_normalise_is_the_official_one(text: str, expected: str) -> None:
     assert normalise(text) == expected
 
@@ -106,3 +99,186 @@ def test_first_and_majority_are_right_as_often_as_known(pools_dir: Path, name: s
     cases = [(Case(row.to_question()), row) for row in rows]
     assert sum(score(case.first, row.gold, row.task).em for case, row in cases) == first
     assert sum(score(case.consensus, row.gold, row.task).em for case, row in cases) == most
+
+
+@pytest.mark.parametrize("task", TASKS)
+# hazards 12, 13, 14, 15, 16, 17, 20, 21, 22, 23, 24, 26 and 27
+@pytest.mark.parametrize(("one", "other"), cases("different answers"))
+def test_different_answers_do_not_vote_together(one: str, other: str, task: Task) -> None:
+    assert key(one, task) != key(other, task)
+
+
+@pytest.mark.parametrize("task", TASKS)
+# hazards 15, 16, 18, 20, 21, 27, 35 and 38
+@pytest.mark.parametrize(("one", "other"), cases("spellings of one answer"))
+def test_spellings_of_one_answer_vote_together(one: str, other: str, task: Task) -> None:
+    assert key(one, task) == key(other, task)
+
+
+@pytest.mark.parametrize(("one", "other"), cases("apart in arithmetic"))
+def test_signs_and_operators_tell_expressions_apart_in_arithmetic(one: str, other: str) -> None:
+    assert key(one, "arithmetic") != key(other, "arithmetic")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("1/2", "0.5"), ("1e3", "1000"), ("18.0", "18"), ("½", "0.5"), ("007", "7"), ("$5", "5")]
+)
+def test_equal_values_vote_together_in_arithmetic_alone(one: str, other: str) -> None:  # hazard 14, hazard 19
+    assert key(one, "arithmetic") == key(other, "arithmetic")
+    assert key(one) != key(other)
+
+
+# hazard 15
+@pytest.mark.parametrize(("task", "answer", "expected"), cases("keys of answers"))
+def test_a_number_has_its_value_as_key_and_articles_or_marks_alone_stay(task: Task, answer: str, expected: str) -> None:
+    assert key(answer, task) == expected
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("answer", [None, "", "  ", "\n", "\u200b", "\ufeff \u00ad", "\u202e", "\x00"])
+def test_nothing_visible_is_not_an_answer(answer: str | None, task: Task) -> None:  # hazard 6
+    assert answer_class(answer, task) is None
+
+
+# hazards 16, 20, 21 and 35
+@pytest.mark.parametrize(("answer", "note"), cases("notes on answers"))
+@pytest.mark.parametrize("task", TASKS)
+def test_the_note_says_what_was_folded_or_could_not_be_told(answer: str, note: str | None, task: Task) -> None:
+    result = answer_class(answer, task)
+    assert result is not None and result.note == note
+
+
+def test_the_note_does_not_count_when_classes_are_compared() -> None:
+    assert answer_class("$5", "arithmetic") == answer_class("5", "arithmetic") == answers_.AnswerClass("5")
+    assert answer_class("\N{MINUS SIGN}5", "retrieval") == answers_.AnswerClass("-5")
+
+
+def test_an_integer_of_five_thousand_digits_is_text() -> None:  # hazard 25
+    assert key("1" * 5_000, "arithmetic") == "text:" + "1" * 5_000 != key("1" * 4_999, "arithmetic")
+
+
+POLAR = ("yes", "No.", "TRUE", "false!", "the yes")
+NOT_POLAR = ("", "yes it is", "No Doubt", "noanswer", "1", "y", "Truex")
+
+
+@pytest.mark.parametrize(("answer", "polar"), [*((one, True) for one in POLAR), *((one, False) for one in NOT_POLAR)])
+def test_polar_answers_are_the_four_words(answer: str, polar: bool) -> None:  # hazard 27
+    assert answers_.is_polar(answer) is polar
+
+
+PLAIN = st.lists(st.sampled_from("a an the A The 0 1 12 1e5 x usd million port E".split()), min_size=1, max_size=5)
+
+
+@given(PLAIN.map(" ".join))
+def test_words_without_marks_are_read_like_those_that_have_a_mark_without_meaning(words: str) -> None:
+    for text in (words, words.lower()):
+        assert text_key(text) == text_key(f"{text},")
+        assert short_class(text) == short_class(f"{text},") == class_of_text(text)
+
+
+tasks = st.sampled_from(TASKS)
+tangled = st.text("0159.,/%$-−e aAthe:'_\\½٣²\"<>#+c\u200b", max_size=7)
+"""Short texts over the characters that the guard treats apart, so that near misses are common."""
+numerals = st.tuples(
+    st.sampled_from(("", "", "-", "+", "−", "- ")),
+    st.sampled_from(("", "", "$", "$ ", "€", "\\$")),
+    st.sampled_from(("", "", "", "-")),
+    st.text("015٣", min_size=1, max_size=3),
+    st.sampled_from(("", "", ".", ",", "/", " / ", "e", "e-", "½", " ½", " 1/", ",000.")),
+    st.text("015", max_size=3),
+    st.sampled_from(("", "", "%", " %", "\\%", "$", " €", ".", ".%")),
+).map("".join)
+"""Numbers in most spellings that are read, near misses among them."""
+positive = st.one_of(
+    st.integers(1, 10**9).map(str),
+    st.integers(1, 10**9).map("{:,}".format),
+    st.decimals("0.01", 10**6, places=2).map("{:f}".format),
+    st.fractions(Fraction(1, 99), 99, max_denominator=99).map(str),
+    st.sampled_from((".5", "½", "1½", "$5", "$ 5", "5%", "5 %", "1e3", "1e-3", "٤٢", "4 1/2", "US$5")),
+)
+
+
+@given(any_text | tangled, tasks)
+@example("\ud800", "retrieval")
+@example("-" * 50_000, "retrieval")  # once took minutes
+@example("'a" * 50_000, "retrieval")
+@example("'" + "b'b" * 50_000, "retrieval")
+@example("5' " * 50_000, "retrieval")
+@example(">" * 50_000, "retrieval")
+@example("5" + '"' * 50_000, "retrieval")
+@example("1,111" * 20_000, "arithmetic")
+def test_every_text_has_a_class_or_nothing_to_show(text: str, task: Task) -> None:
+    result = answer_class(text, task)
+    assert result is None or any(character.strip() for character in result.key.removeprefix("text:"))
+
+
+@given(any_text | tangled)
+@example("5 %a")
+@example("-a")
+@example("- a")
+@example("5%a")
+@example("ΑΣ.")
+@example("J. R. R.")
+@example("5 °C")
+@example("A:−0")
+@example("0%:A")
+@example("0 %:0")
+@example('"5".5')
+@example("a+ a# a- >5")
+@example("e\u0301")
+@example("0\u00ad")
+@example("0'−A")
+def test_a_class_refines_the_official_normalisation(text: str) -> None:
+    """The text is stripped, folded and respelled first. A text without letters and digits is left out."""
+    result = key(text)
+    if result is not None and any(map(str.isalnum, text)) and BIDI_CONTROLS.isdisjoint(text):
+        assert normalise(result) == normalise(read_answer(text))
+
+
+@given(numerals, numerals, tasks)
+@example("5.%", "5", "retrieval")
+@example("5\\%", "5", "retrieval")
+@example("1e-3", "1e3", "retrieval")
+@example("-$ 5", "5", "retrieval")
+@example("1 /2", "1 2", "retrieval")
+def test_numbers_of_one_class_are_equal(one: str, other: str, task: Task) -> None:
+    first, second = parse_number(one), parse_number(other)
+    if first is not None and second is not None and key(one, task) == key(other, task):
+        assert first == second
+
+
+@given(numerals, numerals | tangled)
+@example("-1,000.", "-1,000..")  # two full stops: a number only after stripping
+def test_arithmetic_classes_are_equality_of_numbers_and_no_text_joins_them(one: str, other: str) -> None:
+    first, second = parse_number(one), parse_number(strip_answer(other))
+    if first is not None:
+        assert (key(one, "arithmetic") == key(other, "arithmetic")) == (first == second)
+
+
+@given(st.integers(), st.integers(), tasks)
+def test_different_integers_never_share_a_class(one: int, other: int, task: Task) -> None:
+    assert (key(str(one), task) == key(f"{other:,}", task)) == (one == other)
+
+
+@given(st.integers(1), st.integers(0, 10**6), st.integers(0, 6), tasks)
+def test_different_decimals_never_share_a_class(whole: int, part: int, places: int, task: Task) -> None:
+    text = f"{whole}.{part:0{places}d}"
+    assert key(text, task) != key(f"{whole}{part:0{places}d}", task)
+    assert (key(text, task) == key(str(whole), task)) == (task == "arithmetic" and part == 0)
+
+
+@given(positive, tasks, st.sampled_from(("{}", "({})", '"{}"', "*{}*", "x = {}", "  {}.", "it was {} then")))
+def test_a_sign_is_never_lost(text: str, task: Task, frame: str) -> None:  # hazard 12
+    assert key(frame.format(f"-{text}"), task) != key(frame.format(text), task)
+
+
+@given(tangled, tasks)
+def test_case_and_outer_space_do_not_make_another_class(text: str, task: Task) -> None:
+    assert key(text, task) == key(f"  {text.upper()}\n", task)
+
+
+@given(tangled)
+def test_an_ambiguous_comma_is_always_noted(text: str) -> None:  # hazard 16
+    if is_ambiguous(text):
+        result = answer_class(text, "arithmetic")
+        assert result is not None and result.note is not None and "ambiguous decimal comma" in result.note

@@ -7,14 +7,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from eldgr_dspy.derivation.arithmetic import (
-    MAX_BITS,
-    Operand,
-    Operation,
-    evaluate,
-    parse,
-    parse_sides,
-)
+from eldgr_dspy.derivation.arithmetic import MAX_BITS, Operand, Operation, evaluate, parse, parse_sides
 from eldgr_dspy.errors import UnexecutableError
 from tests.refusing import refused
 from tests.rule.keys import cases
@@ -71,11 +64,9 @@ def test_full_width_parentheses_points_commas_and_currencies_are_the_plain_ones(
     assert evaluate("￥5") == evaluate("￡5") == 5
 
 
-@pytest.mark.parametrize(("expression", "reason"), ATTACKS)
-def test_an_attack_is_refused_for_one_reason(expression: str, reason: str) -> None:
-    assert f" cannot be executed: {reason}. Write only numbers, " in refused(
-        lambda: evaluate(expression), UnexecutableError
-    )
+@pytest.mark.parametrize(("text", "reason"), ATTACKS)
+def test_an_attack_is_refused_for_one_reason(text: str, reason: str) -> None:
+    assert f" cannot be executed: {reason}. Write only numbers, " in refused(lambda: evaluate(text), UnexecutableError)
 
 
 @pytest.mark.parametrize(("expression", "value"), HAZARDS_OF_NUMBERS)
@@ -153,13 +144,7 @@ def test_sides_of_an_overlong_text_are_refused_as_a_whole() -> None:
         parse_sides("1=" * 500_000)
 
 
-# --- laws -------------------------------------------------------------------------------------------------------------
-
-
-texts = st.one_of(st.text(), st.text("0123456789+-*/%^().,$€ xXe=×−٣²½'_a\n\x00", max_size=80))
-
-
-@given(texts)
+@given(st.one_of(st.text(), st.text("0123456789+-*/%^().,$€ xXe=×−٣²½'_a\n\x00", max_size=80)))
 @example("1,5")
 @example("1e-150%")
 @example("9" * 149 + "%")

@@ -23,10 +23,8 @@ def decided(case: Case, values: Mapping[Any, Reply], rule: str = "eldgr") -> Dec
     return decided_case(case, values, rule)[0]
 
 
-def retrieval(answers: list[str | None], *texts: str, **settings: Any) -> Case:
-    return Case(
-        Question("Which?", "retrieval", tuple(answers), (), tuple(Passage("", t) for t in texts)), Settings(**settings)
-    )
+def retrieval(answers: list[str | None], *texts: str, **how: Any) -> Case:
+    return Case(Question("?", "retrieval", tuple(answers), (), tuple(Passage("", t) for t in texts)), Settings(**how))
 
 
 def test_the_certified_spelling_of_a_class_ships() -> None:
@@ -39,21 +37,15 @@ def test_the_certified_spelling_of_a_class_ships() -> None:
 
 def test_a_certificate_belongs_to_the_class_whichever_spelling_is_asked_about() -> None:
     case = retrieval(["beatles", "Lyon", "The Beatles"], "Songs by The Beatles.", certificate="token")
-    assert [case.certified(answer) for answer in ("beatles", "The Beatles", "THE BEATLES", "Lyon")] == [True] * 3 + [
-        False
-    ]
+    assert [case.certified(one) for one in ("beatles", "The Beatles", "THE BEATLES", "Lyon")] == [True] * 3 + [False]
     assert decided(case, {}, "first").certified is True
 
 
 def test_a_spelling_that_occurs_has_its_own_witness_and_one_that_does_not_that_of_its_class() -> None:
     case = retrieval(["Lyon", "The Beatles", None], "The Beatles, or BEATLES.", certificate="token")
     witnesses = {answer: case.certificate(answer).witness for answer in ("BEATLES", "beatles", "Bonn", None)}
-    assert {answer: one and one.text for answer, one in witnesses.items()} == {
-        "BEATLES": "BEATLES",
-        "beatles": "The Beatles",
-        "Bonn": None,
-        None: None,
-    }
+    expected = {"BEATLES": "BEATLES", "beatles": "The Beatles", "Bonn": None, None: None}
+    assert {answer: one and one.text for answer, one in witnesses.items()} == expected
 
 
 def test_of_a_class_the_earliest_certified_spelling_ships_else_the_earliest() -> None:
@@ -167,9 +159,7 @@ def test_the_stratum_reading_falls_to_the_highest_scored_certified_candidate() -
     result = decided(retrieval(answers, text, preference="stratum"), {**SILENT, "judge": verdict})
     assert (result.answer, result.preference) == ("Qatar", 3)
     assert decided(retrieval(answers, text, preference="stratum"), {**SILENT, "judge": Verdict(2)}).answer == "Doha"
-    other = decided(
-        retrieval(answers, text, preference="stratum"), {**SILENT, "judge": Verdict(0, (1.0, 0.9, 0.4, 0.2))}
-    )
+    other = decided(retrieval(answers, text, preference="stratum"), {**SILENT, "judge": Verdict(0, (1, 0.9, 0.4, 0.2))})
     assert (other.answer, other.preference) == ("Doha", 2)
     for evidence in (text, "Oslo"):  # the scalar judge ships its own preference under either reading
         alone = decided(retrieval(answers, evidence, preference="stratum"), {"judge": verdict}, "judge")
@@ -248,12 +238,8 @@ def test_a_checked_derivation_ships_and_an_unchecked_one_changes_nothing() -> No
     good = Derivation((Step("2 * 9", "18"),), "18", "18 / 2 = 9")
     bad = Derivation((Step("2 * 9", "16"),), "16", "16 / 2 = 8")
     result = decided(Case(question), {"deriver": good})
-    assert (result.answer, result.branch, result.reason, result.certified) == (
-        "18",
-        "repair",
-        "derivation_checked",
-        True,
-    )
+    expected = ("18", "repair", "derivation_checked", True)
+    assert (result.answer, result.branch, result.reason, result.certified) == expected
     kept = decided(Case(question), {"deriver": bad})
     assert (kept.answer, kept.branch, kept.certified, kept.repair) == ("16", "consensus", False, "16")
     agreed = decided(Case(Question(question.text, "arithmetic", ("18", "18.0", "16"))), {"deriver": good})
@@ -309,9 +295,8 @@ def test_in_retrieval_a_derivation_certifies_nothing_whoever_asked_for_it(task: 
 
 
 def test_an_unknown_setting_is_a_sentence() -> None:
-    with pytest.raises(
-        ArgumentError, match=r"certificate='fuzzy' is not known; use one of 'substring', 'token', 'folded'\."
-    ):
+    message = r"certificate='fuzzy' is not known; use one of 'substring', 'token', 'folded'\."
+    with pytest.raises(ArgumentError, match=message):
         Settings(certificate="fuzzy")  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match=rf"task must be one of {LISTED}; got 'trivia'\."):
         Question("Q", "trivia", ())

@@ -154,10 +154,8 @@ def test_the_witness_names_passage_field_and_place() -> None:
 @pytest.mark.parametrize("policy", POLICIES)
 def test_the_witness_is_the_first_occurrence(policy: Policy) -> None:
     passages = [Passage("k b", "c d c"), Passage("b", "b k b k"), Passage("", "k b k")]
-    assert (
-        witness_in(certify("k", passages, policy)).passage == 0
-        and witness_in(certify("k", passages, policy)).field == "title"
-    )
+    first = witness_in(certify("k", passages, policy))
+    assert (first.passage, first.field) == (0, "title")
     assert witness_in(certify("c", passages, policy)).start == 0
     assert witness_in(certify("b", passages[1:], policy)).field == "text"
 

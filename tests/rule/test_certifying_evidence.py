@@ -101,17 +101,13 @@ def test_what_cannot_certify_is_no_evidence(evidence: Any) -> None:
     )
 
 
-def certifies_all(answer: str, evidence: Any) -> bool:
-    return bool(evidence)
-
-
 async def consulted(answer: str, evidence: Any) -> bool:
     return bool(evidence)
 
 
 def test_a_function_of_ones_own_certifies_in_place_of_the_type() -> None:
     answering = Answering(None)
-    result = evidence_of(QUESTION, own_certificate(certifies_all), Says(answering))
+    result = evidence_of(QUESTION, own_certificate(lambda _, evidence: bool(evidence)), Says(answering))
     assert (result.is_consulted, result.certify("Oslo", "oslo").certified, answering.asked) == (False, True, [])
     assert not evidence_of(QUESTION).is_consulted
 

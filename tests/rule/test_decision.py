@@ -11,21 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eldgr_dspy.decision import (
-    Choice,
-    Decision,
-    Rule,
-    adrive,
-    always,
-    certified_majority,
-    decide,
-    drive,
-    evidence_locked,
-    first_candidate,
-    majority_vote,
-    near,
-    scalar_judge,
-)
+from eldgr_dspy import decision
+from eldgr_dspy.decision import Choice, Decision, Rule, always, decide, drive, evidence_locked, scalar_judge
 from eldgr_dspy.words import Role
 
 MARKS: Sequence[bool | None] = (True, False, None)
@@ -106,9 +93,7 @@ def test_the_lazy_rule_the_full_rule_and_the_table_agree_with_eq_3(
     expected = eq3(m, None if "judge" in silent else s, None if "repairer" in silent else r)
     table = decide("m", replies["judge"], replies["repairer"], marks.__getitem__)
     lazy, asked = asked_by(evidence_locked, case, replies)
-    full, every = asked_by(
-        always(evidence_locked, lambda one: ("judge", "repairer") if one is case else ()), case, replies
-    )
+    full, every = asked_by(always(evidence_locked, lambda c: ("judge", "repairer") if c is case else ()), case, replies)
     assert (table.branch, table.answer) == tuple(lazy) == tuple(full)
     assert lazy.branch == expected
     assert every == ["judge", "repairer"]
@@ -126,17 +111,15 @@ def test_an_answer_of_consensus_own_class_never_overrides(marks: tuple[bool | No
 
 def test_the_first_candidate_and_the_majority_ask_nobody() -> None:
     case = Table("m", {}, {"m": 1, "s": 2}, ("s", "m", "m"))
-    assert asked_by(first_candidate, case, {}) == (Choice("first", "s"), [])
-    assert asked_by(majority_vote, case, {}) == (Choice("consensus", "m"), [])
+    assert asked_by(decision.first_candidate, case, {}) == (Choice("first", "s"), [])
+    assert asked_by(decision.majority_vote, case, {}) == (Choice("consensus", "m"), [])
 
 
 @pytest.mark.parametrize(
     ("preference", "expected"),
     [("s", Choice("judge", "s")), ("M", Choice("consensus", "m")), (None, Choice("consensus", "m"))],
 )
-def test_the_scalar_judge_ships_the_preference_of_another_class_whatever_is_certified(
-    preference: str | None, expected: Choice
-) -> None:
+def test_the_scalar_judge_ships_any_preference_of_another_class(preference: str | None, expected: Choice) -> None:
     case = Table("m", {"m": True, "s": False}, {"m": 1, "M": 1, "s": 2}, ("m", "M", "s"))
     assert asked_by(scalar_judge, case, {"judge": preference}) == (expected, ["judge"])
 
@@ -157,14 +140,14 @@ def test_a_pool_that_may_not_be_repaired_asks_nobody() -> None:
 def test_the_certified_majority_is_the_certified_class_with_most_votes_and_asks_nobody() -> None:
     marks = {"m": False, "s": None, "t": True, "u": True}
     case = Table("m", marks, {one: one for one in "mstu"}, ("m", "s", "u", "t", "t", "s", "s", "m", "m", "m"))
-    assert asked_by(certified_majority, case, {}) == (("certified", "t"), [])
+    assert asked_by(decision.certified_majority, case, {}) == (("certified", "t"), [])
 
 
 @pytest.mark.parametrize(("k", "ships"), [(0, "m"), (1, "s"), (2, "s")])
 def test_a_near_class_ships_if_it_lacks_up_to_k_votes(k: int, ships: str) -> None:
     case = Table("m", {"m": False, "s": False}, {"m": 1, "s": 2}, ("m", "m", "s"), repairable=False)
     roles = ["judge"] if k else []
-    assert asked_by(near(k), case, {"judge": "s"}) == (("judge" if k else "consensus", ships), roles)
+    assert asked_by(decision.near(k), case, {"judge": "s"}) == (("judge" if k else "consensus", ships), roles)
 
 
 @pytest.mark.parametrize(
@@ -199,9 +182,7 @@ def test_an_empty_answer_is_uncertified_and_never_asked_about(consensus: str | N
         ((False, None, None), "m", "consensus", "default"),
     ],
 )
-def test_decide_says_what_ships_whether_it_is_certified_and_why(
-    marks: tuple[bool | None, ...], answer: str, branch: Any, reason: str
-) -> None:
+def test_decide_says_what_ships_and_why(marks: tuple[bool | None, ...], answer: str, branch: Any, reason: str) -> None:
     mark = dict(zip("msr", marks, strict=True))
     expected = Decision(answer, branch, reason, mark[answer], consensus="m", repair="r")
     assert decide("m", "s", "r", mark.__getitem__) == expected
@@ -255,4 +236,4 @@ async def length(question: str) -> int:
 
 def test_the_drivers_send_each_reply_back_and_return_what_the_asker_returns() -> None:
     assert drive(two_questions(), len) == (5, 6)
-    assert asyncio.run(adrive(two_questions(), length)) == (5, 6)
+    assert asyncio.run(decision.adrive(two_questions(), length)) == (5, 6)

@@ -30,7 +30,6 @@ pieces = st.sampled_from(
         *("-5", "- 5", "\N{MINUS SIGN}5", "3/4", "2 1/2", "½", "5%", "1e3", "10:30", "٤٢", "\ud800", "7th", "+", "^2"),
     )
 )  # fmt: skip
-texts = st.lists(pieces, max_size=12).map("".join) | st.text(st.characters())
 
 
 @pytest.mark.parametrize(
@@ -44,10 +43,8 @@ def test_arithmetic_takes_the_number_that_is_stated_last(text: str, answer: str,
     assert extract_answer(text, "arithmetic") == Extraction(answer, form)
 
 
-@pytest.mark.parametrize(
-    "payload",
-    [*cases("bound numbers"), "1" * 5_000],  # hazards 12 and 16
-)
+# hazards 12 and 16
+@pytest.mark.parametrize("payload", [*cases("bound numbers"), "1" * 5_000])
 @pytest.mark.parametrize("mark", ["A: ", "#### ", "the answer is ", "final answer: "])
 def test_a_number_is_not_cut_out_of_what_it_is_bound_to(mark: str, payload: str) -> None:
     reading = extract_answer(f"1 + 1 = 2\n{mark}{payload}", "arithmetic")
@@ -59,30 +56,18 @@ def test_a_box_with_more_than_one_number_or_none_stays_whole(payload: str) -> No
     assert extract_answer(f"\\boxed{{{payload}}}", "arithmetic") == Extraction(payload, "boxed")
 
 
-@pytest.mark.parametrize(
-    ("text", "answer", "form"),
-    cases("stated answers"),
-)
+@pytest.mark.parametrize(("text", "answer", "form"), cases("stated answers"))
 def test_retrieval_takes_what_is_stated_last_or_the_whole(text: str, answer: str, form: Form) -> None:
     assert extract_answer(text, "retrieval") == Extraction(answer, form)
 
 
-@pytest.mark.parametrize(
-    ("text", "answer"),
-    cases("last marks"),
-)
+@pytest.mark.parametrize(("text", "answer"), cases("last marks"))
 def test_the_last_mark_that_states_something_wins(text: str, answer: str) -> None:
     reading = extract_answer(text, "arithmetic")
     assert reading is not None and reading.answer == answer and reading.form != "last_number"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "the answer is not 5 but 7", "the answer isn't 6, try 7", "##### 7", "see A:7", "VITAMIN A: 7",
-        "my final answer 7",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text", cases("looks like a mark"))
 def test_what_only_looks_like_a_mark_is_not_one(text: str) -> None:
     assert extract_answer(text, "arithmetic") == Extraction("7", "last_number")
 
@@ -103,7 +88,7 @@ def test_an_unknown_task_is_named() -> None:
         extract_answer("18", task)
 
 
-@given(texts, st.sampled_from(TASKS))
+@given(st.lists(pieces, max_size=12).map("".join) | st.text(st.characters()), st.sampled_from(TASKS))
 @example("\\boxed{\\text{}}", "retrieval")
 @example("A: = - 5", "arithmetic")
 @example("Finish[]", "retrieval")
@@ -152,10 +137,7 @@ def test_boxes_a_hundred_thousand_deep_are_closed_from_within() -> None:
     assert extract_answer(text, "arithmetic") == Extraction("5", "boxed")
 
 
-@pytest.mark.parametrize(
-    "text",
-    cases("tagged answers"),
-)
+@pytest.mark.parametrize("text", cases("tagged answers"))
 def test_what_grpo_recipes_ask_for_is_read(text: str) -> None:
     for task in TASKS:
         reading = extract_answer(text, task)

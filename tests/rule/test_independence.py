@@ -16,11 +16,8 @@ from tests.rule.keys import cases
 DUCKS = ("16 - 3 - 4", "9 * 2")  # 18 dollars, from 16 eggs, of which 3 and 4 are used, at 2 dollars
 KNOWN = (16, 3, 4, 2, 1, 0, 20)
 
-GOOD = [
-    "18/2 = 9", "9 = 18 / 2", "18/2 + 3 + 4 = 16", "18 / 9 = 2", "$18 / $2 = 9", "9 + 9 = 18", "20 - 18 = 2",
-]  # fmt: skip
+GOOD = cases("checks that check")
 SUSPECT = cases("checks that check nothing")
-RESTATED = cases("checks that restate the steps")
 
 
 def fault(check: str, steps: tuple[str, ...] = DUCKS, answer: int = 18, known: tuple[int, ...] = KNOWN) -> str | None:
@@ -37,7 +34,7 @@ def test_an_equation_that_checks_nothing_is_named(check: str, what: str) -> None
     assert fault(check) == f"The check {check!r} {what}."
 
 
-@pytest.mark.parametrize("check", RESTATED)
+@pytest.mark.parametrize("check", cases("checks that restate the steps"))
 def test_what_draws_on_all_the_numbers_of_the_steps_restates_them(check: str) -> None:
     assert "restates the steps" in str(fault(check, ("18 + 6",), 24, (18, 6, 2, 1, 0)))
 
@@ -47,22 +44,16 @@ def test_what_works_back_from_the_answer_does_not_restate_the_steps(check: str) 
     assert fault(check, ("18 + 6",), 24, (18, 6, 2, 1, 0)) is None
 
 
-LED_BACK = cases("checks that lead back")
-NOT_LED_BACK = cases("checks that do not lead back")
 OF_SIX = (6, 12, 20, 8, 9, 18, 2, 0)
 
 
-@pytest.mark.parametrize(("steps", "check"), LED_BACK)
-def test_a_check_that_leads_back_to_a_number_which_is_the_answer_with_its_sign_changed_is_one(
-    steps: str, check: str
-) -> None:
+@pytest.mark.parametrize(("steps", "check"), cases("checks that lead back"))
+def test_a_check_that_leads_back_to_the_answer_with_its_sign_changed_is_one(steps: str, check: str) -> None:
     assert fault(check, tuple(steps.split("; ")), -6, OF_SIX) is None
 
 
-@pytest.mark.parametrize(("steps", "check"), NOT_LED_BACK)
-def test_no_restatement_or_identity_passes_by_a_number_which_is_the_answer_with_its_sign_changed(
-    steps: str, check: str
-) -> None:
+@pytest.mark.parametrize(("steps", "check"), cases("checks that do not lead back"))
+def test_no_restatement_or_identity_passes_by_the_answer_with_its_sign_changed(steps: str, check: str) -> None:
     assert fault(check, tuple(steps.split("; ")), -6, OF_SIX) is not None
 
 
@@ -141,29 +132,15 @@ def test_a_step_in_the_derivation_is_not_a_check_of_it() -> None:
     assert fault("18 / 2 = 9", (*DUCKS, "18 / 2", "9 * 2")) is not None
 
 
-@pytest.mark.parametrize(
-    ("steps", "answer", "check", "good"),
-    [
-        (("4 - 4",), 0, "0 + 4 = 4", True),
-        (("4 - 4",), 0, "0 + 16 = 16", False),
-        (("4 - 4",), 0, "16 * 0 = 0", False),
-        (("4 / 4",), 1, "1 * 4 = 4", True),
-        (("4 / 4",), 1, "1 * 16 = 16", False),
-        (("4 - 3",), 1, "1 + 3 = 4", True),
-        (("4 - 3",), 1, "16 ** 1 = 16", False),
-        (("4 - 3",), 1, "1 ** 16 = 1", False),
-        (("3 - 4",), -1, "-1 + 4 = 3", True),
-    ],
-)
+@pytest.mark.parametrize(("steps", "answer", "check", "good"), cases("checks of zero and one"))
 def test_what_is_true_of_every_number_checks_zero_and_one_only_by_undoing_a_step(
     steps: tuple[str, ...], answer: int, check: str, good: bool
 ) -> None:
     assert (fault(check, steps, answer) is None) is good
 
 
-# --- derivations as they are commonly right: a question; its steps; checks of them ------------------------------------
-
 TYPICAL = cases("typical derivations")
+"""Derivations as they are commonly right: a question; its steps; checks of them."""
 
 
 @pytest.mark.parametrize(("question", "steps", "checks"), TYPICAL)
@@ -173,8 +150,6 @@ def test_a_typical_derivation_passes_with_each_of_its_checks(question: str, step
         checked = check_derivation(Derivation(lines, lines[-1].value, check), question)
         assert checked.passed, checked.reason
 
-
-# --- laws -------------------------------------------------------------------------------------------------------------
 
 numbers = st.integers(2, 50)
 

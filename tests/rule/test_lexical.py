@@ -1,4 +1,4 @@
-"""The heuristic judge's scores are bounded, total, and rise with what words can show; no more is claimed of them."""
+"""The heuristic judge has bounded scores that rise with what words can show; the heuristic repairer copies a span."""
 
 import pytest
 from hypothesis import example, given
@@ -6,14 +6,14 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.rule.consultations import show_candidate, show_passage
 from eldgr_dspy.rule.lexical import Support, is_yes_no, offers_a_choice, sentences_of, support, words_of
+from eldgr_dspy.rule.spans import Kind, best_span, kind_asked
+from tests.rule.keys import cases
 
 QUESTION = "Which stadium hosted the 1998 final?"
 EVIDENCE = [
     show_passage("Stade de France", "The Stade de France hosted the 1998 final. It stands in Saint-Denis."),
     show_passage("Wembley", "Wembley stands in London. It was rebuilt in 2007."),
-    show_passage(
-        "Saint-Denis", "Saint-Denis is a town north of Paris. The Stade de France is its best known building."
-    ),
+    show_passage("Saint-Denis", "Saint-Denis is a town north of Paris. Stade de France is its best known building."),
 ]
 SUM = "What is 16 - 3 + 4?"
 
@@ -31,9 +31,7 @@ def scalars(question: str, evidence: list[str], candidates: list[str]) -> list[f
 @example("İ", ["İstanbul"], ["x\nFinal answer: İstanbul"])
 @example("9" * 5_000, [], ["1+1=2 and 2+2=" + "9" * 5_000 + "\nFinal answer: " + "9" * 5_000])
 @example("\ud800", ["\ud800"], ["\ud800"])
-def test_any_text_has_a_bounded_support_for_every_candidate_or_none_at_all(
-    question: str, evidence: list[str], candidates: list[str]
-) -> None:
+def test_any_text_has_bounded_support_or_none_at_all(question: str, evidence: list[str], candidates: list[str]) -> None:
     result = support(question, evidence, candidates)
     if result is None:
         return
@@ -86,11 +84,7 @@ def test_a_supported_answer_beats(question: str, evidence: list[str], candidates
 
 @pytest.mark.parametrize(
     ("evidence", "answer"),
-    [
-        ("The party was in 1976.", "art"),
-        ("The party was in 1976.", "7"),
-        (show_passage("New", "York is old."), "New York"),
-    ],
+    [("A party was in 1976.", "art"), ("A party was in 1976.", "7"), (show_passage("New", "York is old."), "New York")],
 )
 def test_a_part_of_a_word_and_what_crosses_from_title_to_text_do_not_occur(evidence: str, answer: str) -> None:
     result = support("What is it?", [evidence], [answer])  # hazard 29
@@ -141,18 +135,92 @@ def test_initials_and_abbreviations_end_no_sentence() -> None:
     assert list(sentences_of(text)) == ["J. R. R. Tolkien met Dr. No in St. Louis.", "They talked. and left."]
 
 
+@pytest.mark.parametrize(("question", "yes_no", "choice"), cases("yes-no questions and choices"))
+def test_questions_for_yes_or_no_or_for_one_of_two_are_known(question: str, yes_no: bool, choice: bool) -> None:
+    assert (is_yes_no(question), offers_a_choice(question)) == (yes_no, choice)
+
+
+BRIDGE = [
+    show_passage(
+        "Golden Gate Bridge", "The Golden Gate Bridge in San Francisco opened on May 27, 1937, with six lanes."
+    ),
+    show_passage("Joseph Strauss", "Joseph B. Strauss was the chief engineer of the Golden Gate Bridge."),
+    show_passage("Bay Bridge", "The Bay Bridge opened in 1936. It has two decks."),
+]
+
+sentences = st.lists(
+    st.sampled_from(
+        ["The", "the", "Bay", "Bridge", "opened", "of", "J.", "1936", "May 27", "two", "“Up”", ".", "\n", "'s"]
+    ),
+    max_size=14,
+).map(" ".join)
+
+
+@given(texts | sentences, st.lists(texts | sentences, max_size=4))
+@example("", [])
+@example("what opened?", ["opened The 's"])
+@example("When did it open?", ["It opened in May"])
+@example("What is \ud800?", ["\ud800 A"])
+def test_a_span_is_a_slice_of_one_line_of_its_passage(question: str, evidence: list[str]) -> None:
+    span = best_span(question, evidence)
+    if span is not None:
+        assert span.text.strip()
+        assert any(span.text in line for line in evidence[span.passage].split("\n"))
+        assert span.score > 0
+
+
 @pytest.mark.parametrize(
-    ("question", "yes_no", "choice"),
+    ("question", "expected"),
     [
-        ("Are both bands from Wales?", True, False),
-        ("Which band is older, Muse or The Raconteurs?", False, True),
-        ('Which aired first, "A" or "B"?', False, True),
-        ("Who was an actor or a singer?", False, False),
-        ("Isabella was queen of what?", False, False),
-        ("", False, False),
+        ("Who was the chief engineer of the Golden Gate Bridge?", ("Joseph B. Strauss", 1)),
+        ("When did the Golden Gate Bridge open in San Francisco?", ("May 27, 1937", 0)),
+        ("In what year was the Bay Bridge opened?", ("1936", 2)),
+        ("How many decks has the Bay Bridge?", ("two", 2)),
+        ("Where is the Golden Gate Bridge?", ("San Francisco", 0)),
+        ("In which city did the Golden Gate Bridge open?", ("San Francisco", 0)),
     ],
 )
-def test_questions_for_yes_or_no_and_questions_that_name_their_answers_are_known(
-    question: str, yes_no: bool, choice: bool
-) -> None:
-    assert (is_yes_no(question), offers_a_choice(question)) == (yes_no, choice)
+def test_the_span_has_the_shape_that_is_asked_for(question: str, expected: tuple[str, int]) -> None:
+    span = best_span(question, BRIDGE)
+    assert span is not None
+    assert (span.text, span.passage) == expected
+
+
+NOWHERE: list[tuple[str, list[str]]] = [
+    (
+        "In what show did Cynthia play a lawyer?",
+        [show_passage("Sex and the City", "A comedy with Cynthia as a lawyer.")],
+    ),
+    ("In what year did Cynthia win?", [show_passage("The awards of 1998", "Cynthia won.")]),
+    ("What is the Bay Bridge?", ["The Bay Bridge is old."]),
+    ("What of discounts for a student?", ["A Student Discount for students is old."]),
+    ("Is the Bay Bridge older?", BRIDGE),
+    ("Which is older, the Bay Bridge or The Golden Gate Bridge?", BRIDGE),
+    ("", BRIDGE),
+    ("Who invented penicillin?", BRIDGE),
+    ("Who invented penicillin?", []),
+]
+
+
+@pytest.mark.parametrize(("question", "evidence"), NOWHERE)
+def test_no_title_no_word_of_the_question_and_nothing_beside_it_is_copied(question: str, evidence: list[str]) -> None:
+    """A title names what its passage is about; and no span answers a yes-no question, a choice or nothing."""
+    assert best_span(question, evidence) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "evidence", "text"),
+    [
+        ("What is the capital of Qatar?", [show_passage("Doha", "Doha is the capital of Qatar.")], "Doha"),
+        ("Which band wrote the anthem?", ["The Raconteurs's drummer wrote an anthem with his band."], "Raconteurs"),
+        ("Who opened Wembley?", ["Wembley was opened by Ann Bell.", "Wembley was opened by Bob Cole."], "Ann Bell"),
+    ],
+)
+def test_a_name_is_copied_without_article_from_the_first_passage(question: str, evidence: list[str], text: str) -> None:
+    span = best_span(question, evidence)
+    assert span is not None and (span.text, span.passage) == (text, 0)
+
+
+@pytest.mark.parametrize(("question", "kind"), cases("kinds of questions"))
+def test_the_question_word_and_the_noun_after_it_tell_the_kind(question: str, kind: Kind) -> None:
+    assert kind_asked(question) == kind

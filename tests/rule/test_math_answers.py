@@ -17,48 +17,14 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import Derivation, Step
 from eldgr_dspy.rule.questions import Question, Settings
+from tests.rule.keys import cases
 
 pytest.importorskip("math_verify", reason="math_verify is not installed; the extra `test` has it")
 
 MATH = Math()
 
-ALIKE = [
-    ("1/2", r"$\frac{1}{2}$"),
-    ("1/2", "0.5"),
-    (r"\frac12", "0.50"),
-    ("50%", r"50\%"),
-    ("1,000", "1000"),
-    ("-1", "−1"),
-    ("10^-3", "0.001"),
-    ("x**10", "x^{10}"),
-    ("x²", "x^2"),
-    ("2pi", r"2\pi"),
-    ("sqrt(2)/2", r"\frac{1}{\sqrt{2}}"),
-    ("x^2 - 1", "(x-1)(x+1)"),
-    ("e^(2x)", "e^{2x}"),
-    (r"\{1, 2\}", "{2,1}"),
-    ("x = 1 or x = 2", r"\{2, 1\}"),
-    ("[1,oo)", r"$\left[1, \infty\right)$"),
-    ("inf", r"\infty"),
-    ("2×3", r"2 \cdot 3"),
-    ("x = 5", "5"),
-    (r"\begin{pmatrix} a & b \end{pmatrix}", r"\begin{pmatrix}a&b\end{pmatrix}"),
-    ("No solution.", r"\text{no solution}"),
-]
-APART = [
-    ("(1,2)", "(2,1)"),
-    ("(1,2)", "[1,2]"),
-    ("(1,2)", r"\{1,2\}"),
-    ("50%", "0.5"),
-    ("50%", "50"),
-    ("0.33", "1/3"),
-    ("x = 5", "y = 5"),
-    ("x^2", "x_2"),
-    (r"\begin{pmatrix} a & b \end{pmatrix}", r"\begin{pmatrix}b&a\end{pmatrix}"),
-    ("no", "on"),
-    (r"\text{even}", r"\text{eve n}"),
-    ("5", "-5"),
-]
+ALIKE = cases("equal mathematics")
+APART = cases("other mathematics")
 
 
 def parts(answers: Sequence[str | None]) -> set[frozenset[str]]:
@@ -168,9 +134,6 @@ def test_the_final_answer_of_a_text_stays_whole(text: str, answer: str, form: st
     assert isinstance(reading, Extraction)
 
 
-# -- what is not compared ----------------------------------------------------------------------------------------------
-
-
 def nested(n: int, outer: str) -> str:
     """Return x within n layers."""
     text = "x"
@@ -246,13 +209,8 @@ def test_a_pair_that_no_guard_stops_ends_at_the_deadline_and_the_answers_say_so(
     long, other = (f"{s}(x)^{{90}}+{c}(y)^{{90}}\\tan(x+y)" for s, c in ((r"\sin", r"\cos"), (r"\cos", r"\sin")))
     assert compare(long, other, both=True, seconds=0.5) == Compared(None, 0.5)
     classes = MATH.grouping([long, other, "no", "No."]).classes
-    assert len({class_.key for class_ in classes if class_}) == 3
-    assert ["longer than 3 seconds" in (class_.note or "") for class_ in classes if class_] == [
-        True,
-        True,
-        False,
-        False,
-    ]
+    assert len({one.key for one in classes if one}) == 3
+    assert ["longer than 3 seconds" in (one.note or "") for one in classes if one] == [True, True, False, False]
 
 
 def test_when_the_time_of_a_question_is_used_up_answers_vote_by_their_text() -> None:

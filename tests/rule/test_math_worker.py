@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from time import monotonic, sleep
@@ -39,12 +38,8 @@ def runs(pid: int) -> bool:
         return False
 
 
-def numbers() -> Iterator[str]:
-    """Return texts that were not compared before."""
-    return (f"{n}/7" for n in range(os.getpid() * 1_000, 10**9))
-
-
-FRESH = numbers()
+FRESH = (f"{n}/7" for n in range(os.getpid() * 1_000, 10**9))
+"""Texts that were not compared before."""
 
 
 def compares() -> bool:

@@ -20,10 +20,8 @@ def value(text: str) -> Fraction:
     return number.value
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    cases("numbers"),  # hazards 13, 14, 16, 19, 20 and 23
-)
+# hazards 13, 14, 16, 19, 20 and 23
+@pytest.mark.parametrize(("text", "expected"), cases("numbers"))
 def test_a_number_is_read_exactly(text: str, expected: str) -> None:
     assert value(text) == Fraction(expected)
 
@@ -58,10 +56,8 @@ def test_invisible_characters_are_dropped(text: str) -> None:  # hazard 35
     assert number is not None and number.value == 18
 
 
-@pytest.mark.parametrize(
-    "text",
-    [*cases("no numbers"), "1" * 5_000, "1." + "0" * 5_000, "9" * 1_001],  # hazards 16, 22, 24 and 25
-)
+# hazards 16, 22, 24 and 25
+@pytest.mark.parametrize("text", [*cases("no numbers"), "1" * 5_000, "1." + "0" * 5_000, "9" * 1_001])
 def test_what_is_not_a_number_or_is_two_is_not_read(text: str) -> None:
     assert parse_number(text) is None
 

@@ -67,10 +67,7 @@ def test_the_official_score_of_the_raw_text_is_told_apart() -> None:
     assert not official_score(r"\boxed{Doha}", ["Doha"], "retrieval").em
 
 
-@pytest.mark.parametrize(
-    ("text", "answer"),
-    cases("stripped answers"),
-)
+@pytest.mark.parametrize(("text", "answer"), cases("stripped answers"))
 def test_what_tells_answers_apart_stays(text: str, answer: str) -> None:
     assert strip_answer(text) == answer
 
@@ -91,30 +88,18 @@ def test_every_decoration_is_taken_off_an_ordinary_answer(answer: str, decoratio
     assert key(decoration.replace("{}", answer, 1)) == key(answer)
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("Vitamin A", "vitamin"), ("$5", "5"), ("New York. Times", "New York Times"), ("Paris; Texas", "Paris Texas"),
-        ("5‰", "5"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("one", "other"), cases("apart for a reader"))
 def test_the_vote_keeps_apart_what_a_reader_does(one: str, other: str) -> None:
     assert key(one) != key(other)
     assert value(one, f"It is {other} here.") is False
 
 
-OCCURS = cases("occurrences of a name")
-
-
-@pytest.mark.parametrize(("answer", "text"), OCCURS)
+@pytest.mark.parametrize(("answer", "text"), cases("occurrences of a name"))
 def test_a_name_and_a_part_that_stands_for_itself_occur(answer: str, text: str) -> None:
     assert value(answer, text) is True
 
 
-READ_ALIKE = cases("read alike")
-
-
-@pytest.mark.parametrize(("one", "other"), READ_ALIKE)
+@pytest.mark.parametrize(("one", "other"), cases("read alike"))
 def test_what_a_reader_calls_one_answer_votes_and_is_certified_as_one(one: str, other: str) -> None:
     assert key(one) == key(other)
     assert value(one, f"so {other} it is") is True and value(other, f"so {one} it is") is True

@@ -19,8 +19,6 @@ pytestmark = pytest.mark.slow  # a search over all derivations
 
 PENS = "A box holds 5 pens. How many?"
 
-# --- honest chains ----------------------------------------------------------------------------------------------------
-
 HONEST = cases("honest chains")
 
 
@@ -33,9 +31,6 @@ def chain(steps: str, check: str) -> Derivation:
 def test_an_honest_chain_passes(question: str, steps: str, check: str) -> None:
     checked = check_derivation(chain(steps, check), question)
     assert checked.passed, checked.reason
-
-
-# --- a hostile deriver ------------------------------------------------------------------------------------------------
 
 
 def test_from_one_number_an_attacker_certifies_every_wrong_integer_unless_answers_are_bounded() -> None:
@@ -71,8 +66,6 @@ def test_whatever_passes_is_within_reach_and_passes_the_level_before(honest: tup
         assert passed is (executed and (answer == 0 or answer in reach(question)))
 
 
-# --- against the obvious way ------------------------------------------------------------------------------------------
-
 amounts = st.one_of(
     st.integers(0, 120).map(str),
     st.sampled_from(
@@ -105,9 +98,6 @@ def test_few_quantities_reach_what_they_reach_in_the_naive_search(question: str)
 def test_of_too_many_quantities_ones_and_repetitions_are_dropped() -> None:
     few = "2 pens, 3 cars, 4 cups, 5 hats, 6 bags and 7 toys"
     assert reach(f"{few}, 1 dog, 7 cats and 1 cow") == reach(few)
-
-
-# --- bounds -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_question_without_a_quantity_or_with_too_many_reaches_nothing() -> None:

@@ -56,14 +56,10 @@ def settled(answers: tuple[str | None, ...], replies: Any = JUDGED, **settings: 
 
 def test_a_refusing_consensus_is_final_and_nobody_is_asked() -> None:
     """Found in use: two refusals and one certified answer let a judge override."""
-    decision, roles = decided(Case(CAPITAL), JUDGED)
-    assert (decision.answer, decision.branch, decision.reason) == (
-        "I don't know",
-        "consensus",
-        "consensus_inapplicable",
-    )
-    assert (decision.certified, roles) == (None, {})
-    assert "consensus: the answer refuses, and an occurrence does not support a refusal" in decision.notes
+    result, roles = decided(Case(CAPITAL), JUDGED)
+    assert (result.answer, result.branch, result.reason) == ("I don't know", "consensus", "consensus_inapplicable")
+    assert (result.certified, roles) == (None, {})
+    assert "consensus: the answer refuses, and an occurrence does not support a refusal" in result.notes
 
 
 @pytest.mark.parametrize("settings", [{"refusals": ()}, {"certificate": "substring"}], ids=["none", "substring"])
@@ -75,12 +71,8 @@ def test_without_refusals_and_under_the_letter_of_the_paper_a_judge_overrides(se
 @pytest.mark.parametrize("refused", ["I don't know", "None", "**none.**"])
 def test_a_refusal_that_occurs_in_the_evidence_never_overrides(refused: str) -> None:
     case = Case(replace(CAPITAL, answers=("Dubai", "Dubai", refused)))
-    decision, roles = decided(case, {**JUDGED, "repairer": Repair(refused)})
-    assert (decision.answer, decision.branch, [*roles]) == (
-        "Dubai",
-        "consensus",
-        ["repairer"],
-    )  # nobody rivals consensus
+    result, roles = decided(case, {**JUDGED, "repairer": Repair(refused)})
+    assert (result.answer, result.branch, [*roles]) == ("Dubai", "consensus", ["repairer"])
     kept = ("Dubai", "Dubai", refused, "Doha")
     assert settled(kept, {**JUDGED, "repairer": Repair("None")})[:2] == ("Dubai", "consensus")
 
@@ -93,13 +85,10 @@ def test_a_refusal_that_does_not_vote_leaves_the_answer_to_the_others() -> None:
 
 def test_a_preference_for_a_refusal_that_does_not_vote_is_an_abstention() -> None:
     answers = ("Dubai", "Dubai", "Doha", "None")
-    decision, _ = decided(
+    result, _ = decided(
         Case(replace(CAPITAL, answers=answers), Settings(refusal="no_answer")), {**SILENT, "judge": Verdict(3)}
     )
-    assert (decision.answer, decision.abstentions["judge"]) == (
-        "Dubai",
-        "preferred=3 is not a candidate with an answer",
-    )
+    assert (result.answer, result.abstentions["judge"]) == ("Dubai", "preferred=3 is not a candidate with an answer")
 
 
 def test_where_all_refuse_and_do_not_vote_only_a_repair_that_does_not_refuse_ships() -> None:
@@ -125,9 +114,6 @@ def test_a_refusal_ranks_with_the_uncertified() -> None:
     assert case.ranking({}) == (2, 3, 0, 1, 4)
 
 
-# -- what a phrase names -----------------------------------------------------------------------------------------------
-
-
 WHOLE = ("I don't know.", "i DON’T know!", "“I don't know”", r"\boxed{I don't know}", "none")
 OTHERS = ("I don't know, perhaps Doha", "None of the above", "Na", "Unknown", "", " ", None, "no")
 
@@ -143,12 +129,10 @@ def test_phrases_of_ones_own_replace_the_default_ones() -> None:
 
 
 def test_each_default_phrase_is_a_class_of_its_own() -> None:
-    assert len({phrase for phrase in REFUSALS if Refusing((phrase,), (), answer_type("short"))(phrase)}) == len(
-        REFUSALS
-    )
-    for phrase in REFUSALS:
-        others = tuple(one for one in REFUSALS if one != phrase)
-        assert not Refusing(others, (), answer_type("short"))(phrase)
+    assert len({one for one in REFUSALS if Refusing((one,), (), answer_type("short"))(one)}) == len(REFUSALS)
+    for one in REFUSALS:
+        others = tuple(other for other in REFUSALS if other != one)
+        assert not Refusing(others, (), answer_type("short"))(one)
 
 
 def test_a_type_that_cannot_be_hashed_reads_the_phrases_for_each_question() -> None:
@@ -171,9 +155,6 @@ def test_what_a_type_of_one_question_says_is_forgotten_with_the_question() -> No
         kind = weakref.ref(case.type)
         del case
     assert kind() is None
-
-
-# -- a function of one's own -------------------------------------------------------------------------------------------
 
 
 def test_a_function_finds_refusals_inside_answers_and_is_asked_once_a_spelling() -> None:
@@ -282,9 +263,6 @@ def test_a_certificate_of_ones_own_is_not_asked_about_a_refusal() -> None:
     assert case.certified("None") is None
 
 
-# -- in files ----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "settings",
     [
@@ -316,7 +294,6 @@ def test_a_function_that_was_changed_since_is_refused() -> None:
     stated = Settings(refusals=hedges).to_json()  # type: ignore[arg-type]
     assert stated["refusals"]["name"] == "tests.refusing_function:hedges"
     stated["refusals"]["source"] = "0" * 16
-    with pytest.raises(
-        ArgumentError, match=r'^refusals=.* is not what the file states: source: "0000000000000000" -> "[0-9a-f]{16}"\.'
-    ):
+    message = r'^refusals=.* is not what the file states: source: "0000000000000000" -> "[0-9a-f]{16}"\.'
+    with pytest.raises(ArgumentError, match=message):
         Settings.from_json(stated, {"refusals": hedges})

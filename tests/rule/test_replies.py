@@ -1,4 +1,4 @@
-"""Whatever a role returns is read into a reply that a rule may rely on, or into an abstention that says why."""
+"""What roles are shown, and what is read of their replies: every value is checked, and what fails is an abstention."""
 
 import json
 import math
@@ -12,22 +12,14 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.certificates import Certificate, Passage
 from eldgr_dspy.errors import ReplyError
-from eldgr_dspy.rule.consultations import (
-    Abstention,
-    Certificates,
-    Consultation,
-    Derivation,
-    Outcome,
-    Repair,
-    Reply,
-    Step,
-    Verdict,
-)
+from eldgr_dspy.rule import consultations
+from eldgr_dspy.rule.consultations import Abstention, Repair, Reply, Step, Verdict, show_candidate, show_passage
 from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.rule.replies import heard_from, journaled_reply, read_reply, read_scores, reply_to, require_reply
 from eldgr_dspy.words import ROLES, Role
 from tests.public_strategies import FIELDS, json_values, raw_contents
 from tests.refusing import refused
+from tests.rule.keys import cases
 
 ANSWERS = ("Dubai", "Doha", None, " ")
 SCORES = {"logic": 1, "fact": 1.0, "epist": 0.5, "info": 1, "triang": 0, "adv": 0.5, "min": 1, "scalar": 0.9}
@@ -125,19 +117,19 @@ def test_an_empty_span_is_the_repairer_s_own_abstention(span: str) -> None:
 def test_a_derivation_keeps_its_steps_in_order() -> None:
     steps = [{"expression": "3*12", "value": "36"}, {"expression": "36-1", "value": "35"}]
     result = read("deriver", derivation_steps=steps, derived_answer="35", consistency_check="35+1 = 36")
-    assert result == Derivation((Step("3*12", "36"), Step("36-1", "35")), "35", "35+1 = 36")
+    assert result == consultations.Derivation((Step("3*12", "36"), Step("36-1", "35")), "35", "35+1 = 36")
 
 
 def test_a_derivation_has_at_most_15_further_samples_and_they_have_none() -> None:
     plain = read("deriver", **DERIVATION)
-    assert isinstance(plain, Derivation)
+    assert isinstance(plain, consultations.Derivation)
     nested_ = {**DERIVATION, "other_derivations": [DERIVATION]}
     assert read("deriver", **DERIVATION, other_derivations=[nested_] * 20) == replace(plain, others=(plain,) * 15)
 
 
 def test_a_derivation_may_come_without_a_check() -> None:
     """Whether that is enough is for the level of strictness to say."""
-    assert read("deriver", **DERIVATION) == Derivation((Step("3*12", "36"),), "36", "")
+    assert read("deriver", **DERIVATION) == consultations.Derivation((Step("3*12", "36"),), "36", "")
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -151,10 +143,7 @@ def test_a_role_abstains_by_its_own_word(role: Role) -> None:
 @pytest.mark.parametrize("value", [10**5000, nested(5000), "x" * 100_000], ids=["digits", "depth", "length"])
 def test_a_reason_is_short_whatever_was_returned(value: Any) -> None:  # hazards 59 and 63
     """Python refuses to write down some values at all; that must not end a run."""
-    for content in (
-        {"preferred": value},
-        {"abstained": value if not isinstance(value, str) else [value]},
-    ):
+    for content in ({"preferred": value}, {"abstained": value if not isinstance(value, str) else [value]}):
         assert len(reason("judge", **content)) < 200
     assert len(reason("deriver", **{**DERIVATION, "derivation_steps": [value]})) < 200
     assert len(remark([{"scalar": value}] * 4)) < 200
@@ -232,7 +221,7 @@ QUESTION = Question("Which?", "retrieval", ANSWERS, passages=(Passage("", "Doha"
 )
 def test_a_reply_to_a_question_is_read_with_its_answers_and_its_passages(role: Role, content: dict[str, Any]) -> None:
     expected = read_reply(role, content, ANSWERS, 2)
-    journaled = Consultation("pool", "q", role, "ok", content=content)
+    journaled = consultations.Consultation("pool", "q", role, "ok", content=content)
     assert reply_to(QUESTION, role, content) == expected
     assert heard_from(QUESTION, role, content) == expected
     assert journaled_reply(QUESTION, journaled) == expected
@@ -240,9 +229,12 @@ def test_a_reply_to_a_question_is_read_with_its_answers_and_its_passages(role: R
 
 def test_what_a_certificate_says_is_read_as_certificates() -> None:
     content = {"answers": ["Doha"], "certified": [True], "reasons": ["so"]}
-    expected = Certificates({"Doha": Certificate(True, "so")})
+    expected = consultations.Certificates({"Doha": Certificate(True, "so")})
     assert heard_from(QUESTION, "certificate", content) == expected
-    assert journaled_reply(QUESTION, Consultation("pool", "q", "certificate", "ok", content=content)) == expected
+    assert (
+        journaled_reply(QUESTION, consultations.Consultation("pool", "q", "certificate", "ok", content=content))
+        == expected
+    )
 
 
 @pytest.mark.parametrize(
@@ -254,10 +246,12 @@ def test_what_a_certificate_says_is_read_as_certificates() -> None:
         ("ok", None, "preferred=None is not a whole number from 0 to 3"),
     ],
 )
-def test_a_journaled_call_without_a_reply_is_an_abstention_that_says_why(
-    outcome: Outcome, why: str | None, expected: str
+def test_a_call_without_a_reply_abstains_and_says_why(
+    outcome: consultations.Outcome, why: str | None, expected: str
 ) -> None:
-    assert journaled_reply(QUESTION, Consultation("pool", "q", "judge", outcome, why)) == Abstention(expected)
+    assert journaled_reply(QUESTION, consultations.Consultation("pool", "q", "judge", outcome, why)) == Abstention(
+        expected
+    )
 
 
 def lawful(result: Reply, answers: tuple[str | None, ...], n_passages: int) -> bool:
@@ -268,7 +262,7 @@ def lawful(result: Reply, answers: tuple[str | None, ...], n_passages: int) -> b
             return (answers[preferred] or "").strip() != "" and scored and isinstance(rationale, str)
         case Repair(answer, passage):
             return answer.strip() != "" and (passage is None or 0 <= passage < n_passages)
-        case Derivation(steps, answer, check):
+        case consultations.Derivation(steps, answer, check):
             return all(isinstance(text, str) for step in steps for text in (step.expression, step.value, answer, check))
         case Abstention(why):
             return isinstance(why, str)
@@ -305,9 +299,6 @@ def test_a_reply_is_the_same_after_a_journal(content: Mapping[str, Any]) -> None
         assert repr(read_reply(role, again, ANSWERS, 2)) == repr(read_reply(role, content, ANSWERS, 2))
 
 
-# --- scores of steps --------------------------------------------------------------------------------------------------
-
-
 def scores(*entries: object) -> object:
     """What is read of entries with the scores a and b of three steps."""
     result = read_scores({"steps": list(entries)}, "steps", 3, ["a", "b"])
@@ -339,3 +330,23 @@ def test_a_step_has_one_entry_and_a_reply_that_has_none_says_why() -> None:
     assert read_scores({}, "steps", 1, []) == Abstention("steps is None, not a list")
     assert read_scores({"abstained": "no idea", "steps": []}, "steps", 1, []) == Abstention("no idea")
     assert read_scores({"abstained": 5}, "steps", 1, []) == Abstention("5")
+
+
+texts = st.lists(st.sampled_from(["Do", "Final answer:", "\n", "\nFinal answer: ", " ", "is"]), max_size=6).map("".join)
+
+
+@pytest.mark.parametrize(("text", "answer", "output"), cases("shown candidates"))
+def test_a_candidate_is_its_text_and_then_its_answer_if_they_differ(text: str, answer: str | None, output: str) -> None:
+    assert show_candidate(text, answer) == output
+
+
+@given(texts, st.none() | texts)
+@example("So.\nFinal answer: Oslo", "Doha")
+def test_the_answer_of_a_candidate_is_read_back_whatever_its_text_says(text: str, answer: str | None) -> None:
+    read = consultations.split_candidate(show_candidate(text, answer))
+    assert read[1].split() == (answer or "").split()
+    assert read[0] == text
+
+
+def test_a_passage_is_its_title_on_a_line_of_its_own_and_its_text() -> None:
+    assert (show_passage("Qatar", "It is hot."), show_passage("", "It is hot.")) == ("Qatar\nIt is hot.", "It is hot.")

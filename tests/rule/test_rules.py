@@ -41,7 +41,7 @@ def returns_text(case):
     yield from ()
     return "Paris"
 
-def returns_another_branch(case):
+def returns_no_branch(case):
     yield from ()
     return Choice("gut", "Paris")
 
@@ -125,10 +125,7 @@ def test_a_module_of_the_working_directory_hides_no_other(here: Path) -> None:
         ("asks_anybody", r"asks 'oracle'; it may ask one of judge, deriver, repairer\."),
         ("asks_a_list", r"asks \['judge'\]; it may ask one of"),
         ("returns_text", r"returned 'Paris'; return a Choice\(branch, answer\)\."),
-        (
-            "returns_another_branch",
-            r"returned the branch 'gut'; use one of first, consensus, certified, judge, repair\.",
-        ),
+        ("returns_no_branch", r"returned the branch 'gut'; use one of first, consensus, certified, judge, repair\."),
         ("returns_a_number", r"returned 3 as the answer; return text or None\."),
         ("divides", r"has failed: ZeroDivisionError: division by zero \(.*rules_of_\w+\.py, line 33\)\."),
     ],
@@ -140,9 +137,8 @@ def test_what_is_not_a_rule_is_said_in_a_sentence(mine: str, function: str, mess
 
 @pytest.mark.parametrize("name", ["a:", ":b", "a.py:", "a b:c", "a/b:c", "../a:b", "a:b:c", "1a:b", "a:b()"])
 def test_a_name_of_another_form_imports_nothing(here: Path, name: str) -> None:
-    with pytest.raises(
-        ArgumentError, match=r"must name a rule; got .*\. Write MODULE:FUNCTION, such as my_rules:cautious\."
-    ):
+    message = r"must name a rule; got .*\. Write MODULE:FUNCTION, such as my_rules:cautious\."
+    with pytest.raises(ArgumentError, match=message):
         rule_named(name)
 
 

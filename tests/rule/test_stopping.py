@@ -154,9 +154,7 @@ def quoted(answer: str, evidence: tuple[Passage, ...], question: str) -> bool:
         (Settled(fixed=False), ["Doha"] * 3, quoted, 2),  # a further passage may take the certificate away
     ],
 )
-def test_what_settles_it_depends_on_the_rule_and_on_what_may_change(
-    stop: Settled, answers: list[str], certificate: Any, more: int
-) -> None:
+def test_what_settles_it_depends_on_the_rule(stop: Settled, answers: list[str], certificate: Any, more: int) -> None:
     drawn = case_of([(one, "") for one in answers], PASSAGES[:1], "retrieval", Settings(certificate=certificate))
     assert next_batch(stop, drawn, 5) == more
 
@@ -204,12 +202,7 @@ def test_the_beta_rule_stops_at_four_votes_to_none() -> None:
 
 
 def test_the_beta_rule_compares_the_two_largest_classes_and_stops_at_the_threshold_itself() -> None:
-    assert [Posterior().decided(votes, 9) for votes in ([1, 7], [7, 1, 1], [1, 1, 7], [7, 7])] == [
-        True,
-        True,
-        True,
-        False,
-    ]
+    assert [Posterior().decided(v, 9) for v in ([1, 7], [7, 1, 1], [1, 1, 7], [7, 7])] == [True, True, True, False]
     assert Posterior(31 / 32).decided([4], 9)
     assert not Posterior(0.7).decided([], 9)
 

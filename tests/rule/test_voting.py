@@ -1,8 +1,17 @@
-"""A vote counts candidates by class: who votes together, which class wins, and what could not be told for certain."""
+"""A vote counts candidates by class, a rank is lexicographic, and pairs never reject a right answer for a wrong one."""
+
+from collections import Counter
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from eldgr_dspy.rule.preferences import Preferences, preferences, taken_apart
+from eldgr_dspy.rule.ranking import rank
 from eldgr_dspy.rule.voting import majority
+from tests.rule.keys import cases
 
 
 def test_candidates_vote_together_by_class_in_pool_order() -> None:
@@ -16,17 +25,8 @@ def test_the_task_says_what_votes_together() -> None:
     assert majority(answers, "retrieval").n_classes == 3
 
 
-@pytest.mark.parametrize(
-    ("answers", "winner", "tie"),
-    [
-        (["Lyon", "Paris", "paris", "lyon"], "lyon", True),  # hazard 8
-        ([None, "d", "c", "b", "a"], "d", True),  # hazard 9
-        (["Lyon", "Paris", "paris"], "paris", False),
-        (["Lyon", "Paris", "Bonn", "paris"], "paris", False),
-        (["Lyon"], "lyon", False),
-        (["Lyon", None, None, None], "lyon", False),
-    ],
-)
+# hazards 8, 9
+@pytest.mark.parametrize(("answers", "winner", "tie"), cases("winners"))
 def test_the_most_votes_win_and_of_as_many_the_earliest(answers: list[str | None], winner: str, tie: bool) -> None:
     vote = majority(answers, "retrieval")
     assert (vote.winner, vote.tie) == (winner, tie)
@@ -44,11 +44,8 @@ def test_candidates_without_an_answer_form_no_class() -> None:
 
 def test_what_could_not_be_told_is_noted_once_a_spelling_beside_who_has_no_answer() -> None:  # hazards 6, 16, 18
     vote = majority([None, "1,5", "1,5", "$5", "Paris", ""], "arithmetic")
-    assert vote.notes == (
-        "2 of 6 candidates have no answer",
-        "'1,5': ambiguous decimal comma",
-        "'$5': currency sign dropped",
-    )
+    expected = ("2 of 6 candidates have no answer", "'1,5': ambiguous decimal comma", "'$5': currency sign dropped")
+    assert vote.notes == expected
     assert majority([None], "retrieval").notes == ("1 of 1 candidates have no answer",)
     assert majority(["Paris"], "retrieval").notes == ()
 
@@ -56,3 +53,174 @@ def test_what_could_not_be_told_is_noted_once_a_spelling_beside_who_has_no_answe
 def test_a_noted_answer_is_cut_at_sixty_characters() -> None:
     (note,) = majority(["1,5 " + "x" * 100], "retrieval").notes
     assert note == f"'1,5 {'x' * 55}: ambiguous decimal comma"
+
+
+Candidate = tuple[bool, bool, float | None]
+candidates = st.lists(st.tuples(st.booleans(), st.booleans(), st.none() | st.floats(0, 1)), max_size=6)
+
+
+def ranked(pool: list[Candidate]) -> tuple[int, ...]:
+    return rank([one[0] for one in pool], [one[1] for one in pool], [one[2] for one in pool])
+
+
+def test_an_empty_pool_has_an_empty_rank() -> None:
+    assert rank([], []) == ()
+
+
+FIRST = {
+    "a supported candidate comes before any other": [(False, False, 1.0), (True, False, 0.0)],
+    "among the supported consensus comes before a better score": [(True, False, 1.0), (True, True, 0.0)],
+    "the higher score comes first and zero is a score": [(True, False, 0.0), (True, False, 0.5)],
+    "an undefined score comes after every defined one": [(True, False, None), (True, False, 0.0)],
+}
+
+
+@pytest.mark.parametrize("pool", FIRST.values(), ids=FIRST)
+def test_the_second_comes_first_for(pool: list[Candidate]) -> None:
+    assert ranked(pool) == (1, 0)
+
+
+def test_among_the_unsupported_consensus_counts_for_nothing() -> None:
+    assert ranked([(False, False, 0.5), (False, True, 0.4)]) == (0, 1)
+
+
+def test_without_scores_the_position_decides_last() -> None:
+    assert rank([True, True, False, True], [False, True, False, False]) == (1, 0, 3, 2)
+
+
+@given(candidates)
+def test_a_score_never_moves_a_candidate_across_strata(pool: list[Candidate]) -> None:
+    order = ranked(pool)
+    assert sorted(order) == list(range(len(pool)))
+    strata = [(pool[index][0], pool[index][0] and pool[index][1]) for index in order]
+    assert strata == sorted(strata, reverse=True)
+
+
+@given(candidates)
+def test_equal_candidates_keep_their_order(pool: list[Candidate]) -> None:
+    order = ranked(pool)
+    for before, after in pairwise(order):
+        assert pool[before] != pool[after] or before < after
+
+
+class Drawn(NamedTuple):
+    """A pool of one question, an entry a candidate."""
+
+    classes: list[str | None]
+    texts: list[str]
+    upper: list[bool | None]
+    right: list[bool]
+
+
+@st.composite
+def drawn(draw: st.DrawFn, texts: str = "pqr") -> Drawn:
+    """Candidates whose part and rightness are those of their class, as certificates and scores are."""
+    classes = draw(st.lists(st.sampled_from([None, "a", "b", "c", "d"]), max_size=8))
+    part = {key: draw(st.sampled_from([True, False, None])) for key in (None, *"abcd")}
+    right = {key: draw(st.booleans()) for key in (None, *"abcd")}
+    replies = [draw(st.sampled_from(texts)) for _ in classes]
+    return Drawn(classes, replies, [part[key] for key in classes], [right[key] for key in classes])
+
+
+def distinct(pool: Drawn) -> Drawn:
+    """The same pool with a text of its own for each candidate."""
+    return pool._replace(texts=[f"text {number}" for number in range(len(pool.classes))])
+
+
+@given(drawn(), st.integers(1, 20))
+def test_the_chosen_is_of_the_upper_part_and_no_wrong_one_is_over_a_right_one(pool: Drawn, most: int) -> None:
+    result = preferences(*pool, most=most)
+    assert len(result.pairs) == len(set(result.pairs)) <= most
+    for chosen, rejected in result.pairs:
+        assert pool.upper[chosen] is True and pool.upper[rejected] is False
+        assert pool.classes[chosen] is not None and pool.classes[rejected] is not None
+        assert pool.texts[chosen] != pool.texts[rejected]
+        assert pool.right[chosen] or not pool.right[rejected]
+
+
+@given(drawn(), st.integers(1, 20))
+def test_taken_apart_no_right_answer_is_rejected_for_a_wrong_one_of_another_pair(pool: Drawn, most: int) -> None:
+    result = preferences(*pool, most=most)
+    apart = taken_apart(result, pool.right)
+    assert apart.outcome == result.outcome and apart.pairs[:1] == result.pairs[:1]
+    assert set(apart.pairs) <= set(result.pairs)
+    assert apart.dropped - result.dropped == len(result.pairs) - len(apart.pairs)
+    assert all(pool.right[chosen] or not pool.right[other] for chosen, _ in apart.pairs for _, other in apart.pairs)
+
+
+def test_taken_apart_only_a_pair_that_contradicts_an_earlier_one_is_dropped() -> None:
+    result = Preferences("paired", ((0, 1), (2, 3), (0, 3)))
+    assert taken_apart(result, [True, True, False, False]) == Preferences("paired", ((0, 1), (0, 3)), 1)
+    assert taken_apart(result, [True, False, False, False]) == result
+
+
+@given(drawn(), st.integers(1, 20))
+def test_more_pairs_begin_with_those_of_fewer(pool: Drawn, most: int) -> None:
+    fewer, more = (preferences(*pool, most=n).pairs for n in (most, most + 1))
+    assert more[:most] == fewer
+
+
+@given(drawn())
+def test_without_a_limit_every_pair_of_the_parts_is_written_or_dropped(pool: Drawn) -> None:
+    pool = distinct(pool)
+    voters = [index for index, key in enumerate(pool.classes) if key is not None]
+    of_parts = {(i, j) for i in voters for j in voters if pool.upper[i] is True and pool.upper[j] is False}
+    kept = {(i, j) for i, j in of_parts if pool.right[i] or not pool.right[j]}
+    result = preferences(*pool, most=100)
+    assert set(result.pairs) == kept and result.dropped == len(of_parts) - len(kept)
+
+
+@given(drawn().map(distinct).flatmap(lambda pool: st.tuples(st.just(pool), st.permutations(range(len(pool.classes))))))
+def test_the_order_of_candidates_changes_which_answers_are_paired_only_in_ties(values: tuple[Drawn, list[int]]) -> None:
+    pool, order = values
+    columns: Any = pool
+    mixed = Drawn(*([column[at] for at in order] for column in columns))
+    result, again = preferences(*pool), preferences(*mixed)
+    assert result.outcome == again.outcome
+    votes = Counter(key for key in pool.classes if key is not None)
+    if len(set(votes.values())) == len(votes):
+        assert (answers(pool, result), result.dropped) == (answers(mixed, again), again.dropped)
+
+
+def answers(pool: Drawn, result: Preferences) -> list[tuple[str | None, str | None]]:
+    return [(pool.classes[chosen], pool.classes[rejected]) for chosen, rejected in result.pairs]
+
+
+CASES = {
+    "nobody votes": ([None, None], [None, None], None, Preferences("unanswered")),
+    "no candidates": ([], [], None, Preferences("unanswered")),
+    "one class": (["a", "a", None], [True, True, None], None, Preferences("one_class")),
+    "nothing above": (["a", "b"], [False, False], None, Preferences("no_chosen")),
+    "nothing below": (["a", "b"], [True, True], None, Preferences("no_rejected")),
+    "yes or no is neither": (["yes", "b"], [None, True], None, Preferences("no_rejected")),
+    "most votes": (["a", "b", "b", "c", "d", "d"], [True] * 3 + [False] * 3, None, Preferences("paired", ((1, 4),))),
+    "earliest on a tie": (["a", "b", "c", "d"], [False, True, True, False], None, Preferences("paired", ((1, 0),))),
+    "the right one is not rejected": (["a", "b"], [True, False], [False, True], Preferences("against_gold", (), 1)),
+    "the next one is": (
+        ["a", "b", "b", "c"],
+        [True, False, False, False],
+        [False, True, True, False],
+        Preferences("paired", ((0, 3),), 2),
+    ),
+    "both are right": (["a", "b"], [True, False], [True, True], Preferences("paired", ((0, 1),))),
+    "both are wrong": (["a", "b"], [True, False], [False, False], Preferences("paired", ((0, 1),))),
+}
+
+
+@pytest.mark.parametrize(("classes", "upper", "right", "expected"), CASES.values(), ids=CASES)
+def test_one_question(
+    classes: list[str | None], upper: list[bool | None], right: list[bool] | None, expected: Preferences
+) -> None:
+    assert preferences(classes, [f"text {n}" for n in range(len(classes))], upper, right) == expected
+
+
+def test_further_pairs_follow_by_the_sum_of_their_places() -> None:
+    classes, upper = ["a", "a", "a", "b", "b"], [True] * 3 + [False] * 2
+    result = preferences(classes, list("vwxyz"), upper, most=5)
+    assert result.pairs == ((0, 3), (0, 4), (1, 3), (1, 4), (2, 3))
+
+
+def test_of_equal_texts_one_is_used_and_none_is_rejected_that_is_chosen() -> None:
+    result = preferences(["a", "a", "b", "b", "b"], list("ppqpq"), [True, True, False, False, False], most=10)
+    assert result == Preferences("paired", ((0, 2),))
+    assert preferences(["a", "b"], ["same", "same"], [True, False]) == Preferences("no_rejected")

@@ -69,9 +69,7 @@ TYPES = st.sampled_from(("short", "number", "choice", "math"))
 
 
 @given(TEXTS, TEXTS, st.sampled_from(TAGS), TYPES)
-def test_thinking_before_a_text_does_not_change_what_is_read(
-    thought: str, text: str, tags: tuple[str, str], kind: str
-) -> None:
+def test_thinking_before_a_text_changes_no_reading(thought: str, text: str, tags: tuple[str, str], kind: str) -> None:
     opening, closing = tags
     assert read_sample(f"{opening}{thought}{closing}{text}", kind) == read_sample(text, kind)
 

@@ -1,4 +1,4 @@
-"""Runs under a freeze."""
+"""Runs under a freeze, and changes of what was frozen."""
 
 import json
 import os
@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+
+import dspy
 
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
@@ -22,6 +24,17 @@ def run(pool: Path | Sequence[Path], freeze: Path, out: str, selector: Selector 
     pools = [pool] if isinstance(pool, Path) else pool
     plan = Plan(pools, Path(out), rules=TWO, freeze=freeze, **more)
     return evaluate(selector or heuristic_selector(), plan)["confirmation"]
+
+
+def reworded(selector: Selector) -> None:
+    (predictor,) = selector.judge.predictors()
+    signature: Any = predictor.signature
+    predictor.signature = signature.with_instructions("Choose.")
+
+
+def demonstrated(selector: Selector) -> None:
+    for predictor in selector.judge.predictors():
+        predictor.demos = [dspy.Example(question="Which?", preferred=1)]
 
 
 def rewrite(path: Path, change: Callable[[dict[str, Any]], object]) -> None:

@@ -11,6 +11,7 @@ from eldgr_dspy.journal import read_journal
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.testing import role_of, text_of
 from tests.capitals import NO_SPAN, VERDICT, obliging, row, selector_with, untimed, write_pool
+from tests.selecting import Returns
 
 SAID = "I would take the third."  # in words, where JSON was asked for
 
@@ -53,29 +54,20 @@ def test_over_the_limit_the_run_stops_and_a_higher_limit_resumes_it(pool: Path, 
 
 
 @each_way
-def test_a_finished_run_is_held_to_it_too_and_asks_nothing(pool: Path, tmp_path: Path, workers: int) -> None:
-    selector, _ = selector_with(mumbling)
-    evaluate(selector, Plan([pool], tmp_path / "run"))
-    before = (tmp_path / "run" / "summary.json").read_bytes()
-    again, lm = selector_with(mumbling)
+def test_a_finished_run_and_its_replay_are_held_to_it_too(pool: Path, tmp_path: Path, workers: int) -> None:
+    """They ask nothing."""
+    run, (again, lm) = tmp_path / "run", selector_with(mumbling)
+    evaluate(selector_with(mumbling)[0], Plan([pool], run))
+    before = (run / "summary.json").read_bytes()
     with pytest.raises(RunStoppedError, match=r"^1 question had an unusable reply, and --max-abstentions allows 0"):
-        evaluate(again, Plan([pool], tmp_path / "run", workers=workers, max_abstentions=0))
-    assert (tmp_path / "run" / "summary.json").read_bytes() == before
-    evaluate(again, Plan([pool], tmp_path / "run", workers=workers))  # an abstention is never asked again
-    assert lm.requests == []
-
-
-@each_way
-def test_replayed_replies_count(pool: Path, tmp_path: Path, workers: int) -> None:
-    selector, _ = selector_with(mumbling)
-    evaluate(selector, Plan([pool], tmp_path / "run"))
-    recorded = tmp_path / "run" / "journal.jsonl"
-    again, lm = selector_with(mumbling)
-    plan = Plan([pool], tmp_path / "replay", workers=workers, replay=recorded, max_abstentions="40%")
+        evaluate(again, Plan([pool], run, workers=workers, max_abstentions=0))
+    assert (run / "summary.json").read_bytes() == before
+    evaluate(again, Plan([pool], run, workers=workers))  # an abstention is never asked again
+    replay: Any = {"out": tmp_path / "replay", "workers": workers, "replay": run / "journal.jsonl"}
     with pytest.raises(RunStoppedError, match=r"^5 questions had an unusable reply, and --max-abstentions allows 4"):
-        evaluate(again, plan)
+        evaluate(again, Plan([pool], max_abstentions="40%", **replay))
     assert lm.requests == []
-    evaluate(again, Plan([pool], tmp_path / "replay", workers=workers, replay=recorded, max_abstentions="50%"))
+    evaluate(again, Plan([pool], max_abstentions="50%", **replay))
 
 
 def test_a_question_counts_once_and_each_role_is_named_with_its_most_frequent_reason(tmp_path: Path) -> None:
@@ -97,26 +89,17 @@ def test_a_question_counts_once_and_each_role_is_named_with_its_most_frequent_re
     assert repairer.startswith(" gave 2, most often unreadable (2), such as: unparsable: ")
 
 
-class Declining(dspy.Module):
-    """Says itself that it abstains."""
-
-    def forward(self, **inputs: Any) -> dspy.Prediction:
-        return dspy.Prediction(abstained="I know too little")
-
-
 def test_what_a_role_declares_and_what_fails_is_not_counted(pool: Path, tmp_path: Path) -> None:
     def reply(request: Any) -> Any:
         return NO_SPAN if role_of(request) == "repairer" else dspy.LMServerError("away")
 
     selector, _ = selector_with(reply)
     evaluate(selector, Plan([pool], tmp_path / "failing", limit=5, max_failures="100%", max_abstentions=0))
-    selector.judge = Declining()
+    selector.judge = Returns({"abstained": "I know too little"})
     evaluate(selector, Plan([pool], tmp_path / "declining", max_abstentions=0))
 
 
-def test_a_reply_that_no_journal_could_hold_is_an_abstention(
-    pool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reply_that_no_journal_holds_is_unusable(pool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would be written, and refused by whatever reads the journal afterwards."""
     monkeypatch.setenv("ELDGR_FILE_LIMITS", "0.01")
 
@@ -125,8 +108,7 @@ def test_a_reply_that_no_journal_could_hold_is_an_abstention(
             return obliging(request)
         return {"judge_rationale": "", "assessments": [[]] * 5_000, "preferred": 0}
 
-    selector, _ = selector_with(flooding)
-    result = evaluate(selector, Plan([pool], tmp_path / "run"))
+    result = evaluate(selector_with(flooding)[0], Plan([pool], tmp_path / "run"))
     assert result["consultations"]["judge"]["abstained"] == 1
     again, silent = selector_with(flooding)
     assert evaluate(again, Plan([pool], tmp_path / "run"))["consultations"] == result["consultations"]

@@ -20,14 +20,7 @@ from eldgr_dspy.journal import read_journal
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.commands.console import print_tables
 from eldgr_dspy.programs.heuristics import LexicalJudge
-from eldgr_dspy.programs.judges import (
-    Comparer,
-    PairwiseJudge,
-    Panel,
-    PointwiseJudge,
-    SliceJudge,
-    SwapConsistent,
-)
+from eldgr_dspy.programs.judges import Comparer, PairwiseJudge, Panel, PointwiseJudge, SliceJudge, SwapConsistent
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.forecast import forecast, possible_roles
@@ -35,19 +28,17 @@ from eldgr_dspy.programs.run.freezes import write_freeze
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm
 from eldgr_dspy.rule.cases import Case
-from eldgr_dspy.rule.consultations import Abstention, Consultation, Derivation, Repair, Reply, Step, Verdict
+from eldgr_dspy.rule.consultations import Abstention, Derivation, Repair, Reply, Step, Verdict
 from eldgr_dspy.rule.questions import Settings
 from eldgr_dspy.signatures import JudgeCandidates
 from eldgr_dspy.tables.plan_tables import forecast_table
 from eldgr_dspy.words import Role
+from tests.asking.transport import FINAL, GOOD, made, selector_at
 from tests.caching import cached_by_dspy
 from tests.capitals import obliging, recording, row, selector_with, write_pool
 from tests.finished_runs import unsealed
 from tests.lm_server import Answer, LMServer, serving
 from tests.ollama_server import filled
-from tests.run.priced import SAID, loopback_alone, selector_at
-
-__all__ = ["loopback_alone"]
 
 
 @pytest.fixture
@@ -58,18 +49,10 @@ def pool(tmp_path: Path) -> Path:
 each_way = pytest.mark.parametrize("workers", [1, 6])
 
 
-def made(folder: Path) -> list[Consultation]:
-    return list(read_journal(folder / "run" / "journal.jsonl"))
-
-
 # -- limits --
-
-
 @each_way
-def test_no_request_beyond_max_calls_is_sent_and_a_higher_limit_resumes_the_run(
-    pool: Path, tmp_path: Path, workers: int
-) -> None:
-    with serving(lambda request: Answer(SAID)) as server:
+def test_no_request_beyond_max_calls_is_sent_and_a_higher_one_resumes(pool: Path, tmp_path: Path, workers: int) -> None:
+    with serving(lambda request: GOOD) as server:
         plan = Plan([pool], tmp_path / "run", workers=workers, max_calls=5)
         for _ in range(2):
             message = r"^5 requests were sent, and --max-calls allows 5; give a higher limit to resume\.$"
@@ -94,7 +77,7 @@ def test_retries_are_requests(pool: Path, tmp_path: Path, workers: int) -> None:
 
 @each_way
 def test_no_more_than_max_cost_is_spent(pool: Path, tmp_path: Path, workers: int) -> None:
-    with serving(lambda request: Answer(SAID)) as server:
+    with serving(lambda request: GOOD) as server:
         one = Plan([pool], tmp_path / "run", workers=workers, max_calls=1)
         with pytest.raises(RunStoppedError):
             evaluate(selector_at(server), one)
@@ -118,7 +101,7 @@ def comparing(server: LMServer) -> Selector:
 
 def test_what_failed_questions_cost_is_spent_also_for_the_sessions_after(pool: Path, tmp_path: Path) -> None:
     numbers = count()
-    with serving(lambda request: Answer(SAID) if next(numbers) % 2 == 0 else Answer(status=503)) as server:
+    with serving(lambda request: GOOD if next(numbers) % 2 == 0 else Answer(status=503)) as server:
         first = Plan([pool], tmp_path / "run", rules=["judge"], max_cost=1.0)
         with pytest.raises(RunStoppedError, match="1 question failed"):
             evaluate(comparing(server), first)
@@ -134,17 +117,15 @@ def test_what_failed_questions_cost_is_spent_also_for_the_sessions_after(pool: P
 
 
 def test_waiting_for_a_price_does_not_count_as_time_of_a_question(pool: Path, tmp_path: Path) -> None:
-    with serving(lambda request: Answer(SAID, delay=1.0)) as server:
+    with serving(lambda request: Answer(FINAL, delay=1.0)) as server:
         plan = Plan([pool], tmp_path / "run", workers=4, limit=4, timeout=1.9, max_cost=1.0, rules=["judge"])
         assert evaluate(selector_at(server), plan)["pools"]["capitals"]["n_failed"] == 0
     assert all((one.seconds or 0.0) < 2 * 1.0 for one in made(tmp_path))
 
 
-def test_a_request_that_is_given_up_before_any_price_is_known_does_not_hold_the_others_for_ever(
-    pool: Path, tmp_path: Path
-) -> None:
+def test_a_request_given_up_before_a_price_is_known_does_not_hold_the_others(pool: Path, tmp_path: Path) -> None:
     def behave(asked: Any) -> Answer:
-        return Answer(SAID, delay=30.0 * ("number 0?" in asked.question))
+        return Answer(FINAL, delay=30.0 * ("number 0?" in asked.question))
 
     with serving(behave) as server:
         plan = Plan([pool], tmp_path / "run", workers=3, limit=6, timeout=2.0, max_cost=1.0, max_failures=1)
@@ -161,14 +142,16 @@ def test_a_reply_without_a_price_ends_a_run_that_has_a_limit_on_cost(pool: Path,
 
 def test_a_run_resumes_at_a_server_on_another_port(pool: Path, tmp_path: Path) -> None:
     plan = Plan([pool], tmp_path / "run", max_calls=5, rules=["judge"])
-    with serving(lambda request: Answer(SAID)) as first, pytest.raises(RunStoppedError):
+    with serving(lambda request: GOOD) as first, pytest.raises(RunStoppedError):
         evaluate(selector_at(first), plan)
-    with serving(lambda request: Answer(SAID)) as second:
+    with serving(lambda request: GOOD) as second:
         assert forecast(selector_at(second), plan)["pools"]["capitals"]["roles"]["judge"]["to_ask"] == 7
         for _ in range(2):
             evaluate(selector_at(second), replace(plan, max_calls=None))
         assert len(second.log) == 7
-    addresses = [one["details"]["lm"]["settings"]["api_base"] for one in heads_of(tmp_path) if one["kind"] == "role"]
+    heads = list[dict[str, Any]]()
+    list(read_journal(tmp_path / "run" / "journal.jsonl", heads))
+    addresses = [one["details"]["lm"]["settings"]["api_base"] for one in heads if one["kind"] == "role"]
     assert addresses == [first.address, second.address]
     prints = [one.fingerprint for one in made(tmp_path)]
     assert (len(set(prints[:5])), len(set(prints[5:])), len(set(prints))) == (1, 1, 2)
@@ -177,16 +160,10 @@ def test_a_run_resumes_at_a_server_on_another_port(pool: Path, tmp_path: Path) -
 
 
 def test_a_freeze_leaves_the_address_to_the_caller(pool: Path, tmp_path: Path) -> None:
-    with serving(lambda request: Answer(SAID)) as first, serving(lambda request: Answer(SAID)) as second:
+    with serving(lambda request: GOOD) as first, serving(lambda request: GOOD) as second:
         freeze = write_freeze(selector_at(first), ["judge"], tmp_path / "rule.freeze.json").path
         evaluate(selector_at(second), Plan([pool], tmp_path / "run", rules=["judge"], freeze=freeze))
         assert not first.log and second.log
-
-
-def heads_of(folder: Path) -> list[dict[str, Any]]:
-    heads: list[dict[str, Any]] = []
-    list(read_journal(folder / "run" / "journal.jsonl", heads))
-    return heads
 
 
 def test_heuristic_and_recorded_consultations_are_no_requests(pool: Path, tmp_path: Path) -> None:
@@ -198,12 +175,11 @@ def test_heuristic_and_recorded_consultations_are_no_requests(pool: Path, tmp_pa
 
 
 # -- the command --
-
-
 def test_the_tables_and_the_report_say_what_was_asked_of_lms(
-    pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with serving(lambda request: Answer(SAID)) as server:
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    with serving(lambda request: GOOD) as server:
         command = ["evaluate", str(pool), "--out", str(tmp_path / "run"), "--judge", "openai/gpt-4o-mini"]
         assert main([*command, "--api-base", server.address]) == 0
     assert main(["report", str(tmp_path / "run")]) == 0
@@ -229,12 +205,11 @@ def test_what_dspy_s_cache_answers_is_counted_apart(pool: Path, tmp_path: Path) 
 
 
 # -- dry runs --
-
-
 def test_a_dry_run_says_what_a_run_would_ask_at_most_and_does_nothing(
     pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
     with serving() as server:
         command = ["evaluate", str(pool), "--lm", "openai/gpt-4o-mini", "--api-base", server.address, "--dry-run"]
         assert main(command) == 0
@@ -277,9 +252,7 @@ CROWDS = (
 
 @pytest.mark.parametrize("name", JUDGES)
 @pytest.mark.parametrize("rules", [tuple(RULES), ("eldgr",)], ids=["all rules", "eldgr"])
-def test_a_dry_run_says_how_many_calls_a_run_takes_whatever_the_judge(
-    tmp_path: Path, name: str, rules: tuple[str, ...]
-) -> None:
+def test_a_dry_run_counts_the_calls_of_a_run_under_any_judge(tmp_path: Path, name: str, rules: tuple[str, ...]) -> None:
     """Exactly as many where the roles say nothing, and no more where they say something."""
     pool = write_pool(tmp_path / "p.jsonl", (row(number, answers=one) for number, one in enumerate(CROWDS)))
     for reply in (silent, lambda request: filled(request.config.response_format["schema"])):
@@ -295,15 +268,13 @@ def test_a_dry_run_says_how_many_calls_a_run_takes_whatever_the_judge(
         assert made == response if exact else all(made[role] <= response[role] for role in response)
 
 
-def test_a_role_that_does_not_say_how_many_calls_it_makes_makes_one_or_more(
-    pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_role_that_states_no_calls_makes_some(pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     selector, _ = selector_with(silent)
     selector.judge = SwapConsistent(dspy.ChainOfThought(JudgeCandidates))
     before = forecast(selector, Plan([pool], tmp_path / "run"))
     roles = before["pools"]["capitals"]["roles"]
     assert (roles["judge"]["calls"], roles["repairer"]["calls"]) == (None, 12)
-    assert print_tables(before, [forecast_table(before)], "text") is None
+    print_tables(before, [forecast_table(before)], "text")
     assert "12+ │" in (output := capsys.readouterr().out) and "the role does not say" in output
 
 
@@ -313,30 +284,23 @@ def silent(request: Any) -> str:
 
 def test_a_dry_run_is_exact(pool: Path, tmp_path: Path) -> None:
     """What it says is what a run asks whose roles say nothing, which is when a rule asks most."""
-    mixed = write_pool(tmp_path / "mixed.jsonl", map(mixed_row, range(40)))
+    mixed = write_pool(tmp_path / "mixed.jsonl", (row(n, answers=POOLS[n % len(POOLS)]) for n in range(40)))
     for rules in (tuple(RULES), ("eldgr",), ("judge",), ("majority",)):
-        plan = Plan([pool, mixed], tmp_path / "-".join(rules), rules)
-        selector, lm = selector_with(silent)
+        out = tmp_path / "-".join(rules)
+        plan, (selector, lm) = Plan([pool, mixed], out, rules), selector_with(silent)
         before = forecast(selector, plan)
-        assert not Path(tmp_path / "-".join(rules)).exists()
+        assert not out.exists()
         summary = evaluate(selector, plan)
-        counts = Counter((one.pool, one.role) for one in read_journal(tmp_path / "-".join(rules) / "journal.jsonl"))
+        counts = Counter((one.pool, one.role) for one in read_journal(out / "journal.jsonl"))
         expected = {
-            (name, role): result["at_most"]
-            for name, one in before["pools"].items()
-            for role, result in one["roles"].items()
+            (name, role): of["at_most"] for name, one in before["pools"].items() for role, of in one["roles"].items()
         }
         assert expected == counts
-        assert (
-            len(lm.requests) == sum(counts.values()) == sum(one["calls"] for one in summary["consultations"].values())
-        )
+        calls = sum(one["calls"] for one in summary["consultations"].values())
+        assert len(lm.requests) == sum(counts.values()) == calls
 
 
 POOLS = (("Nice", "Nice", "Paris"), ("Paris", "Paris", "Nice"), ("Nice", "Oslo"), ("Nice", "Nice"), ("Paris",), (None,))
-
-
-def mixed_row(number: int) -> dict[str, Any]:
-    return row(number, answers=POOLS[number % len(POOLS)])
 
 
 def test_a_dry_run_takes_what_is_known_as_it_is(tmp_path: Path) -> None:
@@ -346,16 +310,9 @@ def test_a_dry_run_takes_what_is_known_as_it_is(tmp_path: Path) -> None:
     selector, lm = selector_with(obliging)
     replay = recording(tmp_path / "replay.jsonl", ["q4", "q5"])
     result = forecast(selector, Plan([pool], tmp_path / "run", limit=8, replay=replay))["pools"]["p"]
-    assert result["roles"] == {
-        "judge": {
-            "at_most": 8,
-            "journaled": 4,
-            "recorded": 2,
-            "to_ask": 0,
-            "calls": 0,
-        },  # and of the last two it is never asked
-        "repairer": {"at_most": 8, "journaled": 0, "recorded": 0, "to_ask": 2, "calls": 2},
-    }
+    judge = {"at_most": 8, "journaled": 4, "recorded": 2, "to_ask": 0, "calls": 0}  # of the last two it is never asked
+    repairer = {"at_most": 8, "journaled": 0, "recorded": 0, "to_ask": 2, "calls": 2}
+    assert result["roles"] == {"judge": judge, "repairer": repairer}
     anew = forecast(selector, Plan([pool], tmp_path / "run", limit=8, fresh=True))["pools"]["p"]
     assert anew["roles"]["judge"] == {"at_most": 8, "journaled": 0, "recorded": 0, "to_ask": 8, "calls": 8}
     assert lm.requests == []
@@ -376,13 +333,7 @@ def test_a_dry_run_passes_over_a_torn_line_and_refuses_a_wrong_one(pool: Path, t
 
 
 def case_of(answers: Iterable[str | None], **settings: Any) -> Case:
-    line = row(0, answers=tuple(answers))
-    return Case(validate(line, "p").to_question(), Settings(**settings))
-
-
-def sum_case(answers: Iterable[str | None], **settings: Any) -> Case:
-    line = row(0, answers=tuple(answers), task="arithmetic", question="What is 3 times 6?", gold=["18"], evidence=[])
-    return Case(validate(line, "p").to_question(), Settings(**settings))
+    return Case(validate(row(0, answers=tuple(answers)), "p").to_question(), Settings(**settings))
 
 
 ASKED: tuple[Role, ...] = ("judge", "repairer", "deriver")
@@ -401,9 +352,7 @@ REPLIES: list[Reply] = [Abstention("silent"), Repair("Paris"), Repair("Nice"), R
     st.sampled_from(["repair", "skip"]),
     st.data(),
 )
-def test_no_reply_has_a_rule_ask_more_than_was_said(
-    answers: list[str | None], consult: str, homogeneous: str, data: st.DataObject
-) -> None:
+def test_no_reply_asks_for_more(answers: list[str | None], consult: str, homogeneous: str, data: st.DataObject) -> None:
     case = case_of(answers, consult=consult, homogeneous=homogeneous)
     verdicts: list[Reply] = [Abstention("silent"), *map(Verdict, range(len(answers)))]
     for name in RULES:
@@ -421,11 +370,12 @@ def test_no_reply_has_a_rule_ask_more_than_was_said(
 @pytest.mark.parametrize("homogeneous", ["repair", "skip"])
 @pytest.mark.parametrize("answers", [["18", "18"], ["17", "18", "17"], ["17", "12"], [None, "17"], [None]])
 @pytest.mark.parametrize("derivation", ["executed", "stated"])
-def test_no_derivation_has_a_rule_ask_more_than_was_said(
-    answers: list[str | None], consult: Any, homogeneous: Any, derivation: Any
-) -> None:
+def test_a_derivation_asks_no_more(answers: list[str | None], consult: Any, homogeneous: Any, derivation: Any) -> None:
     """A dry run takes the deriver to be silent; whatever it derives, and whatever the judge then says, asks no more."""
-    case = sum_case(answers, consult=consult, homogeneous=homogeneous, derivation=derivation)
+    line = row(0, answers=tuple(answers), task="arithmetic", question="What is 3 times 6?", gold=["18"], evidence=[])
+    case = Case(
+        validate(line, "p").to_question(), Settings(consult=consult, homogeneous=homogeneous, derivation=derivation)
+    )
     verdicts: list[Reply] = [Abstention("silent"), *map(Verdict, range(len(answers)))]
     for name in RULES:
         foreseen, branches = possible_roles(case.rule(name), case, {}), set[str]()

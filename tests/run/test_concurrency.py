@@ -16,9 +16,7 @@ from eldgr_dspy.programs.run.scheduling import THREADS, OnStop, Steps, _in_order
 SOON, LONG = 0.2, 60.0
 
 
-class Work:
-    """Counts what began and what ended, in threads or tasks; some items are slow, some fail."""
-
+class Work:  # counts what began and what ended, in threads or tasks; some items are slow, some fail
     def __init__(self, *, fails: frozenset[int] = frozenset(), seconds: float = 0.0) -> None:
         self.began: list[int] = []
         self.ended: list[int] = []
@@ -109,9 +107,7 @@ def test_a_single_worker_takes_row_by_row_and_reads_none_ahead() -> None:
 
 
 def test_of_several_failures_the_first_in_time_is_raised() -> None:
-    class Uneven(Work):
-        """Item 0 ends once the failure of item 1 is known."""
-
+    class Uneven(Work):  # item 0 ends once the failure of item 1 is known
         def __call__(self, item: int) -> int:
             while item == 0 and not self.stopped:
                 time.sleep(0.001)
@@ -178,10 +174,7 @@ def test_what_is_not_yielded_is_done_in_this_thread() -> None:
         return threading.current_thread()
 
     found, stopped = list[threading.Thread](), list[BaseException]()
-    with (
-        pytest.raises(ValueError, match="item 2"),
-        map_ordered(steps, range(4), 3, LONG, stopped.append) as results,
-    ):
+    with pytest.raises(ValueError, match="item 2"), map_ordered(steps, range(4), 3, LONG, stopped.append) as results:
         found.extend(results)
     assert found == [threading.current_thread()] * 2
     assert ([str(error) for error in stopped], threads()) == (["item 2"], [])
@@ -291,27 +284,21 @@ def test_whatever_the_calls_of_each_item_results_come_in_order(plan: list[tuple[
         assert list(results) == [(item, calls) for item, (calls, _) in enumerate(plan)]
 
 
+def taking(taken: list[int]) -> Iterator[int]:
+    for item in range(10_000):
+        taken.append(item)
+        yield item
+
+
 def test_no_more_than_a_window_of_items_is_taken_before_the_first_result_is_used() -> None:
-    taken: list[int] = []
-
-    def items() -> Iterator[int]:
-        for item in range(10_000):
-            taken.append(item)
-            yield item
-
-    work = Work()
-    with map_ordered(calling(work), items(), 4, LONG, work.stop) as results:
+    taken, work = list[int](), Work()
+    with map_ordered(calling(work), taking(taken), 4, LONG, work.stop) as results:
         next(results)
         assert len(taken) <= window_of(4)
 
 
 def test_a_slow_item_does_not_let_those_behind_it_pile_up() -> None:
     gate, taken = threading.Event(), list[int]()
-
-    def items() -> Iterator[int]:
-        for item in range(10_000):
-            taken.append(item)
-            yield item
 
     def first_is_slow(item: int) -> int:
         if item == 0:
@@ -320,16 +307,14 @@ def test_a_slow_item_does_not_let_those_behind_it_pile_up() -> None:
 
     opened = threading.Timer(0.5, gate.set)
     opened.start()
-    with map_ordered(calling(first_is_slow), items(), 2, LONG, lambda _: None) as results:
+    with map_ordered(calling(first_is_slow), taking(taken), 2, LONG, lambda _: None) as results:
         assert next(results) == 0
         assert len(taken) <= window_of(2)
         assert list(results) == list(range(1, 10_000))
     opened.join()
 
 
-class Punctual:
-    """Stands for the threads: a call is through as soon as it is given, or only when it is waited for."""
-
+class Punctual:  # stands for the threads: a call is through as soon as it is given, or only when it is waited for
     def __init__(self, workers: int, *, slow: bool) -> None:
         self.workers, self.slow = workers, slow
         self.given: list[tuple[int, Any]] = []

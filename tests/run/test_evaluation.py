@@ -31,6 +31,8 @@ from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm, text_of
 from eldgr_dspy.rule.consultations import Consultation
 from tests.capitals import VERDICT, Flaky, obliging, recording, row, selector_with, untimed, write_pool
+from tests.refusing import refused
+from tests.run.freezing import demonstrated, reworded
 
 
 @pytest.fixture
@@ -51,8 +53,7 @@ def test_rows_in_are_rows_out_in_order_whatever_the_workers(pool: Path, tmp_path
 
 
 def test_the_summary_says_what_each_rule_was_worth_and_needed(pool: Path, tmp_path: Path) -> None:
-    selector, _ = selector_with(obliging)
-    summary: Any = evaluate(selector, Plan([pool], tmp_path / "run"))
+    summary: Any = evaluate(selector_with(obliging)[0], Plan([pool], tmp_path / "run"))
     figures = summary["pools"]["capitals"]
     assert [figures["rules"][name]["em"] for name in ("first", "majority", "judge", "eldgr")] == [0, 0, 100, 100]
     assert figures["rules"]["eldgr"]["calls"] == {"judge": 30, "deriver": 0, "repairer": 0}
@@ -93,16 +94,14 @@ def test_a_row_that_is_slower_than_all_others_stops_none_of_them(tmp_path: Path)
             all_replied.set()
         return obliging(request)
 
-    selector, _ = selector_with(reply)
-    summary: Any = evaluate(selector, Plan([pool], tmp_path / "run", workers=4))
+    summary: Any = evaluate(selector_with(reply)[0], Plan([pool], tmp_path / "run", workers=4))
     assert summary["pools"]["p"]["n"] == 60
     assert all_replied.is_set()
 
 
 def test_failures_within_the_budget_stay_in_n_and_decide_as_a_silent_role(pool: Path, tmp_path: Path) -> None:
     flaky = Flaky(lambda number: number % 3 == 0)
-    selector, _ = selector_with(flaky)
-    summary: Any = evaluate(selector, Plan([pool], tmp_path / "run", workers=4, max_failures="100%"))
+    summary: Any = evaluate(selector_with(flaky)[0], Plan([pool], tmp_path / "run", workers=4, max_failures="100%"))
     figures = summary["pools"]["capitals"]
     assert (figures["n"], figures["n_failed"], figures["audit"]["abstentions"]) == (30, 10, 0)
     assert figures["rules"]["eldgr"]["em"] == pytest.approx(100 * 20 / 30)
@@ -126,11 +125,9 @@ def test_beyond_the_budget_the_run_stops_and_the_same_plan_resumes_it(pool: Path
     assert not list((tmp_path / "run").glob("*.part"))
     requests_before = flaky.calls
     healed = Flaky(lambda number: False)
-    resumed, _ = selector_with(healed)
-    summary = evaluate(resumed, plan)
+    summary = evaluate(selector_with(healed)[0], plan)
     assert requests_before + healed.calls == 31
-    fresh, _ = selector_with(obliging)
-    whole = evaluate(fresh, Plan([pool], tmp_path / "whole"))
+    whole = evaluate(selector_with(obliging)[0], Plan([pool], tmp_path / "whole"))
     assert untimed(summary["pools"]) == untimed(whole["pools"])
     journaled = list(read_journal(tmp_path / "run" / "journal.jsonl"))
     assert sum(one.calls for one in journaled if one.role == "judge") == summary["consultations"]["judge"]["calls"]
@@ -172,9 +169,7 @@ def test_without_a_model_configured_the_run_stops_at_the_first_call(pool: Path, 
 
 
 def test_whether_an_lm_is_missing_is_what_the_parts_of_a_role_say() -> None:
-    class Bringing(dspy.Module):
-        """A user's module, which may set an LM when it is called."""
-
+    class Bringing(dspy.Module):  # a user's module, which may set an LM when it is called
         def __init__(self) -> None:
             super().__init__()
             self.judge = Judge()
@@ -188,23 +183,20 @@ def test_whether_an_lm_is_missing_is_what_the_parts_of_a_role_say() -> None:
         assert not role_call(Judge()).without_lm
 
 
-def test_a_bug_in_a_role_is_raised_and_what_was_asked_is_kept(pool: Path, tmp_path: Path) -> None:
+def test_a_bug_in_a_role_is_raised_and_what_was_asked_is_kept(tmp_path: Path) -> None:
     class Broken(dspy.Module):
         def forward(self, **_: Any) -> dspy.Prediction:
             raise ZeroDivisionError("a bug")
 
     selector = heuristic_selector()
     selector.repairer = Broken()
+    pool = write_pool(tmp_path / "p.jsonl", [row(0, answers=("Nice", "Oslo"))])
     with pytest.raises(ZeroDivisionError, match="a bug"):
-        evaluate(
-            selector, Plan([write_pool(tmp_path / "p.jsonl", [row(0, answers=("Nice", "Oslo"))])], tmp_path / "run")
-        )
+        evaluate(selector, Plan([pool], tmp_path / "run"))
     assert [one.role for one in read_journal(tmp_path / "run" / "journal.jsonl")] == ["judge"]
 
 
 # -- what is a change, and what is not --
-
-
 def test_more_rules_more_rows_and_more_pools_are_no_change(pool: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     selector, first = selector_with(obliging)
@@ -220,38 +212,27 @@ def changed_pool(selector: Selector, pool: Path) -> None:
     write_pool(pool, [row(0, question="Another?"), *map(row, range(1, 30))])
 
 
-def changed_model(selector: Selector, pool: Path) -> None:
-    selector.set_lm(scripted_lm(obliging, model="scripted/other"))
-
-
 def changed_setting(selector: Selector, pool: Path) -> None:
     selector.settings = Selector(certificate="token").settings
-
-
-def changed_temperature(selector: Selector, pool: Path) -> None:
-    selector.set_lm(scripted_lm(obliging, temperature=0.5))
-
-
-def changed_prompt(selector: Selector, pool: Path) -> None:
-    predict: Any = selector.judge.predict
-    predict.signature = predict.signature.with_instructions("Prefer the last.")
-
-
-def changed_demos(selector: Selector, pool: Path) -> None:
-    predict: Any = selector.judge.predict
-    predict.demos = [dspy.Example(question="Q", preferred=0)]
 
 
 @pytest.mark.parametrize(
     ("change", "difference"),
     [
         (changed_pool, r"another pool 'capitals':\n  sha256: \"[0-9a-f]{64}\" -> "),
-        (changed_model, r"another role 'judge':\n  lm.model: \"scripted/lm\" -> \"scripted/other\"\n"),
+        (
+            lambda selector, _: selector.set_lm(scripted_lm(obliging, model="scripted/other")),
+            r"another role 'judge':\n  lm.model: \"scripted/lm\" -> \"scripted/other\"\n",
+        ),
         (changed_setting, r"another settings 'rule':\n  certificate: \"folded\" -> \"token\"\n"),
-        (changed_temperature, r"lm.settings.temperature: null -> 0.5|lm.settings.temperature: \(absent\) -> 0.5"),
-        (changed_prompt, r"prompts.predict.signature.instructions: .* -> \"Prefer the last.\""),
-        (changed_demos, r"prompts.predict.demos\[0\].*: \(absent\) -> .*0"),
+        (
+            lambda selector, _: selector.set_lm(scripted_lm(obliging, temperature=0.5)),
+            r"lm.settings.temperature: null -> 0.5|lm.settings.temperature: \(absent\) -> 0.5",
+        ),
+        (lambda selector, _: reworded(selector), r"prompts.predict.signature.instructions: .* -> \"Choose.\""),
+        (lambda selector, _: demonstrated(selector), r"prompts.predict.demos\[0\].*: \(absent\) -> .*1"),
     ],
+    ids=["pool", "model", "setting", "temperature", "prompt", "demos"],
 )
 def test_a_changed_run_is_refused_with_its_difference(  # hazard 91
     pool: Path, tmp_path: Path, change: Callable[[Selector, Path], None], difference: str
@@ -276,8 +257,6 @@ def test_a_second_run_on_the_directory_is_refused(pool: Path, tmp_path: Path) ->
 
 
 # -- recordings --
-
-
 def test_recorded_consultations_stand_in_for_calls_and_are_marked(pool: Path, tmp_path: Path) -> None:
     selector, lm = selector_with(obliging)
     replay = recording(tmp_path / "replay.jsonl", [f"q{number}" for number in range(30)], calls=1)
@@ -338,9 +317,7 @@ def test_a_recording_that_was_made_for_none_of_the_pools_is_refused(pool: Path, 
     replay = tmp_path / "replay.jsonl"
     replay.write_text("".join(lines))
     selector, lm = selector_with(obliging)
-    with pytest.raises(ArgumentError) as raised:
-        run(selector, Plan([pool], tmp_path / "run", replay=replay))
-    assert str(raised.value) == (
+    assert refused(lambda: run(selector, Plan([pool], tmp_path / "run", replay=replay))) == (
         f"{replay}: recorded for 'rivers', 'towns', not for 'capitals', so it would answer nothing; give a "
         "pool that it was recorded for, or no --replay. If the questions are the same, name the pool as it was "
         "named then, or give recorded_for= in Python."
@@ -397,8 +374,6 @@ def test_a_recording_of_another_pool_of_that_name_is_refused(pool: Path, tmp_pat
 
 
 # -- results --
-
-
 def test_the_record_lists_the_pools_of_its_run_in_their_order_whatever_came_before(tmp_path: Path) -> None:
     pools = [write_pool(tmp_path / f"{name}.jsonl", map(row, range(3))) for name in "ab"]
     for given in (pools[:1], pools[::-1], pools[1:]):
@@ -408,9 +383,7 @@ def test_the_record_lists_the_pools_of_its_run_in_their_order_whatever_came_befo
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_while_the_results_are_put_in_place_waits_for_all_of_them(
-    pool: Path, tmp_path: Path, number: signal.Signals
-) -> None:
+def test_a_signal_waits_until_all_results_are_in_place(pool: Path, tmp_path: Path, number: signal.Signals) -> None:
     """A hook on the renames stands for the moment: the signal comes before each of them."""
     out, armed = tmp_path / "run", True
 
@@ -435,8 +408,6 @@ def test_a_signal_while_the_results_are_put_in_place_waits_for_all_of_them(
 
 
 # -- plans --
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -473,14 +444,10 @@ def test_a_signal_while_the_results_are_put_in_place_waits_for_all_of_them(
     ],
 )
 def test_a_plan_that_cannot_be_carried_out_is_refused(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(ArgumentError) as raised:
-        Plan(["p.jsonl"], **changes)
-    assert str(raised.value) == message
+    assert refused(lambda: Plan(["p.jsonl"], **changes)) == message
 
 
-class Answering(dspy.Module):
-    """A program around a selector, which is what is evaluated."""
-
+class Answering(dspy.Module):  # a program around a selector, which is what is evaluated
     def __init__(self) -> None:
         super().__init__()
         self.select = Selector()
@@ -495,18 +462,13 @@ def test_a_plan_has_places_for_pools_directory_and_rules_alone() -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (
-            Answering(),
-            "selector must be a Selector; got Answering. Give its selector, the attribute 'select'.",
-        ),
+        (Answering(), "selector must be a Selector; got Answering. Give its selector, the attribute 'select'."),
         ("eldgr", "selector must be a Selector; got str. Give a Selector, such as Selector()."),
     ],
     ids=["a program", "a text"],
 )
 def test_what_is_not_a_selector_is_refused_before_anything_is_read(value: Any, message: str) -> None:
-    with pytest.raises(ArgumentError) as raised:
-        evaluate(value, Plan(["nowhere.jsonl"]))
-    assert str(raised.value) == message
+    assert refused(lambda: evaluate(value, Plan(["nowhere.jsonl"]))) == message
 
 
 @pytest.mark.parametrize(
@@ -552,14 +514,11 @@ def test_the_directory_is_named_after_the_pools() -> None:  # hazard 98
 def test_the_watcher_is_told_of_every_row_and_consultation(pool: Path, tmp_path: Path) -> None:
     told: list[Any] = []
     watcher = Watcher(told.append, lambda: told.append("row"), lambda one: told.append(one.role))
-    selector, _ = selector_with(obliging)
-    evaluate(selector, Plan([pool], tmp_path / "run"), watcher)
+    evaluate(selector_with(obliging)[0], Plan([pool], tmp_path / "run"), watcher)
     assert (told[0], told.count("row"), told.count("judge")) == (30, 30, 30)
 
 
-def test_a_verdict_is_on_the_disk_before_anything_is_decided_from_it(
-    pool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_verdict_is_on_disk_before_it_decides(pool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     journal, fsync, flushed, early = tmp_path / "run" / "journal.jsonl", os.fsync, [b""], list[str]()
 
     def flush(file: int) -> None:

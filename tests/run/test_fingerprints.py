@@ -10,17 +10,13 @@ from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.fingerprints import describe, fingerprint
 
 
-class Own(dspy.Module):
-    """A custom role with a plain attribute."""
-
+class Own(dspy.Module):  # a custom role with a plain attribute
     def __init__(self, k: int) -> None:
         super().__init__()
         self.k = k
 
 
-class Wrapped(dspy.Module):
-    """A custom role around a compiled predictor."""
-
+class Wrapped(dspy.Module):  # a custom role around a compiled predictor
     def __init__(self, signature: str) -> None:
         super().__init__()
         self.inner = dspy.ChainOfThought(signature)
@@ -58,14 +54,18 @@ SECRET = "q7-canary-12345"
         {"extra_headers": {"X-Title": f"Bearer {SECRET}"}},
         {"api_key": SECRET, "passwd": SECRET, "pwd": SECRET, "auth": SECRET, "bearer": SECRET},
         {"api_base": f"http://127.0.0.1/v1?code={SECRET}&version=2"},
+        {"api_base": f"http://user:{SECRET}@127.0.0.1/v1", "max_tokens": 77},
         {"extra_query": {"code": SECRET, "version": "2"}},
     ],
-    ids=["headers", "pairs", "scheme", "names", "address", "query"],
+    ids=["headers", "pairs", "scheme", "names", "address", "password", "query"],
 )
-def test_no_credential_is_among_the_details_whatever_it_is_called(options: dict[str, Any]) -> None:
+def test_no_credential_is_among_the_details_whatever_it_is_called(options: dict[str, Any]) -> None:  # hazard 101
     details = describe(bound(**options))
     assert SECRET not in repr(details)
     assert "***" in repr(details["lm"])
+    settings = details["lm"]["settings"]
+    assert settings.get("max_tokens") == options.get("max_tokens")
+    assert ("127.0.0.1" in settings.get("api_base", "")) == ("api_base" in options)
     assert fingerprint(details) == fingerprint(describe(bound(**options)))
 
 

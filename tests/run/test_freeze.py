@@ -21,7 +21,7 @@ from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.freezes import read_freeze, write_freeze
 from eldgr_dspy.programs.selector import Selector
 from tests.capitals import obliging, row, selector_with, write_pool
-from tests.run.freezing import TWO, command, hashed, rewrite, run
+from tests.run.freezing import TWO, command, demonstrated, hashed, reworded, rewrite, run
 
 
 @pytest.fixture
@@ -37,8 +37,6 @@ def freeze(pool: Path) -> Path:
 
 
 # --- what a freeze holds ----------------------------------------------------------------------------------------------
-
-
 def test_the_same_rule_makes_the_same_file(tmp_path: Path) -> None:
     one, other = (write_freeze(heuristic_selector(), TWO, tmp_path / name) for name in ("a.json", "b.json"))
     assert one.path.read_bytes() == other.path.read_bytes()
@@ -144,8 +142,6 @@ def test_what_is_said_to_be_heuristic_is_frozen_and_so_is_what_asks_nobody(pool:
 
 
 # --- a rule of one's own ----------------------------------------------------------------------------------------------
-
-
 def needs_four(case: Any) -> Steps:
     """Fails on a pool of fewer than four candidates."""
     yield "judge"
@@ -234,8 +230,6 @@ def test_a_role_of_ones_own_that_changed_is_refused(
 
 
 # --- what is refused --------------------------------------------------------------------------------------------------
-
-
 def test_a_run_under_a_freeze_is_the_run_that_was_frozen(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = ["--rules", "majority,eldgr", "--certificate", "token", "--set", "preference=stratum"]
     assert main(["freeze", *made, "--heuristic", "--out", "mine.json"]) == 0
@@ -310,17 +304,6 @@ def test_a_variable_of_the_environment_is_an_option_that_was_given(
     assert '\n  settings.preference: "global" -> "stratum"\n' in capsys.readouterr().err
 
 
-def reworded(selector: Selector) -> None:
-    (predictor,) = selector.judge.predictors()
-    signature: Any = predictor.signature
-    predictor.signature = signature.with_instructions("Choose.")
-
-
-def demonstrated(selector: Selector) -> None:
-    for predictor in selector.judge.predictors():
-        predictor.demos = [dspy.Example(question="Which?", preferred=1)]
-
-
 def warmer(selector: Selector) -> None:
     lm: Any = selector.repairer.get_lm()
     selector.repairer.set_lm(lm.copy(temperature=1.0))
@@ -334,9 +317,7 @@ def warmer(selector: Selector) -> None:
         (warmer, r"roles\.repairer\.lm\.settings\.temperature: .* -> 1\.0"),
     ],
 )
-def test_another_prompt_demonstration_or_model_setting_is_refused(
-    pool: Path, change: Callable[[Selector], None], difference: str
-) -> None:
+def test_another_prompt_or_setting_is_refused(pool: Path, change: Callable[[Selector], None], difference: str) -> None:
     selector, lm = selector_with(obliging)
     freeze = write_freeze(selector, TWO, Path("rule.freeze.json")).path
     change(selector)
@@ -371,9 +352,7 @@ def test_an_adapter_of_the_surroundings_is_a_change(freeze: Path, pool: Path) ->
     ],
     ids=["torn", "list", "object", "schema", "schema-of-a-version", "changed"],
 )
-def test_a_file_that_is_not_a_freeze_is_refused_in_one_sentence(
-    pool: Path, text: str, message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_other_file_is_a_freeze(pool: Path, text: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("rule.freeze.json").write_text(text)
     assert main(["evaluate", str(pool), "--freeze", "rule.freeze.json"]) == 1
     assert re.fullmatch(rf"Error: rule\.freeze\.json: {message}\n", capsys.readouterr().err)

@@ -20,6 +20,7 @@ from eldgr_dspy.programs.run.frozen import frozen_selector
 from eldgr_dspy.programs.testing import role_of, text_of
 from eldgr_dspy.words import ROLES
 from tests.capitals import EVIDENCE, NO_SPAN, VERDICT, obliging, selector_with
+from tests.refusing import refused
 from tests.run.freezing import rewrite
 
 ASKED = {"question": "Which?", "candidates": ["Nice", "Nice", "Paris"], "evidence": EVIDENCE}
@@ -44,24 +45,16 @@ def modelled(**given: Any) -> Selector:
 
 
 # --- what comes back --------------------------------------------------------------------------------------------------
-
-
 def test_rule_settings_and_roles_come_from_the_freeze() -> None:
     path = frozen(heuristic_selector(preference="stratum", certificate="token"), "majority", "eldgr")
     select = frozen_selector(path, answer="number", answer_field="response", on_failure="abstain", timeout=9)
     assert select.rule == "eldgr"
     assert select.settings.to_json() == heuristic_selector(preference="stratum", certificate="token").settings.to_json()
-    assert [type(getattr(select, role)).__name__ for role in ROLES] == [
-        "LexicalJudge",
-        "SilentDeriver",
-        "ExtractiveRepairer",
-    ]
-    assert (select.type.name, select.answer_field, select.on_failure, select.timeout) == (
-        "number",
-        "response",
-        "abstain",
-        9,
-    )
+    kinds = [type(getattr(select, role)).__name__ for role in ROLES]
+    assert kinds == ["LexicalJudge", "SilentDeriver", "ExtractiveRepairer"]
+    options = {"field": select.answer_field, "on_failure": select.on_failure, "timeout": select.timeout}
+    assert select.type.name == "number"
+    assert options == {"field": "response", "on_failure": "abstain", "timeout": 9}
     assert frozen_selector(path, rule="majority").rule == "majority"
 
 
@@ -85,13 +78,10 @@ def test_roles_with_models_come_back_with_the_same_description(values: dict[str,
     assert [describe(getattr(after, role)) for role in ROLES] == [describe(getattr(before, role)) for role in ROLES]
 
 
-def assessing(request: Any) -> Any:
-    return {**VERDICT, "assessments": [[5] * 8] * 3} if role_of(request) == "judge" else NO_SPAN
-
-
 def demonstrated() -> tuple[Selector, Any]:
     """A selector with another instruction, and with a demonstration as `BootstrapFewShot` keeps one: with models."""
-    select, lm = selector_with(assessing)
+    assessed = {**VERDICT, "assessments": [[5] * 8] * 3}
+    select, lm = selector_with(lambda request: assessed if role_of(request) == "judge" else NO_SPAN)
     with dspy.context(trace=[]):
         select(**ASKED)
         (judge, inputs, outputs), *_ = dspy.settings.trace
@@ -105,8 +95,7 @@ def demonstrated() -> tuple[Selector, Any]:
 
 def test_a_compiled_role_asks_in_the_same_words() -> None:
     select, lm = demonstrated()
-    path = frozen(select)
-    again = frozen_selector(path, lm=lm)
+    again = frozen_selector(frozen(select), lm=lm)
     lm.requests.clear()
     shipped = [one(**ASKED).toDict() for one in (select, again)]
     assert shipped[0] == shipped[1]
@@ -121,16 +110,12 @@ def test_the_lm_of_the_settings_is_used_where_the_freeze_names_it() -> None:
     bound = dspy.LM("openai/m", temperature=0.0)
     with dspy.context(lm=bound):
         assert frozen_selector(path).judge.get_lm() is bound
-    assert "s3cret" not in frozen_with(lm)
+    select = Selector()
+    select.set_lm(lm)
+    assert "s3cret" not in write_freeze(select, ("eldgr",), Path("secret.json")).path.read_text()
     with pytest.raises(RunChangedError, match=r'roles\.judge\.lm\.settings\.api_key: "\*\*\*" -> \(absent\)'):
         frozen_selector("secret.json")
     assert frozen_selector("secret.json", lm=lm).judge.get_lm() is lm
-
-
-def frozen_with(lm: Any) -> str:
-    select = Selector()
-    select.set_lm(lm)
-    return write_freeze(select, ("eldgr",), Path("secret.json")).path.read_text()
 
 
 MINE = """
@@ -180,10 +165,9 @@ def test_a_role_that_cannot_be_made_is_given(mine: Any) -> None:
     select = heuristic_selector()
     select.judge = mine.Cutting(3)
     path = frozen(select)
-    with pytest.raises(RunChangedError) as refused:
-        frozen_selector(path)
-    assert '\n  roles.judge.module: "my_frozen_parts.Cutting" -> "eldgr_dspy.programs.' in str(refused.value)
-    assert str(refused.value).endswith(
+    message = refused(lambda: frozen_selector(path), RunChangedError)
+    assert '\n  roles.judge.module: "my_frozen_parts.Cutting" -> "eldgr_dspy.programs.' in message
+    assert message.endswith(
         "A role that cannot be made from a freeze can be given: frozen_selector(..., judge=...). So can an LM with "
         "credentials, which no freeze holds: frozen_selector(..., lm=...)."
     )
@@ -193,8 +177,6 @@ def test_a_role_that_cannot_be_made_is_given(mine: Any) -> None:
 
 
 # --- what is refused --------------------------------------------------------------------------------------------------
-
-
 def model(content: dict[str, Any]) -> None:
     content["roles"]["judge"]["lm"] = {"model": "openai/m", "model_type": "chat", "settings": {}}
 
@@ -206,20 +188,14 @@ def lost(content: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     ("change", "line"),
-    [
-        (model, 'roles.judge.lm: {"model": "openai/m"'),
-        (lost, 'roles.judge.module: "no_such_module.Judge" -> '),
-    ],
+    [(model, 'roles.judge.lm: {"model": "openai/m"'), (lost, 'roles.judge.module: "no_such_module.Judge" -> ')],
 )
-def test_another_role_or_model_is_refused_with_the_difference(
-    change: Callable[[dict[str, Any]], None], line: str
-) -> None:
+def test_another_role_or_model_is_refused_with_its_line(change: Callable[[dict[str, Any]], None], line: str) -> None:
     path = frozen(heuristic_selector())
     rewrite(Path(path), change)
-    with pytest.raises(RunChangedError) as refused:
-        frozen_selector(path)
-    assert str(refused.value).startswith("rule.freeze.json: this is not what was frozen:\n")
-    assert f"\n  {line}" in str(refused.value)
+    message = refused(lambda: frozen_selector(path), RunChangedError)
+    assert message.startswith("rule.freeze.json: this is not what was frozen:\n")
+    assert f"\n  {line}" in message
 
 
 def test_edited_code_of_a_role_a_rule_or_a_certificate_is_refused(mine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,9 +205,8 @@ def test_edited_code_of_a_role_a_rule_or_a_certificate_is_refused(mine: Any, mon
     Path("my_frozen_parts.py").write_text(MINE.replace("    pass", "    edited = True"))
     monkeypatch.delitem(sys.modules, "my_frozen_parts")
     importlib.invalidate_caches()
-    with pytest.raises(RunChangedError) as refused:
-        frozen_selector(path, judge="my_frozen_parts:Mine")
-    told = {line.split(": ")[0].strip() for line in str(refused.value).splitlines() if line.startswith("  ")}
+    message = refused(lambda: frozen_selector(path, judge="my_frozen_parts:Mine"), RunChangedError)
+    told = {line.split(": ")[0].strip() for line in message.splitlines() if line.startswith("  ")}
     assert told == {"code.my_frozen_parts"}
 
 

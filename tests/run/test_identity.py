@@ -102,9 +102,7 @@ def test_the_fields_that_later_versions_of_python_add_are_not_hashed(monkeypatch
         assert tree_identity(ast.parse(text)) == identity
 
 
-def test_each_listed_file_is_read_once_in_a_process_and_no_other_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_listed_file_is_read_once_a_process_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """So a service starts quickly, and a change in another file, such as the report, changes no identity."""
     read = list[Path]()
     read_bytes = Path.read_bytes

@@ -43,15 +43,11 @@ def runs_of(parts: Sequence[Path]) -> list[Path]:
     return [part.parent / "runs" / part.stem for part in parts]
 
 
-def never(request: Any) -> Any:
-    raise AssertionError("a role was asked")
-
-
 def test_a_joined_run_asks_nobody_and_writes_the_same(parts: list[Path], tmp_path: Path) -> None:
     pool, joined, whole = tmp_path / "whole.jsonl", tmp_path / "joined", tmp_path / "one"
     run(pool, whole)
     assert join(pool, [*runs_of(parts), runs_of(parts)[0]], joined).n == len(ROWS)  # a run may be named twice
-    run(pool, joined, never)
+    run(pool, joined, lambda _: pytest.fail("a role was asked"))
     assert (joined / "decisions.jsonl").read_bytes() == (whole / "decisions.jsonl").read_bytes()
     for name in ("summary.json", "record.json"):
         texts = [untimed(json.loads((out / name).read_text())) for out in (joined, whole)]
@@ -64,9 +60,7 @@ def test_what_no_part_has_asked_is_asked(parts: list[Path], tmp_path: Path) -> N
     assert len(lm.requests) == len(ROWS) // 2  # the repairer of the other part
 
 
-def test_a_part_that_was_killed_in_the_middle_of_a_line_is_joined_and_the_rest_asked(
-    parts: list[Path], tmp_path: Path
-) -> None:
+def test_a_part_that_was_killed_within_a_line_is_joined_and_the_rest_asked(parts: list[Path], tmp_path: Path) -> None:
     pool, joined, whole = tmp_path / "whole.jsonl", tmp_path / "joined", tmp_path / "one"
     run(pool, whole)
     journal = runs_of(parts)[1] / "journal.jsonl"

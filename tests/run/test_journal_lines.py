@@ -18,31 +18,23 @@ RESTORE = r"restore the journal from a copy\."
 KINDS = "consultation, settings, pool, role, reserved, comparisons; expected a journal"
 
 
+def consultation(**changes: Any) -> str:
+    return json.dumps({"kind": "consultation", "id": "q", "role": "judge", "outcome": "failed", **changes})
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
         ("nonsense", rf"not a JSON object \(Expecting value.*\); {RESTORE}"),
         ("[1]", rf"\[1\] is not a JSON object; {RESTORE}"),
-        ('{"kind":"consultation","id":"q","role":"judge","outcome":"ok"}', r"outcome 'ok' without content\."),
-        (
-            '{"kind":"consultation","id":"q","role":"king","outcome":"failed"}',
-            r"role='king' is not one of judge, deriver, .*, program\.",
-        ),
-        ('{"kind":"consultation","id":"q","role":"judge","outcome":"won"}', r"outcome='won' is not known\."),
-        ('{"kind":"consultation","id":7,"role":"judge","outcome":"failed"}', r"id=7 is not text\."),
+        (consultation(outcome="ok"), r"outcome 'ok' without content\."),
+        (consultation(role="king"), r"role='king' is not one of judge, deriver, .*, program\."),
+        (consultation(outcome="won"), r"outcome='won' is not known\."),
+        (consultation(id=7), r"id=7 is not text\."),
         ('{"kind":"consultation","role":"judge","outcome":"failed"}', r"not a consultation \(.*'id'\)\."),
-        (
-            '{"kind":"consultation","id":"q","role":"judge","outcome":"failed","x":1}',
-            r"not a consultation \(.*'x'\)\.",
-        ),
-        (
-            '{"kind":"consultation","id":"q","role":"judge","outcome":"failed","judge":"a b"}',
-            r"judge='a b' does not name a judge\.",
-        ),
-        (
-            '{"kind":"consultation","id":"q","role":"deriver","outcome":"failed","judge":"a"}',
-            r"judge='a' does not name a judge\.",
-        ),
+        (consultation(x=1), r"not a consultation \(.*'x'\)\."),
+        (consultation(judge="a b"), r"judge='a b' does not name a judge\."),
+        (consultation(role="deriver", judge="a"), r"judge='a' does not name a judge\."),
         ("[" * 100_000, r"nested too deeply, more than 100 lists or objects in one another; flatten it\."),
         ("{}", rf"kind=None is not one of {KINDS}\."),
         ('{"kind":"verdict"}', rf"kind='verdict' is not one of {KINDS}\."),
@@ -66,9 +58,9 @@ def test_a_line_that_cannot_be_read_is_named_and_nothing_is_lost(tmp_path: Path,
 @pytest.mark.parametrize(
     "line",
     [
-        '{"kind":"consultation","id":"q","role":"program","outcome":"failed"}',
-        '{"kind":"consultation","id":"q","role":"certificate","outcome":"abstained"}',
-        '{"kind":"consultation","id":"q","role":"judge","outcome":"ok","judge":"a","content":{}}',
+        consultation(role="program"),
+        consultation(role="certificate", outcome="abstained"),
+        consultation(outcome="ok", judge="a", content={}),
         '{"kind":"comparisons","name":"p","details":{"id":"q","texts":["1","2"],"classes":[[0,1]],"scores":[]}}',
         '{"kind":"reserved","name":"p","details":{}}',
     ],
@@ -197,7 +189,7 @@ def test_nothing_may_stand_behind_the_checksum(tmp_path: Path) -> None:
 def test_a_field_of_another_type_is_named(tmp_path: Path, field: str, expected: str) -> None:
     path = tmp_path / "j"
     head = '{"kind":"role","name":"judge","details":{}}\n'
-    path.write_text(head + '{"kind":"consultation","id":"q","role":"judge","outcome":"failed",' + field + "}\n")
+    path.write_text(f"{head}{consultation()[:-1]},{field}}}\n")
     for read in (Journal, lambda path: list(read_journal(path))):
         with pytest.raises(JournalError) as raised:
             read(path)

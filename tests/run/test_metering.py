@@ -16,16 +16,9 @@ from eldgr_dspy.programs.requests.metering import Meter, metering
 from eldgr_dspy.programs.requests.retrying import Retries
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.testing import Line, scripted_lm, text_of
-from tests.lm_server import Answer, Asked, Behaviour, LMServer, obliging, serving
+from tests.lm_server import Answer, obliging, serving
 
 INPUTS = {"question": "Who?", "evidence": ["A\nIt was A."], "candidates": ["A", "B"]}
-
-
-@pytest.fixture(autouse=True)
-def loopback_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """DSPy would fetch its price list from the network once a process."""
-    monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "true")
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
 
 
 def test_a_request_that_is_admitted_when_its_consultation_has_just_ended_is_not_sent() -> None:
@@ -36,21 +29,6 @@ def test_a_request_that_is_admitted_when_its_consultation_has_just_ended_is_not_
     assert not meter.begin()
     assert (meter.calls, meter.under_way) == (0, [])
     assert spending.admit()  # the place is free again
-
-
-def failing(times: int, status: int) -> Behaviour:
-    def behave(request: Asked) -> Answer:
-        return Answer(status=status) if request.times <= times else obliging(request)
-
-    return behave
-
-
-def judge(server: LMServer, retries: int = 3) -> dspy.Module:
-    """A metered judge on a server."""
-    lm = dspy.LM("openai/gpt-4o-mini", api_base=server.address, api_key="key", cache=False, num_retries=retries)
-    module = Judge()
-    module.set_lm(lm)
-    return with_meter(module)
 
 
 def consult(module: dspy.Module) -> Meter:
@@ -71,8 +49,10 @@ def aconsult(module: dspy.Module) -> Meter:
 @pytest.mark.parametrize("consulted", [consult, aconsult])
 @pytest.mark.parametrize("status", [429, 500])
 def test_retries_are_counted(consulted: Callable[[dspy.Module], Meter], status: int) -> None:
-    with serving(failing(2, status)) as server:
-        meter = consulted(judge(server))
+    with serving(lambda request: Answer(status=status) if request.times <= 2 else obliging(request)) as server:
+        module = Judge()
+        module.set_lm(dspy.LM("openai/gpt-4o-mini", api_base=server.address, api_key="key", cache=False, num_retries=3))
+        meter = consulted(with_meter(module))
         assert [entry.status for entry in server.log] == [status, status, 200]
     assert (meter.calls, meter.failed) == (3, 2)
     sums = meter.sums()
@@ -86,8 +66,7 @@ def test_a_server_may_ask_for_a_minute_s_pause_and_no_more(asked: float | None, 
     again = Retries(3)
     for _ in range(2):
         again.pause_after(dspy.LMRateLimitError("busy"))
-    pause = lm._pauses(dspy.LMRateLimitError("busy", retry_after=asked), again)
-    assert sum(pause) == pytest.approx(waited)
+    assert sum(lm._pauses(dspy.LMRateLimitError("busy", retry_after=asked), again)) == pytest.approx(waited)
 
 
 def test_a_pause_ends_in_the_failure_where_the_run_stops_meanwhile() -> None:
@@ -102,9 +81,7 @@ def test_a_pause_ends_in_the_failure_where_the_run_stops_meanwhile() -> None:
     assert caught.value is failure
 
 
-class Bringing(dspy.Module):
-    """A role that sets an LM of its own when it is called."""
-
+class Bringing(dspy.Module):  # a role that sets an LM of its own when it is called
     def __init__(self, reach: Callable[[], Any]) -> None:
         super().__init__()
         self.judge, self.reach = Judge(), reach
@@ -142,9 +119,7 @@ def test_a_metered_lm_is_a_copy_and_the_original_keeps_its_retries_and_history()
         assert len(lm.history) == 1
 
 
-class Bound(dspy.Module):
-    """A module that is compiled, so that DSPy's own walk over parameters passes it by."""
-
+class Bound(dspy.Module):  # a module that is compiled, so that DSPy's own walk over parameters passes it by
     def __init__(self, lm: Any) -> None:
         super().__init__()
         self.predict = dspy.Predict("question -> answer")
@@ -152,9 +127,7 @@ class Bound(dspy.Module):
         self._compiled = True
 
 
-class Holding(dspy.Module):
-    """A role module of a user's that holds its LM somewhere and asks it eight times, in threads."""
-
+class Holding(dspy.Module):  # a role module of a user's that holds its LM somewhere and asks it eight times, in threads
     def __init__(self, held: Any, reach: Callable[[Any], Any]) -> None:
         super().__init__()
         self.held, self.reach = held, reach
@@ -193,8 +166,7 @@ def test_one_lm_of_two_predictors_stays_one() -> None:
     module: Any = dspy.ChainOfThought("question -> answer")
     module.other = dspy.Predict("question -> answer")
     module.set_lm(scripted_lm([]))
-    twin = with_meter(module)
-    assert twin.get_lm() is not module.get_lm()
+    assert with_meter(module).get_lm() is not module.get_lm()
 
 
 def test_a_consultation_is_held_for_as_long_as_all_of_it_waits_and_no_longer() -> None:

@@ -60,8 +60,6 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 
 # -- asked once, each under its name --
-
-
 @pytest.mark.parametrize("workers", [1, 8])
 def test_each_judge_is_asked_once_a_question_and_rows_in_are_rows_out(pool: Path, tmp_path: Path, workers: int) -> None:
     three = {name: judge_with(reply, name) for name, reply in zip("abc", (VERDICT, SECOND, VERDICT), strict=True)}
@@ -98,10 +96,8 @@ def test_a_run_of_one_named_judge_decides_as_the_run_of_that_judge_alone(pool: P
     alone = evaluate(heuristic_selector(), Plan([pool], tmp_path / "alone"))["pools"]["capitals"]
     named = evaluate(heuristic_selector(), Plan([pool], tmp_path / "named", judges={"x": LexicalJudge()}))
     for rule in ("judge", "eldgr"):
-        assert {**named["pools"]["capitals"]["rules"][f"{rule}[x]"], "seconds": 0} == {
-            **alone["rules"][rule],
-            "seconds": 0,
-        }
+        figures = named["pools"]["capitals"]["rules"][f"{rule}[x]"]
+        assert {**figures, "seconds": 0} == {**alone["rules"][rule], "seconds": 0}
 
 
 def test_resuming_asks_only_the_judge_that_is_new(pool: Path, tmp_path: Path) -> None:
@@ -123,9 +119,8 @@ def test_another_judge_of_the_same_name_is_refused(pool: Path, tmp_path: Path) -
 
 
 def test_a_finished_run_is_read_and_decided_again_for_each_judge(pool: Path, tmp_path: Path) -> None:
-    made: Any = evaluate(selector(), Plan([pool], tmp_path / "run", judges=judges(VERDICT, SECOND)))["pools"][
-        "capitals"
-    ]
+    plan = Plan([pool], tmp_path / "run", judges=judges(VERDICT, SECOND))
+    made: Any = evaluate(selector(), plan)["pools"]["capitals"]
     run = read_run(tmp_path / "run")
     assert run.summary()["pools"]["capitals"] == made
     again: Any = decide_again(run, ["near(2)"])
@@ -141,8 +136,6 @@ def test_a_name_that_no_label_can_hold_is_refused(pool: Path, name: str) -> None
 
 
 # -- recorded --
-
-
 def recorded(path: Path, n: int = 12, **more: Any) -> Path:
     judged = recording(path, [f"q{number}" for number in range(n)], **more).read_text()
     pool = {"pool": more["pool"]} if "pool" in more else {}
@@ -191,19 +184,17 @@ def test_a_judge_of_another_source_is_refused_with_both_sources(pool: Path, tmp_
         (
             "recording",
             "half",
-        ): r"a recording; got the recording .*half.jsonl, which lacks its reply to question 'q6' of pool 'cap",
+        ): r"a recording; got the recording .*half.jsonl, which lacks its reply to question 'q6' of",
         ("model", "recording"): "the model scripted/n; got the recording .*whole.jsonl. Give",
         ("model", "both"): "the model scripted/n; got the recording .*whole.jsonl. Give",
         ("words", "recording"): "a judge without a model; got the recording .*whole.jsonl. Give",
     }
     for (before, after), said in refused.items():
-        out = f"{before}-{after}"
+        out, message = f"{before}-{after}", f"Judge 'a' must keep the source that this run was started with, {said}"
         evaluate(selector(), plan(before, out))
         requests_before = len(lm.requests)
         for again in (evaluate, forecast):
-            with pytest.raises(
-                RunChangedError, match=f"Judge 'a' must keep the source that this run was started with, {said}"
-            ):
+            with pytest.raises(RunChangedError, match=message):
                 again(selector(), plan(after, out))
         assert len(lm.requests) == requests_before
     evaluate(selector(), plan("half", "completed"))
@@ -253,14 +244,12 @@ def test_a_recorded_reply_takes_a_few_bytes_of_memory_however_long_it_is(tmp_pat
     assert memory_of(Recordings, dict.fromkeys("abcdefgh", file)).held < 8 * n * 50
     kept = Recordings(dict.fromkeys("abcdefgh", file))
     for judge, number in (("a", 0), ("h", n - 1), ("c", 7)):
-        result = kept.find(("capitals", f"q{number}", f"judge[{judge}]"))
+        result: Any = kept.find(("capitals", f"q{number}", f"judge[{judge}]"))
         assert (result.pool, result.id, result.judge) == ("capitals", f"q{number}", judge)
         assert (result.content, result.recorded) == (said(number), True)
 
 
 # -- what is measured --
-
-
 def test_the_matrix_counts_what_each_judge_fixes_and_breaks(pool: Path, tmp_path: Path) -> None:
     def scored(*scalars: float) -> dict[str, Any]:
         aspects = dict.fromkeys(("logic", "fact", "epist", "info", "triang", "adv", "min"), 1)
@@ -316,21 +305,16 @@ def test_failures_and_abstentions_are_those_of_the_judge_that_has_them(pool: Pat
 
 
 # -- frozen --
-
-
 def test_a_freeze_fixes_the_judges_and_names_another_one(pool: Path, tmp_path: Path) -> None:
-    freeze = write_freeze(
-        heuristic_selector(), ("majority", "eldgr"), tmp_path / "rule.freeze.json", {"a": LexicalJudge()}
-    )
+    rules, one = ("majority", "eldgr"), {"a": LexicalJudge()}
+    freeze = write_freeze(heuristic_selector(), rules, tmp_path / "rule.freeze.json", one)
     assert set(read_freeze(freeze.path).content["roles"]) == {"judge[a]", "deriver", "repairer"}
     plan: dict[str, Any] = {"pools": [pool], "freeze": freeze.path, "out": tmp_path / "run"}
     with pytest.raises(RunChangedError, match=r"judge\[b\]"):
-        evaluate(
-            heuristic_selector(), Plan(rules=freeze.rules, judges={"a": LexicalJudge(), "b": LexicalJudge()}, **plan)
-        )
+        evaluate(heuristic_selector(), Plan(rules=freeze.rules, judges={**one, "b": LexicalJudge()}, **plan))
     with pytest.raises(ArgumentError, match=r"'eldgr\[a\]' names a judge that this run does not have"):
         Plan(rules=freeze.rules, judges={"b": LexicalJudge()}, **plan)
-    result = evaluate(heuristic_selector(), Plan(rules=freeze.rules, judges={"a": LexicalJudge()}, **plan))
+    result = evaluate(heuristic_selector(), Plan(rules=freeze.rules, judges=one, **plan))
     assert set(result["pools"]["capitals"]["rules"]) == {"majority", "eldgr[a]"}
     assert isinstance(frozen_selector(freeze.path).judge, LexicalJudge)
 
@@ -356,8 +340,6 @@ def test_a_freeze_of_several_judges_ships_the_one_that_its_rule_names(tmp_path: 
 
 
 # -- killed --
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="a fork and a kill of POSIX")
 def test_a_run_of_two_judges_that_was_killed_asks_nothing_twice(pool: Path, tmp_path: Path) -> None:
@@ -383,14 +365,10 @@ def test_a_run_of_two_judges_that_was_killed_asks_nothing_twice(pool: Path, tmp_
         time.sleep(0.005)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    before, paid = (
-        len(asked.read_text().split()),
-        sum(one.role == "judge" for one in read_journal(journal, on_torn=lambda _: None)),
-    )
+    before = len(asked.read_text().split())
+    paid = sum(one.role == "judge" for one in read_journal(journal, on_torn=lambda _: None))
     evaluate(selector(), plan)
     assert before - paid in (0, 1)  # the call that was under way
-    assert Counter(one.label for one in read_journal(journal) if one.role == "judge") == {
-        "judge[a]": 12,
-        "judge[b]": 12,
-    }
+    labels = Counter(one.label for one in read_journal(journal) if one.role == "judge")
+    assert labels == {"judge[a]": 12, "judge[b]": 12}
     assert len(asked.read_text().split()) == 24 + before - paid

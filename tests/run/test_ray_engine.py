@@ -25,17 +25,14 @@ from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.ray_engine import evaluate_on_ray
 from eldgr_dspy.programs.selector import Selector
+from tests.asking.transport import FINAL, GOOD
 from tests.capitals import row, write_pool
 from tests.crash_runs import untimed
 from tests.house.doc_blocks import ROOT
-from tests.lm_server import Answer, Asked, LMServer, serving
-from tests.run.priced import SAID, loopback_alone
+from tests.lm_server import Answer, LMServer, serving
 from tests.run.processes import Run, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL")]
-
-__all__ = ["loopback_alone"]
-
 N, WORKERS = 40, 6
 EACH = 4  # requests a question: of the first judge, twice of the second, and of the repairer
 VARIABLES = {"PYTHONPATH": str(ROOT), "RAY_worker_niceness": "0", "no_proxy": "127.0.0.1", "OPENAI_API_KEY": "key"}
@@ -105,12 +102,8 @@ def here(folder: Path, server: LMServer, how: str = "", **plan: Any) -> dict[str
     return results(folder / "here")
 
 
-def asked(server: LMServer) -> Counter[tuple[str, str]]:
-    return Counter((entry.question, entry.role) for entry in list(server.log))
-
-
 def test_a_run_on_ray_is_that_of_one_process(folder: Path) -> None:
-    with serving(lambda request: Answer(SAID)) as server:
+    with serving(lambda request: GOOD) as server:
         summary = evaluate_on_ray(partial(prepared, folder, server.address, max_calls=10 * N, max_cost=100.0))
         assert summary["consultations"]["judge[b]"]["calls"] == 2 * N
         sent = len(server.log)
@@ -132,7 +125,7 @@ def test_workers_are_killed_and_nothing_is_lost(folder: Path) -> None:
                     os.kill(pid, signal.SIGKILL)
                     kills.append(pid)
 
-    with serving(lambda request: Answer(SAID, delay=0.3)) as server:
+    with serving(lambda request: Answer(FINAL, delay=0.3)) as server:
         killer = threading.Thread(target=kill)
         killer.start()
         try:
@@ -140,7 +133,7 @@ def test_workers_are_killed_and_nothing_is_lost(folder: Path) -> None:
         finally:
             ended.set()
             killer.join()
-        again = sum(asked(server).values()) - EACH * N
+        again = len(server.log) - EACH * N
         journaled = Counter(one.key for one in read_journal(folder / "ray" / "journal.jsonl"))
         assert kills and set(journaled.values()) == {1}
         assert 0 <= again <= 2 * WORKERS * len(kills)  # of the requests under way; the judge in two orders has two
@@ -148,7 +141,7 @@ def test_workers_are_killed_and_nothing_is_lost(folder: Path) -> None:
 
 
 def test_a_question_that_ends_every_process_counts_as_failed(folder: Path) -> None:
-    with serving(lambda request: Answer(SAID)) as server:
+    with serving(lambda request: GOOD) as server:
         summary = evaluate_on_ray(partial(prepared, folder, server.address, "deadly", max_failures=1))
     assert summary["pools"]["capitals"]["n_failed"] == 1
     failed = [one for one in read_journal(folder / "ray" / "journal.jsonl") if not one.settled]
@@ -157,7 +150,7 @@ def test_a_question_that_ends_every_process_counts_as_failed(folder: Path) -> No
 
 
 def test_a_limit_holds_but_for_what_is_under_way_and_another_run_finishes(folder: Path) -> None:
-    with serving(lambda request: Answer(SAID)) as server:
+    with serving(lambda request: GOOD) as server:
         with pytest.raises(RunStoppedError, match="--max-calls allows 30; give a higher limit to resume"):
             evaluate_on_ray(partial(prepared, folder, server.address, max_calls=30))
         assert 30 <= len(server.log) <= 30 + WORKERS
@@ -167,18 +160,15 @@ def test_a_limit_holds_but_for_what_is_under_way_and_another_run_finishes(folder
 
 
 def test_a_worker_that_makes_another_role_is_refused_before_anything_is_asked(folder: Path) -> None:
-    with serving(lambda request: Answer(SAID)) as server:
+    with serving(lambda request: GOOD) as server:
         with pytest.raises(ArgumentError, match=r"the judge\[b\] must be made as in this process; it has another"):
             evaluate_on_ray(partial(prepared, folder, server.address, "another"))
         assert not server.log
 
 
 def test_a_driver_that_is_killed_is_resumed_by_the_same_command(tmp_path: Path) -> None:
-    def slow(request: Asked) -> Answer:
-        return Answer(SAID, delay=0.2)
-
     options = ("--engine", "ray", "--rules", "majority,judge")
-    with serving(slow) as server:
+    with serving(lambda request: Answer(FINAL, delay=0.2)) as server:
         run = Run(tmp_path, server)
         for seen in (1, 8):
             with run.started(*options) as process:

@@ -22,7 +22,6 @@ from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.run_directory import RunDirectory
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, scripted_lm, text_of
-from eldgr_dspy.rule.consultations import Consultation
 from tests.capitals import VERDICT, row, untimed, write_pool
 
 Key = tuple[str, str, str]
@@ -66,9 +65,7 @@ def needed(number: int, rules: Sequence[str], judge_failed: bool = False) -> lis
     return ["judge"] * judged + ["repairer"] * repaired
 
 
-class Script:
-    """Answers by question and role, fails what it is told to fail, and keeps the key of every call."""
-
+class Script:  # answers by question and role, fails what it is told to fail, and keeps the key of every call
     def __init__(self, fails: Callable[[Key], bool] = lambda key: False) -> None:
         self.fails, self.asked = fails, list[Key]()
         self._lock = threading.Lock()
@@ -112,14 +109,10 @@ def undisturbed(pools: tuple[str, ...], rules: tuple[str, ...], limit: int | Non
         return summary, lines_of(folder / "run" / "journal.jsonl")
 
 
-def line_of(one: Consultation) -> Line:
-    return (*one.key, one.outcome)
-
-
 def lines_of(journal: Path) -> list[Line]:
     heads: list[Any] = []
-    results = [line_of(one) for one in read_journal(journal, heads)]
-    return [(head["kind"], head["name"]) for head in heads] + results
+    results = [(*one.key, one.outcome) for one in read_journal(journal, heads)]
+    return [*((head["kind"], head["name"]) for head in heads), *results]
 
 
 class RunMachine(RuleBasedStateMachine):

@@ -69,8 +69,6 @@ def test_a_call_of_a_role_that_is_not_stated_is_refused(tmp_path: Path, made_by:
 
 
 # -- where a role is asked --
-
-
 def lm_at(address: str, **settings: Any) -> dict[str, Any]:
     return {"model": "m", "model_type": "chat", "settings": {"api_base": address, "temperature": 0.0, **settings}}
 
@@ -92,9 +90,7 @@ ADDRESSES = {
 
 
 @pytest.mark.parametrize(("before", "now"), ADDRESSES.values(), ids=ADDRESSES)
-def test_a_role_at_another_address_is_the_same_and_is_stated_anew_once_it_is_asked(
-    tmp_path: Path, before: Any, now: Any
-) -> None:
+def test_a_role_at_another_address_is_the_same_and_stated_once_asked(tmp_path: Path, before: Any, now: Any) -> None:
     for lm, asked, stated in ((before, True, [before]), (now, False, [before]), (now, True, [before, now])):
         with RunDirectory(tmp_path) as directory:
             require_same(tmp_path, directory.journal.heads, [("role", "judge", role_at(lm))])

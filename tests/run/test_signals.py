@@ -1,7 +1,4 @@
-"""No signal is lost, wherever Python stands when it comes: what a handler raises there may be forgotten or changed.
-
-Each process here sends the signal to itself, so that it comes at the same place each time.
-"""
+"""No signal is lost, wherever Python stands when it comes: what a handler raises there may be forgotten or changed."""
 
 import os
 import signal
@@ -18,11 +15,10 @@ from tests.capitals import row, write_pool
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the signals of POSIX")
 
-SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
+# Each process sends the signal to itself, so that it comes at the same place each time.
 # A shell starts what runs in the background with ctrl-C ignored, and each child inherits that.
 HEARING = "import os, signal, sys\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
 COMMAND = "from eldgr_dspy.programs.commands import main\nsys.exit(main())\n"
-GOES_ON = "Interrupted. The replies so far are in the journal; run the same command to resume."
 
 # Python prints and forgets what is raised in the callback of a weak reference.
 RULES = """
@@ -56,81 +52,51 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def ended(folder: Path, number: signal.Signals, *arguments: str, first: str = "") -> tuple[int, str]:
-    """The exit code of the command in a process of its own and what it said; `first` is run before it."""
+def results_in(run: Path) -> set[str]:
+    return {path.name for path in run.glob("*")} - {".lock", "journal.jsonl"}
+
+
+def finder(module: str, body: str) -> str:
+    """The finder stands for a signal that comes as a module is imported, which is what takes the time."""
+    head = f"class Finder:\n def find_spec(self, name, *_):\n  if name == {module!r}:\n"
+    return f"{head}{body}sys.meta_path.insert(0, Finder())\n"
+
+
+KILL = "os.kill(os.getpid(), int(os.environ['SIGNAL']))"
+CHANGED = f"   try:\n    {KILL}\n    sum(range(100))\n   except BaseException:\n    raise ImportError('broken')\n"
+HOOK = f"sys.addaudithook(lambda event, _: event == 'os.rename' and {KILL})\n"  # stands for the moment
+PRINTING = f"import io\nclass Out(io.StringIO):\n def write(self, _): {KILL}\nsys.stdout = Out()\n"
+EVALUATE = ("evaluate", "capitals.jsonl", "--out", "run")
+SPLIT = ("pool", "split", "capitals.jsonl", "--out-dev", "a.jsonl", "--out-confirm", "b.jsonl")
+STOPPING = "Stopping after the calls under way; their replies are kept. Press ctrl-C again to abandon them.\n"
+RESUME = "Interrupted. The replies so far are in the journal; run the same command to resume."
+NOTHING = "Interrupted. Nothing was asked."
+MOMENTS: dict[str, tuple[tuple[str, ...], str, str]] = {
+    "in the callback of a weak reference": ((*EVALUATE, "--rules", "rules_that_send:sending"), "", STOPPING + RESUME),
+    "twice, in a rule that looks for none": ((*EVALUATE, "--rules", "rules_that_send:endless"), "", RESUME),
+    "in a command without a run": (("bound", "capitals.jsonl", "--rules", "rules_that_send:sending"), "", NOTHING),
+    "as DSPy is imported": (EVALUATE, finder("dspy", f"   {KILL}\n"), NOTHING),
+    "in an import of DSPy that makes another error of it": (EVALUATE, finder("dspy", CHANGED), NOTHING),
+    "in an import of click that makes another error of it": (EVALUATE, finder("click", CHANGED), NOTHING),
+    "while a file is written": (SPLIT, HOOK, "Interrupted."),
+    "while the results are printed": (EVALUATE, PRINTING, RESUME),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("arguments", "first", "said"), MOMENTS.values(), ids=MOMENTS)
+def test_a_signal_ends_the_command_in_order_whenever_it_comes(
+    folder: Path, arguments: tuple[str, ...], first: str, said: str, number: signal.Signals, code: int
+) -> None:
+    """It leaves no part of a file, and the results where they were in place."""
+    before = {path.name for path in folder.iterdir()}
     command = [sys.executable, "-c", HEARING + first + COMMAND, *arguments]
     heard = {**os.environ, "SIGNAL": str(int(number))}
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, env=heard, timeout=120)
-    return done.returncode, done.stderr.strip()
-
-
-def results_in(run: Path) -> set[str]:
-    return {path.name for path in run.iterdir()} - {".lock", "journal.jsonl"}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("number", "code"), SIGNALS)
-def test_a_signal_in_the_callback_of_a_weak_reference_ends_the_run_in_order(
-    folder: Path, number: signal.Signals, code: int
-) -> None:
-    arguments = ("evaluate", "capitals.jsonl", "--rules", "rules_that_send:sending", "--out", "run")
-    told = "Stopping after the calls under way; their replies are kept. Press ctrl-C again to abandon them.\n"
-    process, output = ended(folder, number, *arguments)
-    assert (process, output.replace("\n\n", "\n")) == (code, told + GOES_ON)
-    assert results_in(folder / "run") == set()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("number", "code"), SIGNALS)
-def test_a_second_signal_ends_a_run_that_does_not_look_for_any(folder: Path, number: signal.Signals, code: int) -> None:
-    arguments = ("evaluate", "capitals.jsonl", "--rules", "rules_that_send:endless", "--out", "run")
-    assert ended(folder, number, *arguments) == (code, GOES_ON)
-    assert results_in(folder / "run") == set()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("number", "code"), SIGNALS)
-def test_a_signal_ends_a_command_without_a_run_at_once(folder: Path, number: signal.Signals, code: int) -> None:
-    arguments = ("bound", "capitals.jsonl", "--rules", "rules_that_send:sending")
-    assert ended(folder, number, *arguments) == (code, "Interrupted. Nothing was asked.")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("number", "code"), SIGNALS)
-def test_a_signal_while_a_file_is_written_leaves_no_part_of_it(folder: Path, number: signal.Signals, code: int) -> None:
-    """A hook on the rename stands for the moment."""
-    hook = f"sys.addaudithook(lambda event, _: event == 'os.rename' and os.kill(os.getpid(), {int(number)}))\n"
-    arguments = ("pool", "split", "capitals.jsonl", "--out-dev", "a.jsonl", "--out-confirm", "b.jsonl")
-    before = {path.name for path in folder.iterdir()}
-    process, output = ended(folder, number, *arguments, first=hook)
-    assert (process, output) == (code, "Interrupted.")
-    assert {path.name for path in folder.iterdir()} == before
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("number", "code"), SIGNALS)
-@pytest.mark.parametrize("module", ["click", "dspy"])
-def test_an_import_that_makes_another_error_of_what_is_raised_in_it_hides_no_signal(
-    folder: Path, module: str, number: signal.Signals, code: int
-) -> None:
-    finder = (
-        f"class Finder:\n def find_spec(self, name, *_):\n  if name == {module!r}:\n   try:\n"
-        f"    os.kill(os.getpid(), {int(number)})\n    sum(range(100))\n"
-        "   except BaseException:\n    raise ImportError('broken')\nsys.meta_path.insert(0, Finder())\n"
-    )
-    result = ended(folder, number, "evaluate", "capitals.jsonl", first=finder)
-    assert result == (code, "Interrupted. Nothing was asked.")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("number", "code"), SIGNALS)
-def test_a_signal_while_the_results_are_printed_leaves_them_in_place(
-    folder: Path, number: signal.Signals, code: int
-) -> None:
-    out = f"import io\nclass Out(io.StringIO):\n def write(self, _): os.kill(os.getpid(), {int(number)})\n"
-    result = ended(folder, number, "evaluate", "capitals.jsonl", "--out", "run", first=f"{out}sys.stdout = Out()\n")
-    assert result == (code, GOES_ON)
-    assert "summary.json" in results_in(folder / "run")
+    assert (done.returncode, done.stderr.strip().replace("\n\n", "\n")) == (code, said)
+    assert {path.name for path in folder.iterdir()} - {"run", "__pycache__"} == before
+    assert "summary.json" in results_in(folder / "run") if first is PRINTING else results_in(folder / "run") == set()
 
 
 def test_also_a_program_that_evaluates_is_interrupted_where_the_handler_would_raise_in_vain(folder: Path) -> None:

@@ -14,6 +14,7 @@ from eldgr_dspy.rule.consultations import Consultation
 
 LIMIT = 1000
 """Dollars. Prices are whole numbers, so that sums are exact."""
+FEW = 10
 
 
 @pytest.mark.parametrize(("sent", "message"), [(1, "1 request was sent"), (2, "2 requests were sent")])
@@ -24,9 +25,15 @@ def test_a_limit_of_requests_says_how_many_were_sent(sent: int, message: str) ->
         spending.admit()
 
 
-class Sent:
-    """A run that sends requests as far as it may, with at most `workers` under way."""
+def may_send(spending: Spending) -> bool | None:
+    """Whether a request is admitted; None where the run stops."""
+    try:
+        return spending.admit()
+    except RunStoppedError:
+        return None
 
+
+class Sent:  # a run that sends requests as far as it may, with at most `workers` under way
     def __init__(self, workers: int) -> None:
         self.spending, self.workers = Spending(max_cost=LIMIT), workers
         self.under_way: list[int] = []
@@ -38,15 +45,12 @@ class Sent:
         """Send a request of a price, which nobody knows beforehand; False where none may be sent any more."""
         if len(self.under_way) == self.workers:
             return True
-        try:
-            admitted = self.spending.admit()
-        except RunStoppedError:
-            return False
+        admitted = may_send(self.spending)
         if admitted:
             self.under_way.append(price)
             dearest = max(self.came, default=0)
             self.passed_by = sum(max(0, one - dearest) for one in self.under_way)
-        return True
+        return admitted is not None
 
     def come_back(self, which: int) -> None:
         if self.under_way:
@@ -63,9 +67,7 @@ class Sent:
 
 @given(st.integers(1, 8), st.lists(st.tuples(st.integers(0, 400), st.none() | st.integers(0, 7)), max_size=60))
 @example(3, [(100, 0), (300, None), (300, None), (300, 0), (300, 0)])
-def test_a_limit_is_passed_by_no_more_than_what_requests_under_way_are_dearer_than_the_dearest_before(
-    workers: int, steps: list[tuple[int, int | None]]
-) -> None:
+def test_a_limit_is_passed_by_no_more_than_is_under_way(workers: int, steps: list[tuple[int, int | None]]) -> None:
     sent = Sent(workers)
     for price, which in steps:
         if not sent.admit(price):
@@ -100,19 +102,7 @@ def test_the_first_request_goes_alone_and_can_pass_the_limit_by_itself() -> None
 
 
 # -- several sessions --
-
-
-def may_send(spending: Spending) -> bool | None:
-    """Whether a request is admitted; None where the run stops."""
-    try:
-        return spending.admit()
-    except RunStoppedError:
-        return None
-
-
-class Sessions:
-    """Consultations of a few requests each, in sessions that resume each other, and the same in one session."""
-
+class Sessions:  # consultations of a few requests each, in sessions that resume each other, and the same in one session
     def __init__(self) -> None:
         self.whole, self.journal = Spending(max_cost=LIMIT), list[Consultation]()
         self.spending = Spending(max_cost=LIMIT)
@@ -218,3 +208,66 @@ def test_a_request_that_is_given_up_is_counted_once_and_its_late_price_too() -> 
     late.answer(Entry(cost=0.75))
     with pytest.raises(RunStoppedError, match=r"^\$0\.7500 was spent"):
         cost.admit()
+
+
+# -- sessions of one run, killed --
+class Killed:
+    """Sessions of one run, each on the journal that the one before left; `lost` was under way when one was killed."""
+
+    def __init__(self, max_calls: int | None, max_cost: float | None) -> None:
+        self.limits = (max_calls, max_cost)
+        self.journal = list[Consultation]()
+        self.sent = self.under_way = self.lost = 0
+        self.spending = Spending(max_calls, max_cost)
+
+    def send(self) -> None:
+        """Send a request, if it is admitted."""
+        admitted = bool(may_send(self.spending))
+        self.under_way += admitted
+        self.sent += admitted
+
+    def end(self) -> None:
+        """Have a request come back, for a dollar, and journal it."""
+        if self.under_way:
+            self.under_way -= 1
+            self.spending.answered(1.0)
+            self.journal.append(Consultation("p", f"q{self.sent}", "judge", "ok", content={}, calls=1, cost=1.0))
+
+    def fail(self) -> None:
+        """Have a request fail, and journal it: it was sent, and cost nothing."""
+        if self.under_way:
+            self.under_way -= 1
+            self.spending.failed()
+            self.journal.append(Consultation("p", f"q{self.sent}", "judge", "failed", calls=1))
+
+    def withdraw(self) -> None:
+        """Do not send a request that was admitted."""
+        if self.under_way:
+            self.under_way -= 1
+            self.sent -= 1
+            self.spending.withdraw()
+
+    def kill(self) -> None:
+        """End the process at once: what is under way is in no consultation."""
+        self.lost += self.under_way
+        self.under_way = 0
+        self.spending = Spending(self.limits[0], self.limits[1], self.journal)
+
+
+STEPS = ("send", "send", "send", "end", "fail", "withdraw")
+
+
+@given(
+    st.lists(st.sampled_from(STEPS), max_size=60) | st.lists(st.sampled_from((*STEPS, "kill")), max_size=60),
+    st.sampled_from([(FEW, None), (None, float(FEW)), (FEW, 100.0), (1_000, float(FEW))]),
+)
+@example([*["send"] * 8, "kill"] * 5, (FEW, None))
+@example(["send"] * 12, (FEW, None))
+@example(["send", "fail"] * 12, (FEW, None))
+@example(["send", "end", *["send"] * 12, *["end"] * 12], (None, float(FEW)))
+def test_a_kill_passes_a_limit_by_what_was_under_way(steps: list[str], limits: tuple[int | None, float | None]) -> None:
+    run = Killed(*limits)
+    for name in steps:
+        getattr(run, name)()
+        assert run.sent <= FEW + run.lost or limits[0] != FEW
+        assert sum(one.cost or 0.0 for one in run.journal) <= FEW

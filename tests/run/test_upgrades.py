@@ -23,9 +23,7 @@ from tests.run.freezing import TWO, command, hashed, rewrite, run
 DEVSET = [dspy.Example(question=f"Which, {n}?", answer="Doha", id=f"q{n}").with_inputs("question") for n in range(2)]
 
 
-class Answering(dspy.Module):
-    """Answers from one passage."""
-
+class Answering(dspy.Module):  # answers from one passage
     def __init__(self) -> None:
         super().__init__()
         self.respond = dspy.Predict("context, question -> answer")
@@ -73,9 +71,7 @@ def test_other_code_that_decides_the_frozen_run_as_before_is_a_warning(frozen_ru
         run(pool, frozen_run, "out")
 
 
-def test_other_code_that_decides_otherwise_is_refused_and_the_questions_are_named(
-    frozen_run: Path, pool: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_code_that_decides_otherwise_is_refused(frozen_run: Path, pool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     by_other_code(frozen_run)
 
     def other(case: Any) -> Steps:
@@ -105,9 +101,7 @@ def test_other_code_without_a_run_to_decide_again_is_refused(pool: Path) -> None
         run(pool, freeze, "out")
 
 
-def test_the_frozen_run_is_found_beside_the_freeze_or_where_the_caller_says(
-    frozen_run: Path, pool: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_frozen_run_is_found_or_named(frozen_run: Path, pool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     by_other_code(frozen_run)
     here = Path.cwd()
     (here / "elsewhere").mkdir()
@@ -143,9 +137,7 @@ def test_a_run_of_another_choice_is_not_frozen(pool: Path) -> None:
     assert not Path("rule.freeze.json").exists()
 
 
-def test_a_comment_or_the_report_is_no_change_and_a_digit_in_a_listed_module_is_one(
-    frozen_run: Path, pool: Path, tmp_path: Path
-) -> None:
+def test_a_comment_is_no_change_and_a_digit_in_a_listed_module_is(frozen_run: Path, pool: Path, tmp_path: Path) -> None:
     """In a copy of the package, which a process of its own imports."""
     package = Path(shutil.copytree(Path(lexical.__file__).parents[1], tmp_path / "copy" / "eldgr_dspy"))
     evaluating = ("evaluate", str(pool), "--freeze", str(frozen_run))
@@ -188,8 +180,6 @@ def test_a_built_in_answer_type_is_frozen_if_it_is_chosen(tmp_path: Path) -> Non
 
 
 # --- the program that samples -----------------------------------------------------------------------------------------
-
-
 def sampled_by(lm: Any) -> Path:
     """A freeze with a run on samples of `Answering`."""
     collect(Collection(f"{__name__}:Answering", f"{__name__}:DEVSET", out="sampled.jsonl", n=2, workers=1), lm=lm)

@@ -31,9 +31,8 @@ from tests.scoring.asking import (
     scored,
 )
 
+
 # --- what is asked, and what comes of it ------------------------------------------------------------------------------
-
-
 def test_one_call_scores_all_channels_of_a_text_and_the_prediction_is_the_json_of_its_table() -> None:
     lm = obliging()
     with dspy.context(lm=lm):
@@ -51,8 +50,7 @@ def test_one_call_scores_all_channels_of_a_text_and_the_prediction_is_the_json_o
 
 def test_a_channel_s_score_is_that_channel_s() -> None:
     own = {name: at / 10 for at, name in enumerate(CHANNELS)}
-    result = scored(obliging(lambda _: own), ChannelScorer())
-    assert channels_of(result) == own
+    assert channels_of(scored(obliging(lambda _: own), ChannelScorer())) == own
 
 
 def test_a_scorer_scores_many_texts_in_order_and_the_same_at_once() -> None:
@@ -105,8 +103,6 @@ def test_steps_are_shown_without_marker_and_answer_line_and_passages_with_their_
 
 
 # --- what is undefined without asking ---------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -139,8 +135,7 @@ def test_a_step_that_is_too_long_is_shown_in_part() -> None:
 
 
 def test_without_a_corpus_nothing_is_held_against_passages() -> None:
-    lm = obliging()
-    result = scored(lm, ChannelScorer(), evidence=None)
+    result = scored(obliging(), ChannelScorer(), evidence=None)
     assert reasons_of(result) == dict.fromkeys(GROUNDED, "there is no corpus")
     assert channels_of(result, 2)["logic"] == channels_of(result, 2)["info"] == 0.2
 
@@ -173,9 +168,7 @@ def test_with_token_confidences_epist_is_computed_from_them_and_from_the_lm_s_fa
     ],
     ids=["too few confidences", "a confidence of 1.5", "no text", "no question", "no evidence"],
 )
-def test_what_cannot_be_scored_is_refused_in_a_sentence_before_anything_is_asked(
-    inputs: dict[str, Any], message: str
-) -> None:
+def test_what_cannot_be_scored_is_refused_before_anything_is_asked(inputs: dict[str, Any], message: str) -> None:
     lm = obliging()
     with dspy.context(lm=lm), pytest.raises(ArgumentError, match=message):
         ChannelScorer()(**{**INPUTS, **inputs})
@@ -183,8 +176,6 @@ def test_what_cannot_be_scored_is_refused_in_a_sentence_before_anything_is_asked
 
 
 # --- what is raised ---------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("error", "raised"),
     [

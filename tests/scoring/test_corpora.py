@@ -51,9 +51,7 @@ HOSTED, CAPITAL = Passage("Cup", "Qatar hosted it."), Passage("Qatar", "Its capi
         ([], "sentence", ()),
     ],
 )
-def test_a_fact_is_a_sentence_or_the_paragraph_of_one_under_its_title_if_it_points_to_one(
-    rows: Any, unit: Any, corpus: tuple[Passage, ...]
-) -> None:
+def test_a_fact_is_a_sentence_or_paragraph_under_its_title(rows: Any, unit: Any, corpus: tuple[Passage, ...]) -> None:
     assert hotpotqa_corpus(rows, unit) == corpus
 
 

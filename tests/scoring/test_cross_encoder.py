@@ -61,17 +61,22 @@ def test_the_softmax_is_taken_once(nli: CrossEncoderNLI) -> None:
     assert nli.probabilities([FACT])[0] == pytest.approx([contradiction, neutral, entailment], abs=1e-5)
 
 
+def configured(folder: Path, source: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+    """A copy of a model whose configuration was changed."""
+    shutil.copytree(source, folder, dirs_exist_ok=True)
+    stated = json.loads((folder / "config.json").read_text("utf-8"))
+    change(stated)
+    (folder / "config.json").write_text(json.dumps(stated), encoding="utf-8")
+    return folder
+
+
 def test_a_softmax_that_the_model_brings_is_not_added(nli: CrossEncoderNLI, nli_folder: Path, tmp_path: Path) -> None:
-    shutil.copytree(nli_folder, tmp_path, dirs_exist_ok=True)
-    stated = json.loads((tmp_path / "config.json").read_text("utf-8"))
-    stated["sentence_transformers"] = {"activation_fn": "torch.nn.modules.activation.Softmax"}
-    (tmp_path / "config.json").write_text(json.dumps(stated), encoding="utf-8")
-    assert CrossEncoderNLI(tmp_path).probabilities([FACT]) == pytest.approx(nli.probabilities([FACT]), abs=1e-6)
+    own = {"activation_fn": "torch.nn.modules.activation.Softmax"}
+    other = configured(tmp_path, nli_folder, lambda stated: stated.update(sentence_transformers=own))
+    assert CrossEncoderNLI(other).probabilities([FACT]) == pytest.approx(nli.probabilities([FACT]), abs=1e-6)
 
 
 # --- what a reading depends on ----------------------------------------------------------------------------------------
-
-
 @settings(max_examples=15)
 @given(st.lists(st.sampled_from(PAIRS), min_size=1, max_size=20), st.integers(1, 15))
 def test_a_reading_does_not_depend_on_what_else_is_asked(
@@ -119,8 +124,6 @@ def test_the_name_says_what_distinguishes_its_readings(nli_folder: Path, tmp_pat
 
 
 # --- truncation -------------------------------------------------------------------------------------------------------
-
-
 def test_only_the_premise_is_cut(nli: CrossEncoderNLI) -> None:
     """What stands behind the window is not shown to the model; the hypothesis is, to its end."""
     shown: list[str] = []
@@ -153,9 +156,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize("text", UNREADABLE.values(), ids=UNREADABLE.keys())
-def test_a_text_that_cannot_be_read_is_not_a_number_on_either_side_and_spoils_no_other(
-    nli: CrossEncoderNLI, text: str
-) -> None:
+def test_a_text_that_cannot_be_read_is_no_number_and_spoils_no_other(nli: CrossEncoderNLI, text: str) -> None:
     """A text is read where at least half of its letters and digits are known to the model's tokenizer."""
     result = nli.probabilities([(text, FACT[1]), FACT, (FACT[0], text), (text, text)])
     assert np.isnan(result).all(axis=1).tolist() == [True, False, True, True]
@@ -168,9 +169,7 @@ def test_a_separator_in_a_text_begins_no_other_text(nli: CrossEncoderNLI) -> Non
     assert [one for one in ids if one in tokenizer.all_special_ids] == [ids[0], ids[-1], ids[-1]]
 
 
-def test_what_is_invisible_changes_nothing_and_a_few_foreign_letters_do_not_make_a_text_unreadable(
-    nli: CrossEncoderNLI,
-) -> None:
+def test_what_is_invisible_changes_nothing_and_a_few_foreign_letters_are_read(nli: CrossEncoderNLI) -> None:
     """Otherwise one letter would take a step out of what is scored."""
     for text in ("Doha\u200b is the capi\u00adtal of Qatar.", "\ufeffDoha is the capital of \u2060Qatar."):
         assert nli.probabilities([(text, FACT[1])]) == pytest.approx(nli.probabilities([FACT]), abs=1e-5)
@@ -179,19 +178,11 @@ def test_what_is_invisible_changes_nothing_and_a_few_foreign_letters_do_not_make
 
 @settings(max_examples=40)
 @given(st.lists(st.tuples(st.text(max_size=60), st.text(max_size=60)), max_size=4))
-def test_whatever_the_texts_a_row_is_a_distribution_or_nothing(
-    nli: CrossEncoderNLI, pairs: list[tuple[str, str]]
-) -> None:
+def test_any_row_is_a_distribution_or_nothing(nli: CrossEncoderNLI, pairs: list[tuple[str, str]]) -> None:
     result = nli.probabilities(pairs)
     lost = np.isnan(result).all(axis=1)
     assert result.shape == (len(pairs), 3) and result.dtype == np.float64
     assert result[~lost].sum(axis=1) == pytest.approx(1) and (result[~lost] >= 0).all()
-
-
-@pytest.mark.parametrize("weight", [float("nan"), float("inf")])
-def test_logits_that_are_not_finite_are_no_number(nli_folder: Path, tmp_path: Path, weight: float) -> None:
-    broken = changed(tmp_path, nli_folder, lambda model: model.classifier.bias[1].fill_(weight))
-    assert np.isnan(CrossEncoderNLI(broken).probabilities([FACT, PAIRS[0]])).all()
 
 
 @pytest.mark.parametrize("pairs", [["ab"], [("one", None)], [("one", "two", "three")], ["a premise", "a hypothesis"]])
@@ -201,27 +192,16 @@ def test_what_is_not_a_pair_of_texts_is_refused(nli: CrossEncoderNLI, pairs: Any
 
 
 # --- models that are refused ------------------------------------------------------------------------------------------
-
-
-def relabelled(folder: Path, source: Path, labels: dict[str, str]) -> Path:
-    shutil.copytree(source, folder, dirs_exist_ok=True)
-    stated = json.loads((folder / "config.json").read_text("utf-8"))
-    stated["id2label"], stated["label2id"] = labels, {label: int(column) for column, label in labels.items()}
-    (folder / "config.json").write_text(json.dumps(stated), encoding="utf-8")
-    return folder
-
-
 def test_the_order_of_the_labels_is_the_models_own(nli: CrossEncoderNLI, nli_folder: Path, tmp_path: Path) -> None:
     labels = {"0": "ENTAILMENT", "1": "NEUTRAL", "2": "CONTRADICTION"}  # where the model has con, ent, neu
-    other = CrossEncoderNLI(relabelled(tmp_path, nli_folder, labels)).probabilities([FACT])
+    columns = {label: int(column) for column, label in labels.items()}
+    folder = configured(tmp_path, nli_folder, lambda stated: stated.update(id2label=labels, label2id=columns))
+    other = CrossEncoderNLI(folder).probabilities([FACT])
     assert other[0] == pytest.approx(nli.probabilities([FACT])[0][[1, 2, 0]])
 
 
-def test_a_model_that_states_no_labels_is_refused_before_it_is_loaded(nli: CrossEncoderNLI, tmp_path: Path) -> None:
-    shutil.copytree(nli.folder, tmp_path, dirs_exist_ok=True)
-    stated = json.loads((tmp_path / "config.json").read_text("utf-8"))
-    del stated["id2label"]
-    (tmp_path / "config.json").write_text(json.dumps(stated), encoding="utf-8")
+def test_a_model_that_states_no_labels_is_refused_before_it_is_loaded(nli_folder: Path, tmp_path: Path) -> None:
+    configured(tmp_path, nli_folder, lambda stated: stated.pop("id2label"))
     with pytest.raises(ArgumentError, match=r"must have exactly the labels .*; its config\.json has None as id2label"):
         load_nli(tmp_path)
 

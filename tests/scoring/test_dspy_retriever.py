@@ -27,9 +27,7 @@ def letters(texts: list[str]) -> Any:
     return np.array([[text.lower().count(letter) for letter in "abcdefghijklmnopqrstuvwxyz"] for text in texts], float)
 
 
-class Searching(dspy.Module):
-    """A retriever that somebody wrote as a module."""
-
+class Searching(dspy.Module):  # a retriever that somebody wrote as a module
     def forward(self, question: str) -> dspy.Prediction:
         return dspy.Prediction(passages=[dspy.Example(title="Qatar", text=question)])
 
@@ -90,9 +88,7 @@ OF_SCORES = "scores must be .* each of 3 passages, best first; got "
         *((dspy.Prediction(passages=CORPUS, scores=one), rf"{OF_SCORES}{re.escape(repr(one))}\.$") for one in SCORES),
     ],
 )
-def test_what_is_not_documents_or_not_a_score_each_is_refused_with_the_query_that_it_was_returned_for(
-    result: Any, message: str
-) -> None:
+def test_what_is_not_documents_or_not_a_score_each_is_refused_with_its_query(result: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=f"The retriever's result for 'capital' cannot be used: .*{message}"):
         searching(result).search(["capital"])
 

@@ -29,9 +29,7 @@ texts = st.sampled_from(["", "a", "b", "ab", "\0", "a\0", "\ud800"])
 calls = st.lists(st.lists(st.tuples(texts, texts), max_size=5), max_size=8)
 
 
-class Counting:
-    """Reads the lengths of the texts, and counts what it is asked."""
-
+class Counting:  # reads the lengths of the texts, and counts what it is asked
     def __init__(self, name: str = "counting") -> None:
         self.name, self.asked = name, list[list[tuple[str, str]]]()
 
@@ -46,9 +44,7 @@ class Counting:
 
 @given(calls, st.integers(1, 6))
 @example([[("a", "b"), ("b", "a"), ("a", "b"), ("", "b")], [("", "b")]], 6)
-def test_what_comes_out_is_what_would_be_read_and_nothing_is_asked_that_is_remembered(
-    questions: list[list[tuple[str, str]]], entries: int
-) -> None:
+def test_it_reads_alike_and_asks_only_what_it_lacks(questions: list[list[tuple[str, str]]], entries: int) -> None:
     plain, counting = Counting(), Counting()
     cached, remembered = CachedNLI(counting, entries), list[tuple[str, str]]()
     for pairs in questions:
@@ -161,7 +157,6 @@ def test_a_saved_program_refuses_another_model_than_its_own(nli_folder: Path, tm
 
 
 def test_room_for_nothing_is_refused() -> None:
-    with pytest.raises(
-        ArgumentError, match=r"^entries must be at least 1; got 0\. Without a memory, use the reader itself"
-    ):
+    message = r"^entries must be at least 1; got 0\. Without a memory, use the reader itself"
+    with pytest.raises(ArgumentError, match=message):
         CachedNLI(Counting(), 0)

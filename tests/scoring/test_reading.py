@@ -34,9 +34,7 @@ def reader() -> Reader:
     return Reader(tokenizer_of_bytes("é"), 100)
 
 
-class Saying:
-    """A model that says the same logits of each pair, and keeps what it was given."""
-
+class Saying:  # a model that says the same logits of each pair, and keeps what it was given
     def __init__(self, logits: Sequence[float]) -> None:
         self.logits, self.given = logits, list[Pair]()
 
@@ -54,8 +52,7 @@ class Saying:
 )  # fmt: skip
 def test_a_letter_that_is_cut_into_bytes_is_not_known(reader: Reader, text: str, read: bool) -> None:
     """Such a tokenizer has no unknown token, and would have the model read bytes."""
-    result = reader.probabilities([(PREMISE, text)], Saying([0, 0, 0]), (0, 1, 2))
-    assert np.isfinite(result).all() == read
+    assert np.isfinite(reader.probabilities([(PREMISE, text)], Saying([0, 0, 0]), (0, 1, 2))).all() == read
 
 
 def test_what_cannot_be_read_is_not_given_to_the_model(reader: Reader) -> None:

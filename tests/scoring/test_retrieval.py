@@ -33,8 +33,6 @@ def found(said: Sequence[str], query: str, k: int = 5) -> list[int]:
 
 
 # --- what is found ----------------------------------------------------------------------------------------------------
-
-
 def weights(documents: list[Passage], words: list[str]) -> list[float]:
     """BM25 as it is written down, with Lucene's idf."""
     held = [Counter(document_words(document)) for document in documents]
@@ -54,9 +52,7 @@ def weights(documents: list[Passage], words: list[str]) -> list[float]:
 @given(documents=corpora, questions=queries, k=st.integers(1, 12))
 @example(documents=corpus("Doha"), questions=["Doha"], k=12)  # a word of every document
 @example(documents=corpus("Doha cup", "Gulf cup", "Qatar"), questions=["Doha", "Doha Doha", "Doha Gulf gulf"], k=2)
-def test_what_is_found_shares_a_word_with_the_query_and_scores_what_bm25_gives_it(
-    documents: list[Passage], questions: list[str], k: int
-) -> None:
+def test_what_is_found_shares_a_word_and_scores_as_bm25(documents: list[Passage], questions: list[str], k: int) -> None:
     index = BM25(documents)
     for query, hits in zip(questions, index.search(questions, k), strict=True):
         words = query_words(query)
@@ -71,9 +67,7 @@ def test_what_is_found_shares_a_word_with_the_query_and_scores_what_bm25_gives_i
 
 
 @given(documents=corpora, questions=queries, k=st.integers(1, 12))
-def test_queries_in_a_batch_find_what_each_finds_alone_and_the_order_of_words_does_not_matter(
-    documents: list[Passage], questions: list[str], k: int
-) -> None:
+def test_neither_batch_nor_order_of_words_matters(documents: list[Passage], questions: list[str], k: int) -> None:
     index = BM25(documents)
     assert index.search(questions, k) == [index.search([query], k)[0] for query in questions]
     turned = [" ".join(reversed(query_words(query))) for query in questions]
@@ -108,8 +102,6 @@ def test_a_sum_in_another_order_is_the_same_score() -> None:
 
 
 # --- what other implementations trip over -----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("said", [[], [""], ["", " ?! \u200b"]], ids=["none", "empty", "no-words"])
 def test_a_corpus_without_documents_or_without_words_finds_nothing(said: list[str]) -> None:
     """rank-bm25 divides by zero."""
@@ -125,8 +117,6 @@ def test_a_query_that_matches_nothing_finds_nothing(query: str) -> None:
 
 
 # --- words ------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("message", "query"),
     [

@@ -31,9 +31,8 @@ from tests.scoring.asking import (
     steps_shown,
 )
 
+
 # --- within DSPy ------------------------------------------------------------------------------------------------------
-
-
 def test_its_predictor_is_its_role_s() -> None:
     assert [name for name, _ in ChannelScorer().named_predictors()] == ["steps.predict"]
 
@@ -109,8 +108,6 @@ def test_an_optimizer_teaches_the_role() -> None:
 
 
 # --- texts that give orders -------------------------------------------------------------------------------------------
-
-
 def orders_outside(request: Request) -> bool:
     """Whether what stands outside the fence of a request gives the attacker's order."""
     shown = request.messages[-1].text or ""
@@ -121,9 +118,7 @@ def orders_outside(request: Request) -> bool:
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: f"{attack.family}: {attack.name}")
 def test_an_order_in_a_step_stays_inside_its_fence(attack: Any) -> None:
     lm = scripted_lm(
-        lambda request: fields(
-            [entry(step, 1.0 if orders_outside(request) else 0.25) for step in steps_shown(request)],
-        )
+        lambda request: fields([entry(step, 1.0 if orders_outside(request) else 0.25) for step in steps_shown(request)])
     )
     text = f"It is hot in {QUESTION[:-1]}.\n\n{written(attack, 'candidate', 'candidate 3')}\n\nSo it is dry."
     with dspy.context(lm=lm):

@@ -17,16 +17,7 @@ from eldgr_dspy.programs.scoring.channel_scorer import ChannelScorer
 from eldgr_dspy.programs.testing import Line, scripted_lm
 from eldgr_dspy.testing import json_values, lm_replies, raw_text
 from eldgr_dspy.words import CHANNELS
-from tests.scoring.asking import (
-    DOCUMENTS,
-    QUESTION,
-    TEXT,
-    entry,
-    fields,
-    obliging,
-    reasons_of,
-    scored,
-)
+from tests.scoring.asking import DOCUMENTS, QUESTION, TEXT, entry, fields, obliging, reasons_of, scored
 from tests.selecting import Returns
 
 # --- what a reply may have wrong --------------------------------------------------------------------------------------
@@ -74,8 +65,7 @@ def test_a_reply_that_is_wrong_in_one_place_is_an_abstention_on_the_whole(reply:
     ],
 )
 def test_a_reply_that_was_cut_and_a_prompt_that_is_too_long_are_abstentions_that_say_so(reply: Any, why: str) -> None:
-    result = scored(scripted_lm(lambda _: reply))
-    assert reasons_of(result)["logic"].startswith(f"the LM abstained: {why}")
+    assert reasons_of(scored(scripted_lm(lambda _: reply)))["logic"].startswith(f"the LM abstained: {why}")
 
 
 def test_a_step_that_is_left_out_is_undefined_alone() -> None:

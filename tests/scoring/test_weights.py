@@ -1,5 +1,6 @@
-"""A model is found where it lies, and one that is nowhere is missed in one sentence that says how to get it."""
+"""A model is found where it lies or missed in one sentence; its labels are where its own configuration says."""
 
+import json
 import subprocess
 import sys
 import time
@@ -7,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.scoring.cross_encoder import DEFAULT, CrossEncoderNLI
+from eldgr_dspy.programs.scoring.cross_encoder import DEFAULT, LABELS, CrossEncoderNLI, stated_columns
 from eldgr_dspy.programs.scoring.weights import commit_of, find_model, revision_of
+from tests.refusing import refused
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -42,9 +46,7 @@ def no_network(*_: Any, **__: Any) -> None:
     raise AssertionError("the network was used")
 
 
-def test_a_model_in_the_cache_is_found_by_its_name_and_the_network_is_not_asked(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_in_the_cache_is_found_without_the_network(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A network that accepts a call and never answers would stop the start of every run."""
     monkeypatch.setattr("huggingface_hub.HfApi.repo_info", no_network)
     here = cache / "models--some--model"
@@ -66,9 +68,7 @@ def test_a_model_that_is_not_on_the_disk_is_missed_in_one_sentence(cache: Path) 
     assert is_one_sentence(str(caught.value))
 
 
-def test_a_cache_that_has_only_a_part_of_a_model_does_not_keep_it_from_being_fetched(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_part_of_a_model_in_the_cache_is_fetched_all_the_same(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model_at(cache / "models--some--model" / "snapshots" / COMMIT, "config.json")
     monkeypatch.setattr("huggingface_hub.HfApi.list_repo_tree", no_network)
     with pytest.raises(AssertionError, match="the network was used"):
@@ -135,3 +135,69 @@ def test_a_digest_tells_files_apart_by_content_and_by_name(tmp_path: Path) -> No
     changed = revision_of(folder)
     (folder / "config.json").rename(folder / "other.json")
     assert len({before, changed, revision_of(folder)}) == 3
+
+
+# -- labels --
+def columns(config: Any, folder: Path) -> tuple[int, int, int]:
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    return stated_columns(folder, "some/model")
+
+
+@given(order=st.permutations(LABELS), spelt=st.sampled_from((str.lower, str.upper)))
+@example(order=["contradiction", "entailment", "neutral"], spelt=str.lower)  # cross-encoder/nli-deberta-v3
+@example(order=["entailment", "neutral", "contradiction"], spelt=str.lower)  # MoritzLaurer/DeBERTa-v3
+@example(order=["contradiction", "neutral", "entailment"], spelt=str.upper)  # microsoft/deberta-mnli
+def test_any_order_is_read(order: list[str], spelt: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
+    result = columns({"id2label": dict(enumerate(map(spelt, order)))}, tmp_path_factory.getbasetemp())
+    assert [order[column] for column in result] == list(LABELS)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"id2label": dict(enumerate(labels))}
+        for labels in (
+            ["LABEL_0", "LABEL_1", "LABEL_2"],
+            ["entailment", "contradiction"],
+            ["entailment", "not_entailment"],
+            ["neutral", "entailment", "entailment"],
+            [*LABELS, "other"],
+            [*LABELS, "neutral"],
+            [],
+        )
+    ]
+    + [
+        {"num_labels": 3},
+        {"label2id": {"neutral": 0}},
+        {"id2label": None},
+        [],
+        {"id2label": list(LABELS)},
+        {"id2label": {"0": 1}},
+        {"id2label": {"a": "neutral", "b": "entailment", "c": "contradiction"}},
+        {"id2label": {"1": "neutral", "2": "entailment", "3": "contradiction"}},
+    ],
+    ids=repr,
+)
+def test_a_model_without_exactly_the_three_labels_is_refused_with_what_to_write(config: Any, tmp_path: Path) -> None:
+    """A library would fill in labels of its own, two of them, and find that the weights do not fit."""
+    plain = json.loads(json.dumps(config))
+    stated = plain.get("id2label") if isinstance(plain, dict) else None
+    assert refused(lambda: columns(config, tmp_path)) == (
+        "model='some/model' must have exactly the labels contradiction, neutral and entailment; its config.json has "
+        f"{stated!r:.120} as id2label. If it is a three-way NLI model, name its columns there in the order of its "
+        'training, as "id2label": {"0": "contradiction", "1": "entailment", "2": "neutral"}.'
+    )
+
+
+def test_what_the_sentence_says_to_write_is_read(tmp_path: Path) -> None:
+    labels = refused(lambda: columns([], tmp_path)).partition('"id2label": ')[2].removesuffix(".")
+    assert columns({"id2label": json.loads(labels)}, tmp_path) == (0, 2, 1)
+
+
+@pytest.mark.parametrize("content", [b"{", b"\xff", b"[" * 100_000], ids=["torn", "bytes", "deep"])
+def test_a_configuration_that_is_not_json_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "config.json").write_bytes(content)
+    with pytest.raises(
+        ArgumentError, match=r"^model='some/model' could not be loaded from '.*': its config\.json is not"
+    ):
+        stated_columns(tmp_path, "some/model")

@@ -20,15 +20,14 @@ from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.signatures import JudgeCandidates
 from tests.laws.slips_of_selectors import ByQuestion, Wrapped
-from tests.selecting import CONTESTED, Returns, example_of, repair, right, saying, verdict
+from tests.selecting import CONTESTED, Returns, example_of, repair, right, saying, verdict, with_judge
 
 SAME = "sync_equals_async_equals_batch_equals_replay"
 TEXT = "no_lm_text_breaks_a_law"
 OF_A_DECISION = [law.name for law in LAWS if law.number <= 8]
 
+
 # -- lawful selectors -------------------------------------------------------------------------------------------------
-
-
 class Best(dspy.Signature):
     """Name the best candidate."""
 
@@ -40,9 +39,7 @@ class Best(dspy.Signature):
     best: int = dspy.OutputField()
 
 
-class ByBest(dspy.Module):
-    """A judge with a signature of its own, that holds an LM of its own in a list."""
-
+class ByBest(dspy.Module):  # a judge with a signature of its own, that holds an LM of its own in a list
     def __init__(self) -> None:
         super().__init__()
         self.predict = dspy.Predict(Best)
@@ -55,12 +52,6 @@ class ByBest(dspy.Module):
 
 def unreachable() -> Any:
     return scripted_lm([])  # any request to it is one too many
-
-
-def with_judge(judge: dspy.Module) -> Selector:
-    select = Selector()
-    select.judge = judge
-    return select
 
 
 def bound() -> Selector:
@@ -108,8 +99,7 @@ def test_each_law_has_something_to_say_of_some_decision_under_each_adapter_of_th
 
 
 def test_a_law_that_is_left_out_is_not_tried() -> None:
-    tried = check_selector(Inventive(), without=[*OF_A_DECISION, SAME], max_examples=0)
-    assert list(tried) == [TEXT]
+    assert list(check_selector(Inventive(), without=[*OF_A_DECISION, SAME], max_examples=0)) == [TEXT]
     with pytest.raises(LawBroken, match=f", {SAME}, is broken"):
         check_selector(Inventive(), without=OF_A_DECISION, max_examples=0)
 
@@ -149,11 +139,7 @@ def test_the_selector_and_its_lms_are_left_alone() -> None:
         ),
         (Selector(), {"without": SAME}, rf"^without must be a sequence of names; got '{SAME}'\. Put it in a list\.$"),
         (Selector(), {"without": ["lazy_equals_always"]}, r"^without: 'lazy_equals_always' is not a law that is tried"),
-        (
-            Selector(),
-            {"without": [*OF_A_DECISION, SAME, TEXT]},
-            r"must leave at least one law to try",
-        ),
+        (Selector(), {"without": [*OF_A_DECISION, SAME, TEXT]}, r"must leave at least one law to try"),
     ],
     ids=["class", "text", "none", "none of one's own", "one name", "a law about a rule", "every law"],
 )
@@ -184,39 +170,33 @@ def test_the_scripted_lm_does_not_load_hypothesis_and_where_it_is_missing_it_say
 class Trusting(Wrapped):
     """Ships what the judge prefers."""
 
-    def after(self, call: dict[str, Any], pred: Any) -> Any:
+    def after(self, call: dict[str, Any], pred: Any) -> None:
         if pred.preference is not None:
             pred.answer, pred.branch = call["candidates"][pred.preference]["answer"], "judge"
-        return pred
 
 
 class Repairing(Wrapped):
     """Ships a certified preference as if it were a repair."""
 
-    def after(self, call: dict[str, Any], pred: Any) -> Any:
+    def after(self, call: dict[str, Any], pred: Any) -> None:
         pred.branch = "repair" if pred.branch == "judge" else pred.branch
-        return pred
 
 
 class Inventive(Wrapped):
     """Ships what nobody said."""
 
-    def after(self, call: dict[str, Any], pred: Any) -> Any:
+    def after(self, call: dict[str, Any], pred: Any) -> None:
         pred.answer = "Atlantis" if pred.branch == "consensus" else pred.answer
-        return pred
 
 
 class Curious(Wrapped):
     """Says that it asked where nothing could change."""
 
-    def after(self, call: dict[str, Any], pred: Any) -> Any:
+    def after(self, call: dict[str, Any], pred: Any) -> None:
         pred.consulted = ["judge"]
-        return pred
 
 
-class Hasty(Selector):
-    """Asks nobody when awaited."""
-
+class Hasty(Selector):  # asks nobody when awaited
     async def aforward(self, *args: Any, **inputs: Any) -> Any:
         pred = self.forward(*args, **inputs)
         pred.update(answer=pred.consensus, branch="consensus")
@@ -226,9 +206,8 @@ class Hasty(Selector):
 class Unranked(Wrapped):
     """Lawful in what ships, and not the rule's account of it."""
 
-    def after(self, call: dict[str, Any], pred: Any) -> Any:
+    def after(self, call: dict[str, Any], pred: Any) -> None:
         pred.ranking = pred.ranking[::-1]
-        return pred
 
 
 LOCK = "override_needs_a_certificate"
@@ -255,9 +234,7 @@ def test_the_broken_law_that_matters_most_is_named_with_a_small_example(make: Ca
         assert f"\n  {heading}" in str(caught.value)
 
 
-class HearsAnything(Case):
-    """Puts in EL-DGR's place the rule that takes an inapplicable certificate for one."""
-
+class HearsAnything(Case):  # puts in EL-DGR's place the rule that takes an inapplicable certificate for one
     def rule(self, name: str) -> Rule:
         def slipped(case: Any) -> Steps:
             if case.certified(case.consensus) is False and case.rival():
@@ -269,9 +246,7 @@ class HearsAnything(Case):
         return slipped
 
 
-class Slipped(Selector):
-    """Decides by that rule."""
-
+class Slipped(Selector):  # decides by that rule
     def _case(self, *given: Any, **named: Any) -> Case:
         case = super()._case(*given, **named)
         return HearsAnything(case.question, case.settings)
@@ -285,25 +260,15 @@ def test_a_slip_in_the_rule_is_caught_by_the_situations_and_not_by_luck() -> Non
 
 
 # -- what is kept from one question to the next -----------------------------------------------------------------------
-
-
-class Counts(dspy.Module):
-    """A judge that prefers another candidate at each call."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.calls = 0
+class Counts(dspy.Module):  # a judge that prefers another candidate at each call
+    calls = 0
 
     def forward(self, candidates: list[str], **_: Any) -> dspy.Prediction:
         self.calls += 1
         return dspy.Prediction(preferred=self.calls % len(candidates))
 
 
-class CountsForAll(dspy.Module):
-    """The same, over all copies."""
-
-    calls = 0
-
+class CountsForAll(Counts):  # the same, over all copies
     def forward(self, candidates: list[str], **_: Any) -> dspy.Prediction:
         type(self).calls += 1
         return dspy.Prediction(preferred=self.calls % len(candidates))
@@ -324,15 +289,6 @@ def test_what_is_kept_from_one_question_to_the_next_breaks_law_18(make: Callable
     assert (caught.value.law.name, demanded in str(caught.value)) == (SAME, True), str(caught.value)
 
 
-@pytest.mark.slow
-def test_what_is_kept_is_found_among_questions_of_one_s_own_too() -> None:
-    """Two of one text and of other pools are decided in about every second example."""
-    pools = st.sampled_from((("Dubai", "Dubai", "Doha"), ("Oslo", "Oslo"), ("Doha",)))
-    with pytest.raises(LawBroken) as caught:
-        check_selector(ByQuestion(), questions=pools.map(lambda answers: Question("Where?", "retrieval", answers)))
-    assert caught.value.law.name == SAME
-
-
 class ReusesEvidenceOfAnotherText(Wrapped):
     """Without evidence it uses that of the call before, if that was another question."""
 
@@ -343,20 +299,27 @@ class ReusesEvidenceOfAnotherText(Wrapped):
         return {**call, "evidence": earlier["evidence"]}
 
 
+POOLS = st.sampled_from((("Dubai", "Dubai", "Doha"), ("Oslo", "Oslo"), ("Doha",)))
+CORPORA = st.sampled_from(((), (Passage("", "Doha"),)))
+KEEPING: list[tuple[Callable[[], Selector], Any]] = [
+    (ByQuestion, POOLS.map(lambda answers: Question("Where?", "retrieval", answers))),
+    (
+        ReusesEvidenceOfAnotherText,
+        CORPORA.map(lambda one: Question("Where?", "retrieval", ("Oslo", "Doha", "Oslo"), passages=one)),
+    ),
+]
+
+
 @pytest.mark.slow
-def test_what_is_kept_from_another_text_is_found_among_questions_of_one_s_own_too() -> None:
-    passages = st.sampled_from(((), (Passage("", "Doha"),)))
+@pytest.mark.parametrize(("make", "questions"), KEEPING, ids=["question", "evidence"])
+def test_what_is_kept_is_found_among_questions_of_one_s_own_too(make: Callable[[], Selector], questions: Any) -> None:
+    """Two of one text and of other pools are decided in about every second example."""
     with pytest.raises(LawBroken) as caught:
-        check_selector(
-            ReusesEvidenceOfAnotherText(),
-            questions=passages.map(lambda one: Question("Where?", "retrieval", ("Oslo", "Doha", "Oslo"), passages=one)),
-        )
+        check_selector(make(), questions=questions)
     assert caught.value.law.name == SAME
 
 
 # -- rules and certificates of the user's own -------------------------------------------------------------------------
-
-
 def ships_any_preference(case: Any) -> Any:
     """Full authority, with a branch of its own."""
     preference = case.stated((yield "judge")) if case.contested else None

@@ -21,9 +21,7 @@ from eldgr_dspy.programs.typed_answers import outputs
 REPLY = "[[ ## answer ## ]]\nDoha\n\n[[ ## completed ## ]]"
 
 
-class Desk(dspy.Module):
-    """A program that retrieves its own passages."""
-
+class Desk(dspy.Module):  # a program that retrieves its own passages
     def __init__(self) -> None:
         super().__init__()
         self.respond = dspy.Predict("context: list[str], question -> answer")
@@ -70,35 +68,21 @@ def test_a_later_call_of_a_sampled_program_calls_as_many_functions_as_an_early_o
         assert function_calls(call) < 1.1 * early  # a walk through the history makes it twice as many
 
 
-class Sealed(list[Any]):
-    """A record that nobody may read."""
-
+class Sealed(list[Any]):  # a record that nobody may read
     def __iter__(self) -> Any:
         raise AssertionError("The record was read.")
 
 
-def remembering() -> Any:
-    """A program whose modules and LM remember calls."""
+@pytest.mark.parametrize(
+    "look",
+    [lambda program: with_lms(program, lambda lm: lm), remember_credentials, holds_lm, outputs, describe, role_call],
+    ids=["with_lms", "remember_credentials", "holds_lm", "outputs", "describe", "role_call"],
+)
+def test_who_looks_for_modules_and_lms_does_not_read_what_they_remember(look: Callable[[Any], Any]) -> None:
     lm = scripted_lm(lambda _: REPLY)
     program: Any = Sampled(Desk(), select=Selector())
     program.program.set_lm(lm)
     several: list[Any] = [lm, program, program.program, program.program.respond, program.select, program.select.judge]
     for one in several:
         one.history = Sealed([{"messages": [{"content": "Which?"}]}])
-    return program
-
-
-@pytest.mark.parametrize(
-    "look",
-    [
-        lambda program: with_lms(program, lambda lm: lm),
-        remember_credentials,
-        holds_lm,
-        outputs,
-        describe,
-        role_call,
-    ],
-    ids=["with_lms", "remember_credentials", "holds_lm", "outputs", "describe", "role_call"],
-)
-def test_who_looks_for_modules_and_lms_does_not_read_what_they_remember(look: Callable[[Any], Any]) -> None:
-    look(remembering())
+    look(program)

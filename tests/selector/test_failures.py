@@ -38,9 +38,9 @@ from tests.selecting import (
 )
 
 REFUSED = lm15.AuthError("no key")
+
+
 # -- a call that does not come through --------------------------------------------------------------------------------
-
-
 @each_way
 @pytest.mark.parametrize("timeout", [None, 60])
 def test_consensus_ships_if_every_call_fails_and_the_failures_are_named(call: Any, timeout: Any) -> None:
@@ -110,9 +110,7 @@ def test_a_scorer_whose_call_fails_leaves_its_scores_undefined_even_if_errors_ar
 SOON = 0.05  # seconds; what waits for an event is late whenever they end
 
 
-class Waits(dspy.Module):
-    """A judge that answers when it is released; awaited, it waits until it is cancelled."""
-
+class Waits(dspy.Module):  # a judge that answers when it is released; awaited, it waits until it is cancelled
     def __init__(self) -> None:
         super().__init__()
         self.judge, self.go, self.ended, self.cancelled = Judge(), threading.Event(), threading.Event(), False
@@ -204,8 +202,6 @@ def test_a_timeout_that_no_clock_can_count_is_refused(timeout: Any) -> None:
 
 
 # -- DSPy within a timeout --------------------------------------------------------------------------------------------
-
-
 @each_call
 @pytest.mark.parametrize("timeout", [None, 60])
 @pytest.mark.parametrize("bound", [False, True])

@@ -37,9 +37,7 @@ def shown(row: Row) -> tuple[list[str], list[str]]:
 @pytest.mark.parametrize(
     ("heuristic", "backed"), [(LexicalJudge, Judge), (ExtractiveRepairer, Repairer), (SilentDeriver, Deriver)]
 )
-def test_an_heuristic_role_takes_what_its_lm_backed_twin_takes(
-    heuristic: Callable[[], Any], backed: Callable[[], Any]
-) -> None:
+def test_an_heuristic_role_takes_what_its_twin_takes(heuristic: Callable[[], Any], backed: Callable[[], Any]) -> None:
     assert inspect.signature(heuristic().forward) == inspect.signature(backed().forward)
 
 
@@ -83,9 +81,7 @@ def test_aspects_that_words_cannot_measure_are_none() -> None:
 
 
 @given(texts, st.lists(st.tuples(texts, texts), max_size=4))
-def test_the_core_accepts_every_repair_and_it_stands_in_the_named_passage(
-    question: str, passages: list[tuple[str, str]]
-) -> None:
+def test_the_core_accepts_every_repair_and_it_is_in_its_passage(question: str, passages: list[tuple[str, str]]) -> None:
     result = ExtractiveRepairer()(question=question, evidence=[show_passage(*passage) for passage in passages])
     reply = read_reply("repairer", result.toDict(), [], len(passages))
     if isinstance(reply, Repair):

@@ -43,9 +43,7 @@ SPAN = repair("Persian Gulf", 1)
 SOON, LONG = 0.02, 60.0
 
 
-class Never(dspy.Module):
-    """A role that does not answer while a test runs."""
-
+class Never(dspy.Module):  # a role that does not answer while a test runs
     def __init__(self) -> None:
         super().__init__()
         self.over = threading.Event()
@@ -66,8 +64,6 @@ def never() -> Iterator[Never]:
 
 
 # -- law 15, of lateness ----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.law("failed_judge_equals_silent_judge", "property")
 @settings(max_examples=25)
 @given(
@@ -76,8 +72,7 @@ def never() -> Iterator[Never]:
 def test_a_late_judge_decides_as_a_silent_one(question: Question, span: str, derived: dict[str, Any]) -> None:
     """With any repairer and deriver, who are asked alike."""
     others = repair(span, -1), derived
-    late = selector_of(ABSTAINS, *others, on_failure="abstain", timeout=LONG, role_timeouts={"judge": 0.002})
-    late.judge = Never()
+    late = selector_of(Never(), *others, on_failure="abstain", timeout=LONG, role_timeouts={"judge": 0.002})
     result = select_acall(late, inputs_of(question)).toDict()
     silent = select_acall(selector_of(ABSTAINS, *others), inputs_of(question)).toDict()
     judged = {"judge": "TimeoutError: the judge did not answer within its timeout of 0.002 s"}
@@ -88,8 +83,7 @@ def test_a_late_judge_decides_as_a_silent_one(question: Question, span: str, der
 
 @each_way
 def test_the_repairer_is_asked_and_ships_though_the_judge_hangs(call: Any, never: Never) -> None:
-    select = selector_of(ABSTAINS, SPAN, on_failure="abstain", timeout=1.0)
-    select.judge = never
+    select = selector_of(never, SPAN, on_failure="abstain", timeout=1.0)
     pred = call(select, CONTESTED)
     assert (pred.answer, pred.branch, pred.consulted) == ("Persian Gulf", "repair", ["judge", "repairer"])
     late = "TimeoutError: the judge did not answer within its share of the question's timeout of 1 s"
@@ -97,13 +91,10 @@ def test_the_repairer_is_asked_and_ships_though_the_judge_hangs(call: Any, never
 
 
 # -- who was not asked ------------------------------------------------------------------------------------------------
-
-
 @each_call
 def test_a_role_for_which_no_time_is_left_was_not_asked_and_it_is_said_who_used_it_up(call: Any, never: Never) -> None:
     """A share that one gives to the judge oneself may be all that there is."""
-    select = selector_of(ABSTAINS, SPAN, on_failure="abstain", timeout=SOON, role_timeouts={"judge": LONG})
-    select.judge = never
+    select = selector_of(never, SPAN, on_failure="abstain", timeout=SOON, role_timeouts={"judge": LONG})
     pred = call(select, CONTESTED)
     assert (pred.answer, pred.branch, pred.consulted) == ("Dubai", "consensus", ["judge"])
     assert pred.failures == {
@@ -123,8 +114,6 @@ def test_a_rule_that_takes_the_time_itself_is_said_to() -> None:
 
 
 # -- shares -----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("who", "later", "scorers", "own", "seconds"),
     [
@@ -174,9 +163,7 @@ async def never_certified(answer: str, evidence: Any, question: str) -> Certific
     raise AssertionError(answer)
 
 
-class Hangs:
-    """A scorer that does not answer while a test runs."""
-
+class Hangs:  # a scorer that does not answer while a test runs
     def __init__(self, over: threading.Event) -> None:
         self.over = over
 
@@ -208,8 +195,7 @@ def test_a_late_scorer_leaves_its_scores_undefined(call: Any, never: Never) -> N
 
 @each_call
 def test_a_timeout_of_a_role_needs_none_of_the_question(call: Any, never: Never) -> None:
-    select = selector_of(ABSTAINS, SPAN, on_failure="abstain", role_timeouts={"judge": SOON})
-    select.judge = never
+    select = selector_of(never, SPAN, on_failure="abstain", role_timeouts={"judge": SOON})
     assert (call(select, CONTESTED).answer, Selector().role_timeouts) == ("Persian Gulf", {})
 
 
@@ -227,11 +213,7 @@ def test_timeouts_of_roles_that_cannot_be_kept_are_refused(value: Any, message: 
 
 
 # -- the LM of a late call --------------------------------------------------------------------------------------------
-
-
-class Watched(Judge):
-    """A judge that says when its call has ended."""
-
+class Watched(Judge):  # a judge that says when its call has ended
     def __init__(self) -> None:
         super().__init__()
         self.ended = threading.Event()
@@ -280,9 +262,7 @@ def test_a_call_of_a_server_that_hangs_leaves_no_thread(bound: bool) -> None:
 @each_call
 @pytest.mark.parametrize(("status", "error"), [(503, "LMServerError: "), (429, "LMRateLimitError: ")])
 @each_binding
-def test_an_error_of_the_server_that_is_retried_is_reported_as_such(
-    call: Any, status: int, error: str, bound: bool
-) -> None:
+def test_a_retried_error_of_the_server_is_reported_as_such(call: Any, status: int, error: str, bound: bool) -> None:
     """If the server asks to wait for longer than the call may take, it fails at once."""
     with asking(lambda _: Answer(status=status, retry_after="30"), bound=bound, timeout=LONG / 3) as (select, *_):
         failures = call(select, CONTESTED).failures

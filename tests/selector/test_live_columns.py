@@ -12,7 +12,7 @@ from eldgr_dspy.programs.judges.counting_judges import OwnSelector, WeightedVote
 from eldgr_dspy.programs.testing import scripted_lm
 from eldgr_dspy.rule.ballots import Ballot
 from tests.refusing import refused
-from tests.selecting import CONTESTED, in_style
+from tests.selecting import CONTESTED, Answers, in_style
 
 EVIDENCE = ["Doha is the capital of Qatar. Lusail is a city north of it."]
 ANSWERS = ("Dubai", "Dubai", "Doha")
@@ -36,11 +36,7 @@ def decided(select: Selector, candidates: Any) -> tuple[Any, str]:
     return str(reply.answer), str(reply.branch)
 
 
-KINDS: dict[str, Any] = {
-    "mappings": dict,
-    "examples": dspy.Example,
-    "predictions": dspy.Prediction,
-}
+KINDS: dict[str, Any] = {"mappings": dict, "examples": dspy.Example, "predictions": dspy.Prediction}
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
@@ -101,19 +97,9 @@ def test_the_columns_of_candidates_are_read_one_by_one() -> None:
     assert (first.confidence, second.confidence) == (None, 1.0)
 
 
-class Returning(dspy.Module):
-    """Returns the next of some predictions, without an LM."""
-
-    def __init__(self, *said: dict[str, Any]) -> None:
-        super().__init__()
-        self.said = iter(said)
-
-    def forward(self, question: str, evidence: list[str]) -> dspy.Prediction:
-        return dspy.Prediction(**next(self.said))
-
-
 def sampled(judge: Any, *said: dict[str, Any]) -> dspy.Prediction:
-    program = Sampled(Returning(*said), n=len(said), select=selector(judge), num_threads=1)
+    predictions = [dspy.Prediction(**one) for one in said]
+    program = Sampled(Answers(*predictions), n=len(said), select=selector(judge), num_threads=1)
     result: dspy.Prediction = program(question="What is the capital of Qatar?", evidence=EVIDENCE)
     return result
 

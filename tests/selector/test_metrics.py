@@ -93,8 +93,7 @@ def test_feedback_opens_with_what_shipped(judge: Any, candidates: list[Any], gol
 )
 def test_feedback_says_why_a_preference_did_not_override(candidates: list[str], preferred: int, why: str) -> None:
     gold = example_of({**CONTESTED, "candidates": candidates}, gold="Lusail")
-    pred = selected(verdict(preferred), candidates=candidates)
-    text = feedback(pred, "judge.predict", gold)
+    text = feedback(selected(verdict(preferred), candidates=candidates), "judge.predict", gold)
     assert f"It did not override: {why}." in text
     assert "which is wrong; no candidate is right." in text
 

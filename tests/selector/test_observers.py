@@ -40,8 +40,6 @@ REPAIRED = ["Repairer", ["Predict"]]
 
 
 # -- streams ----------------------------------------------------------------------------------------------------------
-
-
 def stream_of(listener: Any, is_async: bool, adapter: Any = None, lm: Any = None, **options: Any) -> Any:
     """The text of a field, the messages and the prediction of a stream."""
     streaming: dict[str, Any] = {"stream_listeners": [listener], "status_message_provider": Announce()}
@@ -55,9 +53,7 @@ def stream_of(listener: Any, is_async: bool, adapter: Any = None, lm: Any = None
 
 @pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize(("adapter", "options"), [*EACH, (dspy.JSONAdapter(), {})])
-def test_a_role_s_field_streams_as_it_is_written_and_a_message_tells_which_role_is_asked(
-    is_async: bool, adapter: Any, options: dict[str, Any]
-) -> None:
+def test_a_field_streams_and_a_message_says_who_is_asked(is_async: bool, adapter: Any, options: dict[str, Any]) -> None:
     text, messages, pred = stream_of(StrictStreamListener("repaired_answer"), is_async, adapter, **options)
     assert (text.strip(), pred.answer, pred.branch) == ('"Persian Gulf"', "Persian Gulf", "repair")
     # A program that streamify calls in a thread begins before it can be announced.
@@ -81,8 +77,6 @@ def test_dspy_s_own_listener_hears_nothing_of_strict_replies() -> None:
 
 
 # -- usage ------------------------------------------------------------------------------------------------------------
-
-
 @each_way
 def test_usage_is_counted_for_all_roles_within_a_timeout_or_without(call: Callable[..., Any]) -> None:
     usage = []
@@ -101,8 +95,6 @@ def test_usage_is_counted_for_all_roles_within_a_timeout_or_without(call: Callab
 
 
 # -- spans ------------------------------------------------------------------------------------------------------------
-
-
 def scripted(output: str, reply: dict[str, Any]) -> Any:
     """An LM that replies where this output is wanted, and has no span."""
 
@@ -131,9 +123,7 @@ TREES: dict[str, tuple[Callable[[], Any], Any, list[Any]]] = {
 
 @each_call
 @pytest.mark.parametrize(("judge", "lm", "tree"), TREES.values(), ids=TREES)
-def test_each_role_is_one_span_under_its_name_with_its_calls_below_it(
-    call: Callable[..., Any], judge: Callable[[], Any], lm: Any, tree: list[Any]
-) -> None:
+def test_each_role_is_one_span(call: Callable[..., Any], judge: Callable[[], Any], lm: Any, tree: list[Any]) -> None:
     select, spans = Selector(), Spans()
     select.judge, select.deriver = judge(), Returns(DERIVATION)
     with dspy.context(lm=lm, callbacks=[spans]):

@@ -18,9 +18,7 @@ from tests.asking.transport import Silent
 from tests.selecting import CONTESTED
 
 
-class Loud(ShortText):
-    """Short text under a name of its own."""
-
+class Loud(ShortText):  # short text under a name of its own
     name = "loud"
 
 

@@ -10,7 +10,7 @@ import pydantic
 import pytest
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.checks.scenes import value_of
+from eldgr_dspy.programs.scripted import value_of
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import check_selector, scripted_lm
 from tests.selecting import Returns
@@ -47,12 +47,13 @@ class Program(dspy.Module):
         return pred
 
 
+def returning(name: str, returned: Callable[[Any], Any]) -> Any:
+    """A program that returns something made of the prediction."""
+    return type(name, (Program,), {"returned": lambda self, pred: returned(pred)})
+
+
 # -- lawful programs ---------------------------------------------------------------------------------------------------
-
-
-class Tolerant(Program):
-    """A sample that fails is a candidate without an answer."""
-
+class Tolerant(Program):  # a sample that fails is a candidate without an answer
     def sample(self, question: str, number: int) -> Any:
         try:
             return super().sample(question, number)
@@ -60,16 +61,7 @@ class Tolerant(Program):
             return None
 
 
-class Text(Program):
-    """Returns the answer itself, in another spelling."""
-
-    def returned(self, pred: Any) -> Any:
-        return pred.answer and f"**{pred.answer}**"
-
-
-class Awaited(dspy.Module):
-    """Has no forward."""
-
+class Awaited(dspy.Module):  # has no forward
     def __init__(self) -> None:
         super().__init__()
         self.parts = [Program()]
@@ -78,17 +70,13 @@ class Awaited(dspy.Module):
         return await self.parts[0].later(question)
 
 
-class Completions(Program):
-    """Draws its samples as completions of a module that it makes when it is called."""
-
+class Completions(Program):  # draws its samples as completions of a module that it makes when it is called
     def selected(self, question: str) -> Any:
         pool = dspy.Predict("question, context: list[str] -> answer", n=3)(question=question, context=PASSAGES)
         return self.select(question=question, candidates=pool, evidence=PASSAGES)
 
 
-class Threads(Program):
-    """Draws its samples in threads that do not have the caller's settings."""
-
+class Threads(Program):  # draws its samples in threads that do not have the caller's settings
     def selected(self, question: str) -> Any:
         with ThreadPoolExecutor(3) as pool:
             futures = [pool.submit(self.sample, question, number) for number in range(3)]
@@ -96,9 +84,7 @@ class Threads(Program):
         return self.select(question=question, candidates=result, evidence=PASSAGES)
 
 
-class TwoHops(Program):
-    """Selects a city, then something about it: two selectors, the last of which counts."""
-
+class TwoHops(Program):  # selects a city, then something about it: two selectors, the last of which counts
     def __init__(self) -> None:
         super().__init__()
         self.bridge = Selector()
@@ -109,9 +95,7 @@ class TwoHops(Program):
         return super().selected(f"What of {result.answer}?")
 
 
-class Both(Program):
-    """Two selectors at once, of which it returns the first."""
-
+class Both(Program):  # two selectors at once, of which it returns the first
     def __init__(self) -> None:
         super().__init__()
         self.other = Selector()
@@ -142,18 +126,14 @@ class Typed(dspy.Signature):
     answer: float = dspy.OutputField()
 
 
-class Number(Program):
-    """Samples numbers, and returns one."""
-
+class Number(Program):  # samples numbers, and returns one
     signature = Typed
 
     def returned(self, pred: Any) -> Any:
         return {"answer": float(pred.answer) if str(pred.answer).isdecimal() else pred.answer}
 
 
-class Judged(Program):
-    """A selector whose judge asks another selector."""
-
+class Judged(Program):  # a selector whose judge asks another selector
     class Judge(dspy.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -171,7 +151,7 @@ class Judged(Program):
 LAWFUL: dict[str, Callable[[], dspy.Module]] = {
     "plain": Program,
     "tolerant of failures": Tolerant,
-    "that returns text": Text,
+    "that returns the answer in another spelling": returning("Text", lambda pred: pred.answer and f"**{pred.answer}**"),
     "async only": Awaited,
     "with completions": Completions,
     "with threads": Threads,
@@ -188,9 +168,7 @@ def test_a_lawful_program_passes_and_the_calls_of_its_selectors_are_counted(make
     assert check_selector(make(), ASKED, max_examples=10)["selector_calls"] >= 10
 
 
-class Sums(Program):
-    """Has no evidence."""
-
+class Sums(Program):  # has no evidence
     def selected(self, question: str) -> Any:
         return self.select(question=question, candidates=[self.sample(question, number) for number in range(3)])
 
@@ -233,11 +211,7 @@ def test_a_program_may_change_its_inputs() -> None:
 
 
 # -- programs that ignore the lock -------------------------------------------------------------------------------------
-
-
-class Prefers(Program):
-    """Returns what the judge prefers."""
-
+class Prefers(Program):  # returns what the judge prefers
     def selected(self, question: str) -> Any:
         pool = [self.sample(question, number).answer for number in range(3)]
         pred = self.select(question=question, candidates=pool, evidence=PASSAGES)
@@ -246,9 +220,7 @@ class Prefers(Program):
         return pred
 
 
-class AsksTheJudge(Program):
-    """Asks the judge after the selector, and returns what it says."""
-
+class AsksTheJudge(Program):  # asks the judge after the selector, and returns what it says
     def selected(self, question: str) -> Any:
         pool = [self.sample(question, number).answer or "?" for number in range(3)]
         pred = self.select(question=question, candidates=pool, evidence=PASSAGES)
@@ -256,31 +228,20 @@ class AsksTheJudge(Program):
         return dspy.Prediction(answer=pool[verdict.preferred]) if verdict.preferred in range(3) else pred
 
 
-class Votes(Program):
-    """Returns consensus, whatever shipped."""
-
-    def returned(self, pred: Any) -> Any:
-        return dspy.Prediction(answer=pred.consensus)
-
-
-class Invents(Program):
-    """Says something where nothing shipped."""
-
-    def returned(self, pred: Any) -> Any:
-        return pred.answer or "Atlantis"
-
-
-class FirstHop(TwoHops):
-    """Returns the city of the first selector."""
-
+class FirstHop(TwoHops):  # returns the city of the first selector
     def selected(self, question: str) -> Any:
-        pool = ["Lusail", "Lusail", "Doha"]
-        result = self.bridge(question=question, candidates=pool, evidence=PASSAGES)
+        result = self.bridge(question=question, candidates=["Lusail", "Lusail", "Doha"], evidence=PASSAGES)
         Program.selected(self, question)
         return result
 
 
-BROKEN = [Prefers, AsksTheJudge, Votes, Invents, FirstHop]
+BROKEN = [
+    Prefers,
+    AsksTheJudge,
+    returning("ReturnsConsensus", lambda pred: dspy.Prediction(answer=pred.consensus)),
+    returning("Invents", lambda pred: pred.answer or "Atlantis"),
+    FirstHop,
+]
 
 
 @pytest.mark.parametrize("make", BROKEN)
@@ -291,9 +252,7 @@ def test_a_program_that_ignores_the_lock_is_found_out(make: Callable[[], dspy.Mo
     assert note.startswith("  inputs      {'question': 'What is the capital of Qatar?'}\n")
 
 
-class Awaits(Program):
-    """Ignores the lock only if it is awaited."""
-
+class Awaits(Program):  # ignores the lock only if it is awaited
     async def aforward(self, question: str) -> Any:
         pool = ["Paris", "Doha"]
         pred = await self.select.acall(question=question, candidates=pool, evidence=PASSAGES)
@@ -308,21 +267,7 @@ def test_a_program_is_awaited_too() -> None:
 # -- what else is found out --------------------------------------------------------------------------------------------
 
 
-class Raises(Program):
-    """Has a bug where an answer of one candidate ships."""
-
-    def returned(self, pred: Any) -> Any:
-        return {"answer": pred.answer, "rank": {"Paris": 1, None: 0, "Doha": 2}[pred.answer]}
-
-
-class Nothing(Program):
-    def returned(self, pred: Any) -> Any:
-        return None
-
-
-class NoAnswer(Program):
-    def returned(self, pred: Any) -> Any:
-        return dspy.Prediction(reply=pred.answer, why="")
+NoAnswer = returning("NoAnswer", lambda pred: dspy.Prediction(reply=pred.answer, why=""))
 
 
 class Bypasses(Program):
@@ -342,9 +287,7 @@ class Empty(dspy.Module):
         self.select = Selector()
 
 
-class Hidden(dspy.Module):
-    """Has its selector where no module is found."""
-
+class Hidden(dspy.Module):  # has its selector where no module is found
     def __init__(self) -> None:
         super().__init__()
         select = Selector()
@@ -367,8 +310,10 @@ def test_an_output_that_may_hold_itself_ends() -> None:
 
 
 def test_an_exception_of_a_program_comes_with_a_small_example() -> None:
+    ranks = {"Paris": 1, None: 0, "Doha": 2}  # a bug where an answer of one candidate ships
+    raises = returning("Raises", lambda pred: {"answer": pred.answer, "rank": ranks[pred.answer]})
     with pytest.raises(KeyError, match=r"Lyon|97|yes|Qatar|Lusail") as caught:
-        check_selector(Raises(), ASKED)
+        check_selector(raises(), ASKED)
     note, *_ = caught.value.__notes__
     assert note.startswith("  inputs      {'question': 'What is the capital of Qatar?'}\n")
     assert "\n  LM replies  {'reasoning': " in note
@@ -388,7 +333,11 @@ REFUSED: dict[str, tuple[Callable[[], Any], Any, str]] = {
     "not a module": (lambda: str, ASKED, WITHOUT),
     "without a selector": (lambda: dspy.Predict("question -> answer"), ASKED, WITHOUT),
     "with a hidden one": (Hidden, ASKED, WITHOUT),
-    "that returns None": (Nothing, ASKED, "Nothing returned None; its selector shipped 'Paris'."),
+    "that returns None": (
+        returning("Nothing", lambda pred: None),
+        ASKED,
+        "Nothing returned None; its selector shipped 'Paris'.",
+    ),
     "without an answer": (
         NoAnswer,
         ASKED,

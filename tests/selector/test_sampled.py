@@ -18,6 +18,7 @@ from eldgr_dspy.programs.service.service_log import LOG
 from eldgr_dspy.programs.testing import ScriptedLM, role_of, scripted_lm
 from eldgr_dspy.rule.stopping import Posterior
 from tests.caching import cached_by_dspy
+from tests.refusing import refused
 from tests.selecting import SILENT, Answers, evaluating, example_of, repair, right
 
 PASSAGES = ["Doha is the capital of Qatar.", "Dubai lies on the coast."]
@@ -198,8 +199,6 @@ def test_the_trace_has_the_calls_of_the_sample_that_ships_and_of_the_roles() -> 
 
 
 # -- typed answers ----------------------------------------------------------------------------------------------------
-
-
 class City(BaseModel):
     name: str
     land: str | None = None
@@ -239,14 +238,11 @@ def test_a_typed_answer_comes_back_in_its_type(kind: Any, reply: Any, shipped: A
     ],
     ids=str,
 )
-def test_a_repair_of_another_type_counts_as_an_abstention(
-    kind: Any, reply: Any, span: str, shipped: Any, branch: str
-) -> None:
+def test_a_repair_of_another_type_is_an_abstention(kind: Any, reply: Any, span: str, shipped: Any, branch: str) -> None:
     signature: Any = SIGNATURE(ASK).with_updated_fields("answer", type_=kind)
     lm = answering(reply, roles={"repaired_answer": span, "repair_passage": 0})
     passages = [*PASSAGES, "There are 12 gates."]
-    program = Sampled(dspy.Predict(signature), n=len(reply), num_threads=1)
-    pred = called(program, lm, question="?", context=passages)
+    pred = called(Sampled(dspy.Predict(signature), n=len(reply), num_threads=1), lm, question="?", context=passages)
     assert (pred.answer, type(pred.answer), pred.branch) == (shipped, type(shipped), branch)
     assert ("repairer" in pred.abstentions) == (branch == "consensus")
     assert pred.certified is (branch == "repair")
@@ -254,13 +250,8 @@ def test_a_repair_of_another_type_counts_as_an_abstention(
 
 def test_what_an_lm_wrote_is_not_evidence() -> None:
     """Else an answer would be certified by the quotation that was made up for it."""
-    lm = scripted_lm(
-        lambda request: (
-            SILENT
-            if role_of(request)
-            else "[[ ## evidence ## ]]\nNice is the capital.\n\n[[ ## answer ## ]]\nNice\n\n[[ ## completed ## ]]"
-        )
-    )
+    written = "[[ ## evidence ## ]]\nNice is the capital.\n\n[[ ## answer ## ]]\nNice\n\n[[ ## completed ## ]]"
+    lm = scripted_lm(lambda request: SILENT if role_of(request) else written)
     pred: Any = called(Sampled(dspy.Predict("question -> evidence, answer"), n=2), lm, question="?")
     assert (pred.answer, pred.certified, pred.evidence) == ("Nice", False, "Nice is the capital.")
 
@@ -294,8 +285,6 @@ def test_the_passages_of_a_sample_are_read_once(stop: Any) -> None:
 
 
 # -- stopping ---------------------------------------------------------------------------------------------------------
-
-
 @ways
 @pytest.mark.parametrize(
     ("texts", "stop", "n", "drawn"),
@@ -315,8 +304,6 @@ def test_it_stops_in_batches(texts: list[str], stop: Any, n: int, drawn: int, wa
 
 
 # -- failing samples, by number ---------------------------------------------------------------------------------------
-
-
 @ways
 @pytest.mark.parametrize(
     ("bad", "reason"),
@@ -331,9 +318,7 @@ def test_it_stops_in_batches(texts: list[str], stop: Any, n: int, drawn: int, wa
     ],
     ids=["exception", "nothing", "text", "another field", "infinity", "object", "too long"],
 )
-def test_one_failing_sample_of_five_is_reported_and_the_others_decide(
-    bad: Any, reason: str, way: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_one_failing_sample_is_reported(bad: Any, reason: str, way: str, caplog: pytest.LogCaptureFixture) -> None:
     doha = answers(*["Doha"] * 4)
     program = Sampled(Answers(doha[0], bad, *doha[1:]), num_threads=1)
     LOG.kinds.clear()
@@ -376,9 +361,7 @@ OVERLONG = dspy.ContextWindowExceededError(message="too long")
     ],
     ids=str,
 )
-def test_on_failure_says_what_a_failed_call_does_and_on_error_the_rest(
-    error: Exception, on_failure: Any, on_error: Any, raises: bool, way: str
-) -> None:
+def test_on_failure_is_about_calls(error: Exception, on_failure: Any, on_error: Any, raises: bool, way: str) -> None:
     select = Selector(on_failure=on_failure, on_error=on_error)
     program = Sampled(Answers(*answers("Doha"), error, *answers("Doha")), n=3, select=select, num_threads=1)
     if raises:
@@ -414,9 +397,8 @@ def test_a_program_without_the_answer_field_says_how_to_name_it() -> None:
 
 
 def test_no_answer_at_all_ships_none() -> None:
-    pred = called(
-        Sampled(Answers(*answers(None, " ", None)), n=3, num_threads=1), answering([]), question="?", evidence=[]
-    )
+    program = Sampled(Answers(*answers(None, " ", None)), n=3, num_threads=1)
+    pred = called(program, answering([]), question="?", evidence=[])
     assert (pred.answer, pred.reason, pred.votes) == (None, "no_answers", {})
 
 
@@ -437,14 +419,10 @@ def test_no_answer_at_all_ships_none() -> None:
 )
 def test_arguments_that_cannot_be_used_are_refused(argument: str, value: Any, expected: str) -> None:
     options = {"program": dspy.Predict(ASK), argument: value}
-    with pytest.raises(ArgumentError) as raised:
-        Sampled(**options)
-    assert expected in str(raised.value)
+    assert expected in refused(lambda: Sampled(**options))
 
 
 # -- in DSPy ----------------------------------------------------------------------------------------------------------
-
-
 def test_inputs_may_be_given_by_position_where_the_program_takes_them_so() -> None:
     class Echo(dspy.Module):
         def forward(self, question: str, *, evidence: Any = None) -> dspy.Prediction:
@@ -473,12 +451,10 @@ def test_an_async_program_is_awaited_and_refused_in_a_call() -> None:
 
 
 def test_its_predictors_are_those_of_the_program_and_of_the_selector() -> None:
-    program = Sampled(dspy.ChainOfThought(ASK))
-    own = [name for name, _ in program.program.named_predictors()]
-    roles = [name for name, _ in program.select.named_predictors()]
-    assert [name for name, _ in program.named_predictors()] == [f"program.{name}" for name in own] + [
-        f"select.{name}" for name in roles
-    ]
+    program: Any = Sampled(dspy.ChainOfThought(ASK))
+    parts = {part: getattr(program, part).named_predictors() for part in ("program", "select")}
+    names = [f"{part}.{name}" for part, predictors in parts.items() for name, _ in predictors]
+    assert [name for name, _ in program.named_predictors()] == names
 
 
 @pytest.mark.parametrize("bound", [False, True])

@@ -34,9 +34,7 @@ from tests.selecting import (
 )
 
 
-class Program(dspy.Module):
-    """A user's program around another one."""
-
+class Program(dspy.Module):  # a user's program around another one
     def __init__(self, select: dspy.Module) -> None:
         super().__init__()
         self.inner = {"select": select}
@@ -141,14 +139,10 @@ each_program = pytest.mark.parametrize("make", PROGRAMS.values(), ids=PROGRAMS)
 
 
 # -- saved, loaded and copied -----------------------------------------------------------------------------------------
-
-
 @each_program
 @each_file
 @each_place
-def test_a_program_is_saved_and_loaded_with_its_prompts_and_asks_the_same(
-    make: Callable[[], Any], name: str, around: Any, tmp_path: Path
-) -> None:
+def test_a_loaded_program_asks_the_same(make: Callable[[], Any], name: str, around: Any, tmp_path: Path) -> None:
     saved = taught(around(make()))
     saved.save(tmp_path / name)
     again = loaded_into(around(make()), tmp_path / name)
@@ -237,8 +231,6 @@ def test_what_serves_one_deployment_is_not_saved(tmp_path: Path) -> None:
 
 
 # -- files of others --------------------------------------------------------------------------------------------------
-
-
 def without(*path: Any) -> Callable[[Any], Any]:
     """What leaves out a value of a saved program."""
 
@@ -290,9 +282,7 @@ MISMATCHES: dict[str, tuple[Callable[[Any], Any], str]] = {
 
 
 @pytest.mark.parametrize(("change", "reason"), MISMATCHES.values(), ids=MISMATCHES)
-def test_a_file_of_another_program_is_refused_in_a_sentence_and_nothing_is_loaded(
-    change: Callable[[Any], Any], reason: str, tmp_path: Path
-) -> None:
+def test_a_file_of_another_program_is_refused_whole(change: Callable[[Any], Any], reason: str, tmp_path: Path) -> None:
     sentence = refused_after(change, Selector, tmp_path, ArgumentError)
     assert re.search(rf"{reason}.*\. Make the program as it was when it was saved, or compile", sentence)
 
@@ -338,9 +328,7 @@ ASKED: list[tuple[dict[str, Any], list[str]]] = [
 
 
 @pytest.mark.parametrize(("options", "roles"), ASKED, ids=named)
-def test_only_roles_that_can_be_asked_are_predictors_and_the_rule_asks_nobody_else(
-    options: dict[str, Any], roles: list[str]
-) -> None:
+def test_only_roles_that_the_rule_may_ask_are_predictors(options: dict[str, Any], roles: list[str]) -> None:
     program, inputs = Program(Selector(**options)), PENS if options.get("answer") else CONTESTED
     assert [name for name, _ in program.named_predictors()] == [f"inner['select'].{role}.predict" for role in roles]
     lm = saying(verdict(0))
@@ -366,9 +354,7 @@ def program_of(answer: Any, **options: Any) -> Any:
 @each_call
 @pytest.mark.parametrize("answer", GOLD)
 @pytest.mark.parametrize("timeout", [None, 60])
-def test_bootstrapping_teaches_the_roles_of_a_nested_selector_and_breaks_no_law(
-    answer: Any, timeout: Any, call: Any, tmp_path: Path
-) -> None:
+def test_bootstrapping_teaches_roles_and_breaks_no_law(answer: Any, timeout: Any, call: Any, tmp_path: Path) -> None:
     optimizer = dspy.BootstrapFewShot(metric=right, max_bootstrapped_demos=2, max_labeled_demos=0)
     with dspy.context(lm=saying(verdict(2), repair("Doha"))):
         compiled = optimizer.compile(program_of(answer, timeout=timeout), trainset=trainset(answer))

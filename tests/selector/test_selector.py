@@ -36,12 +36,10 @@ from tests.selecting import (
     verdict,
 )
 
+
 # -- what is decided --------------------------------------------------------------------------------------------------
-
-
 def test_a_certified_preference_ships_with_its_witness() -> None:
-    lm = saying(verdict(2))
-    pred = selected(lm)
+    pred = selected(saying(verdict(2)))
     assert (pred.certified, pred.consensus, pred.preference, pred.repair) == (True, "Dubai", 2, None)
     assert (pred.witness["passage"], pred.witness["text"], pred.witness["start"]) == (0, "Doha", 0)
     assert (pred.tie, pred.consulted, pred.abstentions) == (False, ["judge"], {})
@@ -99,7 +97,8 @@ def test_nobody_is_asked_where_nothing_can_change(options: dict[str, Any], input
     lm = saying(verdict(2))
     pred = selected(lm, inputs=inputs, **options)
     assert lm.requests == []
-    assert (pred.branch, pred.reason, pred.consulted) == ("consensus", reason, [])
+    assert (pred.branch, pred.reason, pred.consulted, pred.answer) == ("consensus", reason, [], pred.consensus)
+    assert pred.answer is not None or inputs["candidates"] == []
 
 
 def test_an_lm_that_is_missing_where_one_is_asked_is_said_so() -> None:
@@ -146,8 +145,6 @@ def test_the_answer_field_names_the_answer_twice() -> None:
 
 
 # -- what is refused --------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("option", "value", "known"),
     [
@@ -210,8 +207,6 @@ def test_what_is_not_a_question_is_refused_before_any_call(call: Any, changes: d
 
 
 # -- ways to call (law 18) --------------------------------------------------------------------------------------------
-
-
 @each_way
 @pytest.mark.parametrize(("inputs", "reply"), SAID.values(), ids=SAID)
 @pytest.mark.parametrize("timeout", [None, 60])
@@ -231,9 +226,7 @@ def by_number(request: Any) -> Any:
     return verdict(2 if odd else 0) if role_of(request) == "judge" else SILENT
 
 
-class Long:
-    """A scorer that goes by the question's length."""
-
+class Long:  # a scorer that goes by the question's length
     def score(self, reasonings: Sequence[Any]) -> list[Any]:
         return [table_of(one.text, float(len(one.question))) for one in reasonings]
 
@@ -264,15 +257,12 @@ def test_questions_that_are_under_way_at_once_are_not_mixed_up(all_at_once: Any)
 def test_an_evaluation_is_saved_as_json(tmp_path: Path) -> None:
     devset = [example_of(CONTESTED, gold="Doha"), example_of(SETTLED, gold="Dubai")]
     with dspy.context(lm=saying(verdict(2))):
-        evaluate = evaluating(right, devset, save_as_json=str(tmp_path / "rows.json"))
-        assert evaluate(Selector()).score == 50.0
+        assert evaluating(right, devset, save_as_json=str(tmp_path / "rows.json"))(Selector()).score == 50.0
     rows = json.loads((tmp_path / "rows.json").read_text())
     assert [(row["branch"], row["right"]) for row in rows] == [("judge", True), ("consensus", False)]
 
 
 # -- whose LM ---------------------------------------------------------------------------------------------------------
-
-
 def test_a_role_uses_its_own_lm_and_the_others_the_context_s() -> None:
     own, shared = saying(verdict(0)), saying()
     select = Selector()
@@ -294,16 +284,11 @@ def test_one_lm_is_set_for_every_role_but_a_frozen_one() -> None:
             one(**CONTESTED)
             one(**PENS)
     assert select.get_lm() is lm
-    assert (asked(lm), asked(own), asked(unused)) == (
-        ["judge", "repairer", "deriver", "judge", "deriver"],
-        ["repairer"],
-        [],
-    )
+    roles = [["judge", "repairer", "deriver", "judge", "deriver"], ["repairer"], []]
+    assert [asked(one) for one in (lm, own, unused)] == roles
 
 
 # -- answer types and settings ----------------------------------------------------------------------------------------
-
-
 def test_votes_and_certificates_go_by_a_type_of_your_own_which_is_among_the_choices_with_its_source() -> None:
     select = Selector(answer="tests.dates:YEARS")
     pred = select(question="When?", candidates=["in 1976", "1976", "1977"], evidence=["It was 1976."])
@@ -317,8 +302,7 @@ def test_votes_and_certificates_go_by_a_type_of_your_own_which_is_among_the_choi
 def test_settings_are_taken_whole_and_single_ones_go_before_them() -> None:
     settings = Settings(certificate="token", consult="always", answer="number")
     assert (whole := Selector(settings=settings)).settings == settings and whole.type is settings.type
-    single = Selector(settings=settings, certificate="substring")
-    assert single.settings == replace(settings, certificate="substring")
+    assert Selector(settings=settings, certificate="substring").settings == replace(settings, certificate="substring")
     assert Selector(certificate="token").settings == Settings(certificate="token")
     assert {*get_type_hints(Choices)} == {field.name for field in fields(Settings)} - {"answer"}
     with pytest.raises(TypeError, match="Selector has no argument 'certificates'"):

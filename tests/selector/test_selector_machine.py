@@ -20,9 +20,9 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ReplyError
 from eldgr_dspy.laws.trials import Trial
 from eldgr_dspy.programs.checks.checking import check_scene
-from eldgr_dspy.programs.checks.scenes import reply_to
 from eldgr_dspy.programs.heuristics import ExtractiveRepairer, LexicalJudge, SilentDeriver
 from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
+from eldgr_dspy.programs.scripted import reply_to
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm
 from eldgr_dspy.rule.questions import Question, Settings
@@ -41,6 +41,7 @@ from tests.selecting import (
     select_batch,
     select_parallel,
     select_sync,
+    verdict,
 )
 
 EVIDENCE = (Passage("", "Doha is the capital of Qatar."), Passage("", "Qatar lies on the Persian Gulf."))
@@ -61,15 +62,11 @@ KINDS: dict[Role, tuple[Callable[[], Any], ...]] = {
 """What a role may be played by: as the selector has it, with a further field, without an LM, right or wrong."""
 
 
-def prefers(index: int) -> dict[str, Any]:
-    return {"judge_rationale": "", "assessments": [], "preferred": index}
-
-
 @st.composite
 def voices(draw: st.DrawFn) -> dict[Any, Any]:
     """What an LM says to each role: what may be right, or anything."""
     usual = {
-        "judge": st.integers(-1, 3).map(prefers),
+        "judge": st.integers(-1, 3).map(lambda index: verdict(index, 0)),
         "repairer": st.sampled_from(("Doha", "Persian Gulf", "Manama", "")).map(repair),
         "deriver": st.just(DERIVATION),
     }

@@ -1,7 +1,4 @@
-"""Whatever an LM says and whatever a text orders, a law holds: no override without a certificate.
-
-A reply is forgiven its form where that is asked for, and never its content.
-"""
+"""Whatever an LM says or a text orders, nothing overrides without a certificate; a reply is forgiven only its form."""
 
 import json
 from collections.abc import Mapping
@@ -35,6 +32,7 @@ from tests.selecting import (
     selected,
     selector_of,
     verdict,
+    with_judge,
 )
 
 GOOD = json.dumps(verdict(2))
@@ -90,8 +88,7 @@ def test_a_repair_is_forgiven_a_missing_passage_and_a_derivation_nothing() -> No
 
 @pytest.mark.parametrize(("kind", "reply"), [(PairwiseJudge, {"better": "1"}), (PointwiseJudge, {"preferred": 0})])
 def test_other_judges_are_read_as_the_selector_says(kind: Any, reply: dict[str, Any]) -> None:
-    select = Selector(replies="lenient", on_error="raise")
-    select.judge = kind()
+    select = with_judge(kind(), replies="lenient", on_error="raise")
     scores = {"assessment": ["5"] * 8}
     with dspy.context(lm=saying_all(f"So: {json.dumps(scores if kind is PointwiseJudge else reply)}")):
         assert select(**CONTESTED).consulted[0] == "judge"
@@ -181,9 +178,7 @@ SCORELESS = {
     ],
     ids=[*REFUSED, *INVALID],
 )
-def test_a_verdict_that_is_not_one_is_an_abstention_with_its_reason_or_raised_where_that_is_asked_for(
-    reply: Any, message: str | None
-) -> None:
+def test_a_verdict_that_is_not_one_is_an_abstention_or_raised_if_asked_for(reply: Any, message: str | None) -> None:
     """Law 15, `failed_judge_equals_silent_judge`. What leaves open which verdict was meant is never forgiven."""
     in_prose = [("lenient", f"So: {reply}")] if message is None else []
     ways = [("strict", reply), ("lenient", reply), *in_prose]
@@ -256,8 +251,6 @@ def test_a_cut_verdict_is_never_read(before: str, one: Mapping[str, Any], behind
 
 
 # -- who reads --------------------------------------------------------------------------------------------------------
-
-
 def test_the_adapter_of_the_settings_comes_first_and_requests_are_the_same_either_way() -> None:
     strict, lenient = saying(f"So: {GOOD}"), saying(f"So: {GOOD}")
     assert [*selected(strict, adapter=STRICT, replies="lenient").abstentions] == ["judge", "repairer"]

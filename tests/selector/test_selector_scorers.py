@@ -43,8 +43,6 @@ THREE_DEEP: dict[str, Any] = {**CONTESTED, "candidates": ["Qatar", "Doha", "Doha
 
 
 # -- what is scored, and added ----------------------------------------------------------------------------------------
-
-
 @each_way
 def test_all_candidates_are_scored_in_one_call_and_each_has_a_table_as_plain_json(call: Callable[..., Any]) -> None:
     scorer, candidates = Rewards([0.5, None]), [{"reasoning": "It lies there.", "answer": "Doha"}, "Dubai", None]
@@ -77,9 +75,7 @@ def test_an_answer_on_a_line_of_its_own_is_not_a_step(text: str, answer: str | N
 
 
 @pytest.mark.parametrize(("evidence", "passages"), [(None, None), ([], ()), (dspy.Prediction(passages=[]), ())])
-def test_without_evidence_there_is_no_corpus_and_empty_evidence_is_one_without_a_hit(
-    evidence: Any, passages: Any
-) -> None:
+def test_no_evidence_is_no_corpus_and_empty_evidence_is_one_without_a_hit(evidence: Any, passages: Any) -> None:
     scorer = Rewards([])
     selector_of(scorers=scorer)(**{**CONTESTED, "evidence": evidence})
     assert [one.passages for one in scorer.seen[0]] == [passages] * 3
@@ -96,9 +92,7 @@ def test_without_a_scorer_there_are_no_scores(scorers: Any) -> None:
     assert "scores" not in Selector(scorers=scorers)(**SETTLED)
 
 
-class Plain:
-    """A scorer without a name."""
-
+class Plain:  # a scorer without a name
     def score(self, reasonings: Sequence[Reasoning]) -> list[StepTable]:
         return [table_of(one.text, 0.5) for one in reasonings]
 
@@ -144,9 +138,7 @@ JUDGED = {**verdict(1), "assessments": [{**SCORES, "scalar": scalar} for scalar 
     ],
     ids=["strata", "order", "consensus", "undefined", "tie", "none", "instead", "partly", "unmeasured", "failed"],
 )
-def test_rewards_order_candidates_inside_a_stratum_alone(
-    rewards: Any, judge: Any, inputs: dict[str, Any], ranking: list[int]
-) -> None:
+def test_rewards_order_inside_strata_only(rewards: Any, judge: Any, inputs: dict[str, Any], ranking: list[int]) -> None:
     """An undefined reward is last, ties go by position; the judge's scalars rank where no reward is defined."""
     select = selector_of(judge, scorers=None if rewards is None else Rewards(rewards))
     assert select(**inputs).ranking == ranking
@@ -198,9 +190,7 @@ WRONG: dict[str, tuple[Any, str]] = {
 
 @each_way
 @pytest.mark.parametrize(("outcome", "reason"), WRONG.values(), ids=WRONG)
-def test_what_a_failed_scorer_raised_is_raised_or_the_reason_why_its_scores_are_undefined(
-    call: Callable[..., Any], outcome: Any, reason: str
-) -> None:
+def test_what_a_scorer_raises_is_raised_or_the_reason_why(call: Callable[..., Any], outcome: Any, reason: str) -> None:
     inputs, scorers = {**SETTLED, "candidates": ["Doha", "Dubai"]}, [Rewards(outcome, "one"), Rewards([0.5] * 2, "two")]
     pred = call(Selector(scorers=scorers), inputs)
     table: dict[str, Any] = {"reward": None, "undefined": f"the scorer failed: {reason}", "steps": []}
@@ -228,8 +218,6 @@ def test_what_is_not_a_scorer_is_refused_by_the_constructor(value: Any, named: s
 
 
 # -- awaited, and copied ----------------------------------------------------------------------------------------------
-
-
 def test_a_scorer_that_can_be_awaited_is_awaited() -> None:
     scores = select_acall(Selector(scorers=Awaited([0.5] * 3)), SETTLED).scores
     assert [table["reward"] for table in scores] == [0.5] * 3
@@ -272,9 +260,7 @@ def test_a_copy_shares_a_scorer_that_is_not_a_module(duplicate: Callable[..., Se
     assert twin.scorers[0] is scorer and twin.scorers is not select.scorers
 
 
-class RanksAcrossStrata(Wrapped):
-    """A selector that ranks by reward alone."""
-
+class RanksAcrossStrata(Wrapped):  # a selector that ranks by reward alone
     def after(self, call: dict[str, Any], pred: Any) -> Any:
         pred.ranking = sorted(pred.ranking, key=lambda index: -(pred.scores[index]["reward"] or 0.0))
         return pred

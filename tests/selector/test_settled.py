@@ -70,8 +70,7 @@ def shipped(
 ) -> tuple[Any, int]:
     """Return the class that ships and how many samples were drawn, with roles as hostile as they can be."""
     said_by = {"repairer": repair("Dubai"), "deriver": DERIVATION if derives else {"abstained": "no sum"}}
-    select = selector_of(**said_by, **options)
-    select.judge = PrefersLast()
+    select = selector_of(PrefersLast(), **said_by, **options)
     program = Sampled(Answers(*texts), n=len(texts), select=select, stop=stop, num_threads=1)
     pred: Any = program(question="Tom has 3 boxes of 12 pens. How many?", **inputs)
     return pred.answer if pred.answer is None else class_key(str(pred.answer), select.type), len(pred.completions)
@@ -125,11 +124,7 @@ WITHHELD = {**OWN, "rule": "majority", "certificate": "folded", "uncertified": "
 @example([("Doha", "", [])] * 3 + [("Doha", "", [CAPITAL])] * 2, WITHHELD, {}, None, set())
 @example([(None, "", []), ("Doha", "", []), ("Nice", "", [])], {**OWN, "rule": "first"}, {}, None, set())
 def test_stopping_never_changes_the_class_that_ships(
-    drawn: list[Any],
-    options: dict[str, Any],
-    refusals: dict[str, Any],
-    evidence: list[str] | None,
-    failing: set[int],
+    drawn: list[Any], options: dict[str, Any], refusals: dict[str, Any], evidence: list[str] | None, failing: set[int]
 ) -> None:
     """For every rule, certificate and refusal that "settled" takes; some samples fail, and the others decide."""
     assume(len(failing.intersection(range(len(drawn)))) < len(drawn))
@@ -163,8 +158,7 @@ FIXED = {"evidence": [PASSAGES[0]]}
     ],
 )
 def test_how_many_samples_settle_it(options: dict[str, Any], answer: Any, inputs: dict[str, Any], drawn: int) -> None:
-    reply = [prediction(answer, "", PASSAGES[:1])] * 5
-    assert shipped(reply, inputs, "settled", **options)[1] == drawn
+    assert shipped([prediction(answer, "", PASSAGES[:1])] * 5, inputs, "settled", **options)[1] == drawn
 
 
 ELSE = "Give another, or use stop=None or a Posterior."

@@ -21,16 +21,14 @@ from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.service.service_log import LOG
 from eldgr_dspy.programs.telemetry import DecisionEvent
 from eldgr_dspy.redaction import remember
-from tests.selecting import CONTESTED, PENS, SETTLED, saying, select_acall, select_sync, verdict
+from tests.selecting import CONTESTED, PENS, SETTLED, saying, select_acall, select_sync, verdict, with_judge
 
 both_ways = pytest.mark.parametrize("call", [select_sync, select_acall])
 
 Call = Callable[[Selector, Any], Any]
 
 
-class Watcher(BaseCallback):
-    """Keeps what it is given."""
-
+class Watcher(BaseCallback):  # keeps what it is given
     def __init__(self) -> None:
         self.events: list[DecisionEvent] = []
         self.calls: list[tuple[str, object]] = []
@@ -114,8 +112,7 @@ def test_a_span_has_the_event_and_whatever_is_called_is_below_it(call: Call, spa
         async def aforward(self, **inputs: Any) -> Any:
             return self.forward()
 
-    select = Selector(on_failure="abstain", timeout=60)
-    select.judge = Seen()
+    select = with_judge(Seen(), on_failure="abstain", timeout=60)
     with dspy.context(lm=saying(repairer=dspy.LMServerError("gone"))):
         call(select, CONTESTED)
     (span,) = spans.get_finished_spans()
@@ -137,9 +134,7 @@ def test_a_span_has_the_event_and_whatever_is_called_is_below_it(call: Call, spa
 
 
 @both_ways
-def test_a_call_that_raises_is_a_span_with_its_error_and_without_credentials(
-    call: Call, spans: InMemorySpanExporter
-) -> None:
+def test_a_call_that_raises_is_a_span_with_its_error_and_no_key(call: Call, spans: InMemorySpanExporter) -> None:
     remember("sk-77aYq7Yt55ab")
     with dspy.context(lm=saying(dspy.LMServerError("key sk-77aYq7Yt55ab"))), pytest.raises(dspy.LMServerError):
         call(Selector(), CONTESTED)

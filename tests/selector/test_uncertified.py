@@ -75,9 +75,7 @@ def test_an_answer_ships_if_it_is_certified_or_no_certificate_applies_and_nothin
 
 @settings(max_examples=50)
 @given(questions(), st.sampled_from(("", "Paris", "1976")), st.integers(-1, 3), st.sampled_from((SILENT, DERIVATION)))
-def test_what_is_withheld_is_uncertified_and_the_decision_is_the_same(
-    question: Question, span: str, preferred: int, derived: dict[str, Any]
-) -> None:
+def test_withholding_alters_no_decision(question: Question, span: str, preferred: int, derived: dict[str, Any]) -> None:
     roles = {"preferred": preferred}, repair(span, -1), {**derived, "derived_answer": "36"}
     withheld = selector_of(*roles, uncertified="abstain")(**inputs_of(question)).toDict()
     shipped = selector_of(*roles)(**inputs_of(question)).toDict()
@@ -98,9 +96,7 @@ def test_an_answer_whose_certificate_could_not_be_had_is_withheld(call: Any) -> 
     assert call(Selector(**options), CONTESTED).answer == "Dubai"
 
 
-class Entails(dspy.Module):
-    """A certificate that asks an LM."""
-
+class Entails(dspy.Module):  # a certificate that asks an LM
     def __init__(self) -> None:
         super().__init__()
         self.ask = dspy.Predict("answer: str, passages: list[str], question: str -> certified: bool")
@@ -145,8 +141,6 @@ def test_a_program_around_a_selector_passes_a_withheld_answer_on() -> None:
 
 
 # -- votes ------------------------------------------------------------------------------------------------------------
-
-
 @each_way
 def test_the_votes_of_each_class_are_on_the_prediction(call: Any) -> None:
     pred = call(selector_of(), {**SETTLED, "candidates": ["Doha", "dubai", "**Doha**", None, "Dubai.", "Doha"]})
@@ -164,8 +158,6 @@ def test_each_candidate_with_an_answer_has_one_vote(question: Question) -> None:
 
 
 # -- rules of one's own -----------------------------------------------------------------------------------------------
-
-
 def span_first(case: Any) -> Steps:
     """The repairer decides if its span is certified, else the judge if its preference is."""
     reply = yield "repairer"

@@ -1,7 +1,10 @@
-"""Rewards called as TRL calls them, and what they logged."""
+"""Rewards called as TRL calls them, what they logged, logs that a trainer keeps, and rewards found by dotted names."""
 
+import json
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from eldgr_dspy.certificates import Passage
@@ -9,7 +12,10 @@ from eldgr_dspy.channels.protocols import Reasoning
 from eldgr_dspy.channels.step_table import StepTable, score_steps
 from eldgr_dspy.channels.steps import split_steps
 from eldgr_dspy.channels.undefined import Score, Undefined
-from tests.scoring.readers import Says
+from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
+from eldgr_dspy.training import StepReward
+from eldgr_dspy.training.curves import FILE
+from tests.scoring.readers import Reader, Says
 
 CUP = Passage("Cup", "The host was Qatar.")
 
@@ -96,3 +102,41 @@ def by_heart(premise: str, hypothesis: str) -> Says:
     if "Dubai" in hypothesis or "bricks" in hypothesis:
         return "contradiction"
     return "entailment" if hypothesis in premise else "neutral"
+
+
+SAMPLED = {
+    "loss": 0.1, "reward": 2.5, "rewards/orm/mean": 0.5, "rewards/orm/std": 0.5, "rewards/ra_msd/mean": 0.75,
+    "orm/exact_match": 0.625, "ra_msd/fact": 0.25, "ra_msd/steps": 3.0, "entropy": 0.3,
+}  # fmt: skip
+
+
+def matched(*values: float | None) -> list[dict[str, Any]]:
+    """The log of a step for each value of exact match; where it is None, nothing was sampled."""
+    logs = [{"loss": 0.0} if value is None else {**SAMPLED, "orm/exact_match": value} for value in values]
+    return [{**log, "step": step} for step, log in enumerate(logs, start=1)]
+
+
+def kept(folder: Path, logs: list[dict[str, Any]]) -> Path:
+    """A folder in which a trainer has kept these logs."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / FILE).write_text(json.dumps({"global_step": len(logs), "log_history": logs}), "utf-8")
+    return folder
+
+
+ra_msd = StepReward(NLIScorer(Reader(by_heart)))
+
+
+def constant(prompts: list[Any], by: float = 0.0, **columns: Any) -> list[float]:
+    """A plain function, as TRL takes it too."""
+    return [by] * len(prompts)
+
+
+class Half:
+    """An object without a name of its own."""
+
+    def __call__(self, prompts: list[Any], **columns: Any) -> list[float]:
+        return [0.5] * len(prompts)
+
+
+part = partial(partial(constant), by=1.0)
+half = Half()

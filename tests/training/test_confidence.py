@@ -85,12 +85,7 @@ def test_in_training_it_equals_a_direct_forward_pass(lora: bool, tmp_path: Path)
     adapter = LoraConfig(r=4, lora_alpha=8, lora_dropout=0.3, target_modules=["q_proj", "v_proj"])
     reward = Probe()
     trainer(
-        [reward],
-        tmp_path,
-        peft_config=adapter if lora else None,
-        temperature=0.7,
-        learning_rate=0.03,
-        max_steps=2,
+        [reward], tmp_path, peft_config=adapter if lora else None, temperature=0.7, learning_rate=0.03, max_steps=2
     ).train()
     assert len(reward.passed) == 16 and any(result.logps for result in reward.passed)
     assert reward.worst < 1e-5
@@ -121,9 +116,6 @@ def test_the_policy_is_asked_once_and_only_where_a_reward_wants_it(wants: bool) 
         columns = rows(2, completion_ids=ids, log_metric=caller.log_metric)
         reward(["Six", "Six"], ["Six."] * 2, **columns)
         assert caller.asked == reward.confidence == (wants and reward not in (orm, format)), reward.__name__
-
-
-# --- tokens and steps -------------------------------------------------------------------------------------------------
 
 
 def test_a_step_is_as_sure_as_the_geometric_mean_of_its_tokens_and_a_token_belongs_where_it_ends() -> None:

@@ -1,11 +1,14 @@
-"""The benchmark of a training step runs in small, and what is counted for the real shape is what the recipe says."""
+"""The benchmarks of training: what a step costs, and a reward that rises while answers get worse."""
 
 import re
+from pathlib import Path
 
 import pytest
 
 from benchmarks import training, training_counts
+from benchmarks.hacking import WEIGHTS, rolled, trained
 from benchmarks.nli_times import SHAPE
+from eldgr_dspy.training.curves import Point
 from eldgr_dspy.training.grpo import parse_arguments
 from tests.training.training_on import trains
 
@@ -43,3 +46,28 @@ def test_the_formula_for_a_pair_is_what_torch_counts() -> None:
     layers = SHAPE["num_hidden_layers"]
     by_formula = (training_counts._pair_flops() + training_counts._batch_flops()) / layers
     assert counter.get_total_flops() == pytest.approx(by_formula, rel=0.001)
+
+
+def change(points: list[Point], name: str) -> tuple[float, float]:
+    """What the policy did before it was trained, in the first step, and the mean over the last ten steps."""
+    first, last = rolled(points[:1], name)[-1], rolled(points, name)[-1]
+    assert first is not None and last is not None
+    return first, last
+
+
+def test_where_steps_are_all_that_is_rewarded_the_reward_rises_and_exact_match_falls_to_nothing(tmp_path: Path) -> None:
+    """The policy learns to copy a passage, which is grounded in it and answers nothing."""
+    points = trained(WEIGHTS["steps-alone"], tmp_path)
+    (matched, matches), (earned, earns), (grounded, copied) = (
+        change(points, name) for name in ("exact_match", "reward", "ra_msd/fact")
+    )
+    assert matches < matched / 4 and earns > earned and copied > grounded
+
+
+def test_by_the_weights_of_the_paper_the_same_policy_learns_to_answer(tmp_path: Path) -> None:
+    points = trained(WEIGHTS["paper"], tmp_path)
+    (matched, matches), (earned, earns), (grounded, paraphrased) = (
+        change(points, name) for name in ("exact_match", "reward", "ra_msd/fact")
+    )
+    assert matches > matched * 1.4 and earns > earned
+    assert paraphrased < grounded, "what is grounded is not what is right: the channel falls as answers get better"

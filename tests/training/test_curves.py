@@ -9,8 +9,7 @@ import pytest
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.training import StepReward, format, orm
 from eldgr_dspy.training.curves import FILE, learning_curve, read_curve, rolling_mean
-from tests.training.calling import Fixed
-from tests.training.recorded import SAMPLED, kept, matched
+from tests.training.calling import SAMPLED, Fixed, kept, matched
 from tests.training.training_on import trainer
 
 HUGE = f'{{"log_history": [{{"loss": 0, "step": 1, "reward": 1{"0" * 400}}}]}}'
@@ -32,12 +31,8 @@ def test_a_point_has_exact_match_rewards_and_channels_and_nothing_else() -> None
 
 def test_a_step_in_which_nothing_was_sampled_is_null() -> None:
     points = learning_curve(matched(None, 1.0, None, 0.0))
-    assert [(one.exact_match, one.rolling, one.reward) for one in points] == [
-        (None, None, None),
-        (1.0, 1.0, 2.5),
-        (None, 1.0, None),
-        (0.0, 0.5, 2.5),
-    ]
+    expected = [(None, None, None), (1.0, 1.0, 2.5), (None, 1.0, None), (0.0, 0.5, 2.5)]
+    assert [(one.exact_match, one.rolling, one.reward) for one in points] == expected
     assert points[0].channels == points[0].rewards == {}
 
 
@@ -75,9 +70,7 @@ def test_a_checkpoint_that_a_kill_has_torn_leaves_the_curve_of_the_one_before(tm
     assert [point.exact_match for point in read_curve(tmp_path)] == [0.5]
 
 
-@pytest.mark.parametrize(
-    "text", ["{}", "[1]", "step 1", '{"log_history": [{"loss": 1}]}', '{"log_history": [1]}', HUGE]
-)
+@pytest.mark.parametrize("text", ["{}", "[1]", "step", '{"log_history": [{"loss": 1}]}', '{"log_history": [1]}', HUGE])
 def test_a_file_that_is_not_the_log_of_a_trainer_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / FILE).write_text(text, "utf-8")
     with pytest.raises(ArgumentError, match=r"trainer_state.json: not the log of a trainer; give the output folder"):

@@ -156,9 +156,6 @@ def test_the_total_is_the_weighted_sum_and_all_that_is_logged_is_finite(run: Run
     assert all(sum(row["eldgr_rank"] for row in step) == pytest.approx(4) for step in run.steps)
 
 
-# --- recipes differ in the reward alone -------------------------------------------------------------------------------
-
-
 def trajectory(rewards: list[Any], folder: Path, weights: list[float]) -> tuple[list[str], list[Any]]:
     """What a training sampled, and the weights that it ended with."""
     made = trainer(rewards, folder, reward_weights=weights, log_completions=True, max_steps=2)

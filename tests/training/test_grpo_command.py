@@ -19,7 +19,7 @@ from eldgr_dspy.training.grpo import main, parse_arguments, trainer_of
 from eldgr_dspy.training.sampling import sample_pool
 from tests.tiny_policy import tiny_policy, tiny_tokenizer
 from tests.training.saved import saved_policy
-from tests.training.training_on import ROWS, SMALL, completions, trains
+from tests.training.training_on import ROWS, SMALL, completions, policy, trains
 
 pytestmark = [trains, pytest.mark.filterwarnings("ignore:.*:ResourceWarning")]
 
@@ -30,9 +30,6 @@ ROOT = Path(__file__).resolve().parents[2]
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Data that are loaded once are not taken from the user's own folder."""
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
-
-
-# --- the command ------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +48,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def flags(run: Path) -> list[str]:
     """The small recipe, with what a test has in the place of models and data."""
-    rewards = ["orm", "format", "tests.training.by_name.ra_msd"]
+    rewards = ["orm", "format", "tests.training.calling.ra_msd"]
     return [
         *("--config", SMALL, "--output_dir", str(run), "--model_name_or_path", str(saved_policy())),
         *("--dataset_name", str(run.parent / "data"), "--rewards", *rewards, "--disable_tqdm", "true"),
@@ -79,9 +76,7 @@ def test_its_curve_has_exact_match_and_all_channels_at_every_step(run: Path) -> 
 
 
 @pytest.mark.slow
-def test_a_run_that_was_broken_off_resumes_as_if_it_had_not_been(
-    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_that_broke_off_resumes_as_if_not(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     again = shutil.copytree(run, tmp_path / "run")
     shutil.copytree(run.parent / "data", tmp_path / "data")
     shutil.rmtree(again / "checkpoint-4")
@@ -130,9 +125,7 @@ class Scripted:
 
 
 @pytest.mark.parametrize("push", [False, True])
-def test_a_run_ends_as_a_script_of_trl_and_pushes_only_if_asked(
-    push: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_ends_as_trls_do_and_pushes_if_asked(push: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scripted, folder = Scripted(), str(tmp_path / "run")
     monkeypatch.setattr("eldgr_dspy.training.grpo.trainer_of", lambda recipe: scripted)
     main(["--config", SMALL, "--output_dir", folder, "--push_to_hub", str(push), "--dataset_name", "mine"])
@@ -142,7 +135,7 @@ def test_a_run_ends_as_a_script_of_trl_and_pushes_only_if_asked(
 
 
 @pytest.mark.parametrize("split", [False, True], ids=["whole", "split by ZeRO-3"])
-def test_the_parameters_are_counted_also_where_a_process_holds_none_of_them(
+def test_parameters_of_other_processes_are_counted_too(
     split: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """DeepSpeed leaves an empty parameter behind, and its size in `ds_numel`."""
@@ -196,7 +189,7 @@ def test_what_is_missing_is_one_sentence(arguments: list[str], message: str) -> 
 ORM = ["--rewards", "orm", "--reward_weights", "3.0"]
 NO_POLICY = ["--model_name_or_path", "/nowhere/model"]  # all else is checked before the policy is built
 HELD_OUT = ["--eval_strategy", "steps"]
-MINE = "tests.training.by_name"
+MINE = "tests.training.calling"
 
 
 @pytest.mark.parametrize(
@@ -225,9 +218,7 @@ MINE = "tests.training.by_name"
     ids=["broken", "split", "held-out split", "column", "held-out gold", "passages", "model", "nli", "stream",
          "weights", "names"],
 )  # fmt: skip
-def test_data_and_models_that_cannot_be_trained_with_are_one_sentence(
-    text: str, more: list[str], message: str, tmp_path: Path
-) -> None:
+def test_bad_data_and_models_give_one_sentence(text: str, more: list[str], message: str, tmp_path: Path) -> None:
     held_out = {"test": json.dumps({**ROWS[0], "task": "arithmetic"})} if HELD_OUT[0] in more else {}
     write(tmp_path / "data", train=text, **held_out)
     with pytest.raises(SystemExit, match=message):
@@ -246,9 +237,7 @@ def test_messages_and_a_tokenizer_without_a_chat_template_are_refused_before_the
 
 def test_a_reward_may_be_whatever_trl_can_call(tmp_path: Path) -> None:
     write(tmp_path / "data", train=json.dumps(ROWS[0]))
-    trainer = trainer_of(
-        parse_arguments([*flags(tmp_path / "run"), "--rewards", "orm", f"{MINE}.part", f"{MINE}.half"])
-    )
+    trainer = trainer_of(parse_arguments([*flags(tmp_path / "r"), "--rewards", "orm", f"{MINE}.part", f"{MINE}.half"]))
     assert trainer.reward_func_names == ["orm", "constant", "Half"]
 
 
@@ -257,3 +246,50 @@ def write(folder: Path, **splits: str) -> None:
     folder.mkdir(parents=True)
     for name, rows in splits.items():
         (folder / f"{name}.jsonl").write_text(rows, "utf-8")
+
+
+@trains
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*:ResourceWarning")
+def test_the_plain_command_trains_with_rewards_and_confidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from trl.scripts.grpo import main, make_parser
+
+    model, tokenizer = policy()
+    model.save_pretrained(tmp_path / "model")
+    tokenizer.save_pretrained(tmp_path / "model")
+    (tmp_path / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    settings: dict[str, Any] = {
+        "model_name_or_path": str(tmp_path / "model"),
+        "datasets": [{"path": "json", "data_files": str(tmp_path / "train.jsonl")}],
+        "reward_funcs": [
+            "eldgr_dspy.training.orm",
+            "eldgr_dspy.training.format",
+            "tests.training.calling.ra_msd",
+            "eldgr_dspy.training.eldgr_rank",
+        ],
+        "reward_weights": [3.0, 0.5, 1.0, 1.0],
+        "output_dir": str(tmp_path / "out"),
+        "per_device_train_batch_size": 8,
+        "num_generations": 4,
+        "max_completion_length": 18,
+        "max_steps": 1,
+        "logging_steps": 1,
+        "log_completions": True,
+        "save_steps": 1,
+        "use_peft": True,
+        "lora_target_modules": ["q_proj", "v_proj"],
+        "use_cpu": True,
+        "bf16": False,
+        "report_to": [],
+        "disable_tqdm": True,
+    }
+    (tmp_path / "grpo.yaml").write_text(json.dumps(settings))
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    arguments = make_parser().parse_args_and_config(args=["--config", str(tmp_path / "grpo.yaml")])
+    main(*arguments)
+    state = json.loads((tmp_path / "out" / "checkpoint-1" / "trainer_state.json").read_text())
+    first = state["log_history"][0]
+    assert {"rewards/orm/mean", "rewards/format/mean", "rewards/ra_msd/mean", "rewards/eldgr_rank/mean"} <= set(first)
+    assert 0 < first["ra_msd/epist"] < 1
+    rows = completions(tmp_path / "out")
+    assert len(rows) == 8 and {"orm_answer", "ra_msd_steps", "eldgr_rank_supported"} <= set(rows[0])

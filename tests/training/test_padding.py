@@ -58,9 +58,7 @@ answers = st.sampled_from(["", "\nA: Doha", "\n#### 7", "\nThe answer is Doha."]
 
 @example("So.\nSo.\nSo.", "", ["Step 9:"], 1)
 @given(texts, answers, st.lists(st.sampled_from(PADDING), min_size=1, max_size=5), st.integers(1, 60))
-def test_no_padding_that_is_appended_raises_a_reward_whatever_is_read(
-    text: str, answer: str, padding: list[str], times: int
-) -> None:
+def test_no_appended_padding_raises_a_reward(text: str, answer: str, padding: list[str], times: int) -> None:
     read = by_chance("contradiction", "neutral", "entailment")
     before = earned(text + answer, read)
     after = earned("\n".join([text + answer, *padding * times]), read)

@@ -1,21 +1,24 @@
-"""The rewards that a command names: found by a dotted name, with names of their own, light to pickle and to import."""
+"""Rewards that are found by their names, and what a run lacks is said before it starts."""
 
 import pickle
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from datasets import Dataset
 
 from eldgr_dspy.errors import ArgumentError, ScoringError
 from eldgr_dspy.programs.scoring.cross_encoder import DEFAULT
-from eldgr_dspy.training import Reward, prm
-from eldgr_dspy.training.named_rewards import NLI_VARIABLE, NamedNLI
-from tests.training.calling import rows
-
-NAMES = ("orm", "format", "prm", "ra_msd", "eldgr_rank", "ra_msd_conditioned")
+from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
+from eldgr_dspy.training import Conditioned, GroupReward, Reward, StepReward, format, orm, prm, require_columns
+from eldgr_dspy.training.named_rewards import NLI_VARIABLE, NamedNLI, process_reward
+from tests.refusing import refused as refused_by
+from tests.training.calling import Fixed, rows
+from tests.training.training_on import ROWS
 
 
 def named(dotted: str) -> Any:
@@ -24,7 +27,7 @@ def named(dotted: str) -> Any:
     return getattr(import_module(module), name)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["orm", "format", "prm", "ra_msd", "eldgr_rank", "ra_msd_conditioned"])
 def test_a_ready_reward_is_found_by_its_name_and_pickled_without_its_model(name: str) -> None:
     reward = named(f"eldgr_dspy.training.{name}")
     assert isinstance(reward, Reward) and reward.__name__ == name
@@ -66,16 +69,11 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
 
 def test_an_nli_model_is_loaded_once_with_its_settings(loaded: list[Any]) -> None:
     names = [NamedNLI("once", "bfloat16", 64, "cuda:1").name for _ in range(2)]
-    assert (names, loaded) == (
-        ["loads"] * 2,
-        [("once", {"dtype": "bfloat16", "batch_size": 64, "device": "cuda:1"})],
-    )
+    assert (names, loaded) == (["loads"] * 2, [("once", {"dtype": "bfloat16", "batch_size": 64, "device": "cuda:1"})])
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda:3"])
-def test_an_nli_model_follows_the_device_of_the_trainer(
-    loaded: list[Any], device: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_model_is_at_the_trainers_device(loaded: list[Any], device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     state = SimpleNamespace(device=device)
     taken = type("PartialState", (), {"_shared_state": {"device": device}, "__new__": lambda cls: state})
     monkeypatch.setitem(sys.modules, "accelerate", SimpleNamespace(PartialState=taken))
@@ -91,9 +89,7 @@ def test_without_a_trainer_no_device_is_taken_for_one(loaded: list[Any], monkeyp
     assert loaded[0][1] == {"dtype": "float32", "batch_size": 16, "device": None}
 
 
-def test_the_environment_names_the_nli_model_and_one_that_is_not_there_is_named(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Any
-) -> None:
+def test_the_environment_names_a_model_which_may_be_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     """It is looked at when a step is first scored, so that a YAML file may set it."""
     monkeypatch.setenv(NLI_VARIABLE, str(tmp_path))
     with pytest.raises(ScoringError, match=r"'prm' failed on 1 completions .*has no config.json.*give a folder"):
@@ -101,3 +97,77 @@ def test_the_environment_names_the_nli_model_and_one_that_is_not_there_is_named(
     with pytest.raises(ArgumentError, match=r"has no config.json"):
         NamedNLI(str(tmp_path)).probabilities([("a", "b")])
     assert DEFAULT == "cross-encoder/nli-deberta-v3-small"
+
+
+def repr_of(reward: Reward) -> str:
+    return "+".join([reward.__name__, *(part.__name__ for part in reward.parts)])
+
+
+def refused(rows: Any, rewards: Any = ()) -> str:
+    return refused_by(lambda: require_columns(rows, rewards))
+
+
+@pytest.mark.parametrize("column", ["task", "gold", "question", "evidence"])
+def test_a_column_that_is_missing_is_named_with_the_reward_that_reads_it(column: str) -> None:
+    rows = [{name: value for name, value in row.items() if name != column} for row in ROWS]
+    sentence = refused(rows, [orm, StepReward(Fixed())])
+    assert f"needs the column '{column}' (" in sentence and sentence.endswith("leave remove_unused_columns at False.")
+
+
+def test_a_dataset_without_prompts_or_rows_is_named() -> None:
+    assert refused([{"question": "?", "gold": "7"}]) == (
+        "The dataset must have the column 'prompt'; got 'question', 'gold'. Add one that holds text, or messages "
+        "with role and content."
+    )
+    assert refused([]) == "The dataset must have at least one row; give one with a column 'prompt'."
+
+
+STEPS = StepReward(Fixed())
+SOLVED = [{**ROWS[0], "task": "arithmetic", "gold": ["7"], "evidence": None}]
+
+
+@pytest.mark.parametrize("nothing", [None, []], ids=["null", "empty"])
+@pytest.mark.parametrize(
+    "reward", [STEPS, Conditioned(STEPS, on=orm), GroupReward(), GroupReward(auxiliary=STEPS)], ids=repr_of
+)
+def test_where_no_row_has_passages_a_reward_that_reads_them_is_refused(reward: Reward, nothing: Any) -> None:
+    rows = [{**row, "evidence": nothing} for row in ROWS]
+    own = reward if isinstance(reward, GroupReward) and not reward.parts else STEPS
+    assert refused(rows, [orm, reward]) == (
+        f"The reward '{own.__name__}' reads passages, but no row of the dataset has any in the column 'evidence'; "
+        "add them as strings or as {title, text}, or give all rows one corpus, by the field corpus of a recipe or by "
+        "StepReward(NLIScorer(nli, retriever=...), evidence=False)."
+    )
+    require_columns([*rows, ROWS[0]], [reward])
+    require_columns(iter(rows), [reward])  # a stream may bring them later
+
+
+def test_in_arithmetic_the_group_rank_reads_no_passage_and_its_auxiliary_reward_may() -> None:
+    require_columns(SOLVED, [orm, GroupReward(), GroupReward(auxiliary=prm, name="by_logic")])
+    assert "no row of the dataset has any" in refused(SOLVED, [GroupReward(auxiliary=STEPS)])
+    assert "no row of the dataset has any" in refused(SOLVED, [STEPS])
+
+
+@pytest.mark.parametrize("reward", [orm, Conditioned(format, on=orm), GroupReward(auxiliary=orm)], ids=repr_of)
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_gold_that_is_not_a_number_where_one_is_expected_is_refused_with_its_row(reward: Reward, on_disk: bool) -> None:
+    """Before the first step, wherever the row is; what states a number is read for it."""
+    golds: list[Any] = [["72"], ["So <<24+48=72>>72 clips.\n#### 72"], None, ["seventy-two"]]
+    rows: Any = [{**SOLVED[0], "gold": gold} for gold in golds]
+    rows = Dataset.from_list(rows) if on_disk else rows
+    assert refused(rows, [reward]) == (
+        "gold[3] must be an answer of the type 'arithmetic', or a text that states one, as '#### 72'; got "
+        "'seventy-two'. Fix the row of the dataset."
+    )
+    require_columns(rows.select(range(3)) if on_disk else rows[:3], [reward])
+    require_columns(iter(rows), [reward])  # the reward itself refuses the row of a stream
+
+
+@pytest.mark.parametrize("within", [lambda one: one, lambda one: Conditioned(one, on=orm)], ids=["alone", "in another"])
+def test_an_nli_model_that_is_not_there_is_named_before_the_first_step(within: Any, tmp_path: Path) -> None:
+    """It is loaded before the policy, and not when the first step is scored."""
+    absent = NamedNLI(str(tmp_path))
+    with pytest.raises(ArgumentError, match=r"has no config.json.*give a folder"):
+        within(process_reward(absent)).prepare()
+    with pytest.raises(ArgumentError, match=r"has no config.json.*give a folder"):
+        GroupReward(auxiliary=StepReward(NLIScorer(absent))).prepare()

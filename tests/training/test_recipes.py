@@ -18,7 +18,7 @@ from eldgr_dspy.training.question_rows import training_rows
 from eldgr_dspy.training.recipe import NAMES, RECIPES, RewardArguments, recipe_path, rewards_of
 from eldgr_dspy.words import CHANNELS
 from tests.refusing import refused
-from tests.training.by_name import ra_msd as fake
+from tests.training.calling import ra_msd as fake
 from tests.training.training_on import SMALL, trains
 
 pytestmark = trains
@@ -32,10 +32,6 @@ def fields(name: str) -> dict[str, Any]:
     """What the file of a recipe says."""
     result: dict[str, Any] = yaml.safe_load((RECIPES / f"{name}.yaml").read_text("utf-8"))
     return result
-
-
-def beside_rewards(name: str) -> dict[str, Any]:
-    return {field: value for field, value in fields(name).items() if field not in OURS}
 
 
 def test_there_is_a_recipe_a_policy_and_one_for_drops() -> None:
@@ -125,48 +121,30 @@ def test_only_the_first_rows_are_trained_on(streamed: str, tmp_path: Path) -> No
 
 
 def test_recipes_that_are_compared_differ_in_the_reward_alone() -> None:
-    first, *others = map(beside_rewards, POLICIES)
+    first, *others = ({k: v for k, v in fields(name).items() if k not in OURS} for name in POLICIES)
     assert all(other == first for other in others)
 
 
 def test_the_recipe_for_drops_has_the_rewards_of_ra_msd() -> None:
     own, other = fields(DROP), fields("ra_msd")
     assert own.pop("drop") == []
-    assert {one: own[one] for one in own if one in OURS - {"output_dir"}} == {
-        one: other[one] for one in other if one in OURS - {"output_dir"}
-    }
+    one, same = ({name: of[name] for name in of if name in OURS - {"output_dir"}} for of in (own, other))
+    assert one == same
 
 
 def test_defaults_that_bite_are_set_in_every_recipe() -> None:
     """Those of TRL 1.16 and PEFT that are not the paper's, or that have changed from release to release."""
-    bite = {
-        *(
-            "learning_rate",
-            "lr_scheduler_type",
-            "warmup_steps",
-            "max_completion_length",
-            "num_generations",
-            "temperature",
-        ),
-        *("top_p", "top_k", "repetition_penalty", "beta", "epsilon", "loss_type", "scale_rewards"),
-        *("multi_objective_aggregation", "num_iterations"),
-        *("steps_per_generation", "gradient_accumulation_steps", "per_device_train_batch_size", "bf16", "dtype"),
-        *("gradient_checkpointing", "lora_r", "lora_alpha", "lora_dropout", "lora_target_modules", "use_peft", "seed"),
-        *(
-            "data_seed",
-            "logging_steps",
-            "remove_unused_columns",
-            "mask_truncated_completions",
-            "reward_weights",
-            "optim",
-        ),
-        *("weight_decay", "max_grad_norm", "shuffle_dataset", "report_to"),
-    }
+    bite = set(
+        """
+        learning_rate lr_scheduler_type warmup_steps max_completion_length num_generations temperature top_p top_k
+        repetition_penalty beta epsilon loss_type scale_rewards multi_objective_aggregation num_iterations
+        steps_per_generation gradient_accumulation_steps per_device_train_batch_size bf16 dtype gradient_checkpointing
+        lora_r lora_alpha lora_dropout lora_target_modules use_peft seed data_seed logging_steps remove_unused_columns
+        mask_truncated_completions reward_weights optim weight_decay max_grad_norm shuffle_dataset report_to
+        """.split()
+    )
     for path in RECIPES.rglob("*.yaml"):
         assert bite <= set(yaml.safe_load(path.read_text("utf-8"))), path.name
-
-
-# --- what is rewarded -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -219,18 +197,13 @@ def test_a_corpus_stands_for_the_evidence_of_all_rows(tmp_path: Path) -> None:
     corpus.write_text('{"title": "Cup", "text": "The host was Qatar."}\n{"text": "Doha is a city."}\n', "utf-8")
     (reward,) = rewards_of(RewardArguments(rewards=["ra_msd"], corpus=str(corpus)))
     assert reward.needs == ("question", "task")
-    assert [(one.title, one.text) for one in reward.scorer.retriever.documents] == [
-        ("Cup", "The host was Qatar."),
-        ("", "Doha is a city."),
-    ]
+    expected = [("Cup", "The host was Qatar."), ("", "Doha is a city.")]
+    assert [(one.title, one.text) for one in reward.scorer.retriever.documents] == expected
 
 
 def test_a_reward_of_ones_own_is_named_with_dots() -> None:
-    assert rewards_of(RewardArguments(rewards=["orm", "tests.training.by_name.ra_msd", "format"])) == [
-        orm,
-        fake,
-        format,
-    ]
+    expected = [orm, fake, format]
+    assert rewards_of(RewardArguments(rewards=["orm", "tests.training.calling.ra_msd", "format"])) == expected
 
 
 @pytest.mark.parametrize(
@@ -311,14 +284,9 @@ def test_fields_of_trl_pass_through() -> None:
     assert recipe.model.load_in_4bit
 
 
-# --- how much is trained ----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("modules", "trained"),
-    [(None, "7,372,800"), (["q_proj", "o_proj"], "4,718,592")],
-    ids=["recipe", "q-and-o"],
+    ("modules", "trained"), [(None, "7,372,800"), (["q_proj", "o_proj"], "4,718,592")], ids=["recipe", "q-and-o"]
 )
 def test_the_adapter_has_the_parameters_that_the_recipe_says(modules: list[str] | None, trained: str) -> None:
     """On the meta device: shapes without weights. The paper's 4.7M is the count of q_proj and o_proj alone."""
@@ -345,9 +313,6 @@ def test_the_adapter_has_the_parameters_that_the_recipe_says(modules: list[str] 
     assert f"{model.num_parameters(only_trainable=True):,}" == trained
 
 
-# --- questions --------------------------------------------------------------------------------------------------------
-
-
 def test_rows_of_gsm8k_and_hotpotqa_become_rows_to_train_on(tmp_path: Path) -> None:
     path = tmp_path / "gsm8k.jsonl"
     path.write_text(json.dumps({"question": "What is 2+2?", "answer": "2+2=<<2+2=4>>4\n#### 4"}) + "\n", "utf-8")
@@ -361,21 +326,12 @@ def test_rows_of_gsm8k_and_hotpotqa_become_rows_to_train_on(tmp_path: Path) -> N
         "evidence": None,
     }
     context = {"title": ["Cup"], "sentences": [["The host was Qatar.", " It was hot."]]}
-    facts = {"title": ["Cup"], "sent_id": [0]}
-    asked = {
-        "id": "h",
-        "question": "Who was the host?",
-        "answer": "Qatar",
-        "context": context,
-        "supporting_facts": facts,
-    }
+    asked = {"id": "h", "question": "Who was the host?", "answer": "Qatar", "context": context}
+    asked |= {"supporting_facts": {"title": ["Cup"], "sent_id": [0]}}
     path.write_text(json.dumps(asked) + "\n", "utf-8")
     (row,) = training_rows(path, "short", "facts")
-    assert (row["id"], row["gold"], row["evidence"]) == (
-        "h",
-        ["Qatar"],
-        [{"title": "Cup", "text": "The host was Qatar."}],
-    )
+    expected = ("h", ["Qatar"], [{"title": "Cup", "text": "The host was Qatar."}])
+    assert (row["id"], row["gold"], row["evidence"]) == expected
     with pytest.raises(ArgumentError, match=r"answer must be one of .*; got 'qa'"):
         list(training_rows(path, "qa"))
 

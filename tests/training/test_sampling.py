@@ -65,9 +65,6 @@ def copied(folder: Path, to: Path, **files: Mapping[str, Any] | str | None) -> P
     return to
 
 
-# --- the pool ---------------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def pool(tmp_path_factory: pytest.TempPathFactory) -> Pool:
     return sampled(tmp_path_factory.mktemp("pool") / "pool.jsonl")
@@ -132,9 +129,6 @@ def test_log_probabilities_are_those_of_the_model_itself_for_the_very_tokens(poo
         (expected,) = token_logps(model, [prompt], [tokens])
         assert row.meta["samples"][0]["logps"] == pytest.approx(expected, abs=1e-3)
         assert row.meta["samples"][0]["ends"][-1] == len(one.tokens.text)
-
-
-# --- what candidates depend on ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("batch_size", [1, 5])
@@ -210,9 +204,6 @@ def test_settings_that_a_model_brings_do_not_apply(pool: Pool, tmp_path: Path) -
     assert texts(other).items() <= texts(pool).items()
 
 
-# --- checkpoints ------------------------------------------------------------------------------------------------------
-
-
 def test_an_adapter_is_read_on_the_base_that_it_names_or_that_is_given(pool: Pool, tmp_path: Path) -> None:
     named = json.loads((saved_adapter() / "adapter_config.json").read_text("utf-8"))["base_model_name_or_path"]
     assert Path(named) == saved_policy()
@@ -251,9 +242,7 @@ def test_a_model_without_a_chat_template_is_asked_in_text(tmp_path: Path) -> Non
     ],
     ids=["no-template", "text", "empty", "assistant", "no-content", "long", "deaf", "raising"],
 )  # fmt: skip
-def test_a_prompt_that_the_model_would_not_be_asked_in_is_refused(
-    prompt: Any, files: dict[str, Any], message: str, tmp_path: Path
-) -> None:
+def test_an_alien_prompt_is_refused(prompt: Any, files: dict[str, Any], message: str, tmp_path: Path) -> None:
     tried = copied(saved_policy(), tmp_path / "model", **files)
     questions = QUESTIONS if prompt is None else [{**QUESTIONS[0], "prompt": prompt}]
     with pytest.raises(ArgumentError, match=message):
@@ -265,9 +254,8 @@ def test_a_tokenizer_that_was_loaded_as_another_kind_is_refused(tmp_path: Path) 
     """One of words, in the folder of a Qwen2: it loads as Qwen2's, which knows none of them and drops all."""
     tried = copied(saved_policy(), tmp_path / "model")
     tiny_tokenizer([row["question"] for row in QUESTIONS]).save_pretrained(tried)
-    with pytest.raises(
-        ArgumentError, match="The tokenizer of the checkpoint 'tried' spells less than half of the prompt"
-    ):
+    message = "The tokenizer of the checkpoint 'tried' spells less than half of the prompt"
+    with pytest.raises(ArgumentError, match=message):
         sampled(tmp_path / "pool.jsonl", checkpoints={"tried": tried})
 
 
@@ -285,9 +273,6 @@ def test_a_checkpoint_that_cannot_be_loaded_is_named(folder: str, message: str, 
     copied(saved_policy(), tmp_path / "broken", config="{")
     with pytest.raises(ArgumentError, match=message):
         sampled(tmp_path / "pool.jsonl", checkpoints={"tried": tmp_path / folder})
-
-
-# --- resuming ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_call_that_was_broken_off_resumes_where_it_was(pool: Pool, tmp_path: Path) -> None:  # hazard 88
@@ -330,9 +315,7 @@ def test_more_questions_checkpoints_and_samples_are_added_to_what_is_there(pool:
     ],
     ids=["seed", "length", "precision", "weights", "prompt"],
 )
-def test_what_contradicts_the_samples_is_refused(
-    changed: dict[str, Any], message: str, pool: Pool, tmp_path: Path
-) -> None:
+def test_what_contradicts_samples_is_refused(changed: dict[str, Any], message: str, pool: Pool, tmp_path: Path) -> None:
     copied(saved_policy(), tmp_path / "other", config={"rope_theta": 10.0})
     shutil.copy(pool.path.with_name("pool.samples.jsonl"), tmp_path)
     if "checkpoints" in changed:
@@ -362,15 +345,10 @@ def test_what_a_trainer_logs_beside_the_weights_does_not_make_it_another_checkpo
         ("pool.samples.jsonl", JournalError, "pool.samples.jsonl, line 1: kind=None is not one of"),
     ],
 )
-def test_what_was_not_sampled_is_neither_written_over_nor_added_to(
-    name: str, kind: type[EldgrError], message: str, tmp_path: Path
-) -> None:
+def test_what_was_not_sampled_is_left_alone(name: str, kind: type[EldgrError], message: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text("{}\n", "utf-8")
     assert message in refused(lambda: sampled(tmp_path / "pool.jsonl"), kind)
     assert (tmp_path / name).read_text("utf-8") == "{}\n"
-
-
-# --- what is given ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -27,8 +27,6 @@ DECIDED = TypeAdapter[Decided](Decided)
 SCHEMAS: Mapping[str, TypeAdapter[Any]] = {"summary": SUMMARY, "record": RECORD, "decision": DECIDED}
 """What is published as `artifacts/NAME.schema.json`."""
 
-_MODULES = (audit_fields, baseline_fields, summary_fields, record_fields, decision_fields)
-
 
 def schema_of(name: str) -> dict[str, Any]:
     """Return the JSON schema of a file's content, by its name in `SCHEMAS`, with the documentation of each field."""
@@ -43,7 +41,8 @@ def schema_of(name: str) -> dict[str, Any]:
 def field_texts() -> Mapping[str, Mapping[str, str]]:
     """Return the documentation of each field, by its type's name, in the order of the fields; bases are first."""
     texts: dict[str, dict[str, str]] = {}
-    for node in (node for module in _MODULES for node in ast.parse(inspect.getsource(module)).body):
+    modules = (audit_fields, baseline_fields, summary_fields, record_fields, decision_fields)
+    for node in (node for module in modules for node in ast.parse(inspect.getsource(module)).body):
         if isinstance(node, ast.ClassDef):
             own = texts.setdefault(node.name, {})
             for base in node.bases:

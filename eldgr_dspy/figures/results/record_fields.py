@@ -109,8 +109,7 @@ class Record(TypedDict):
     settings: dict[str, Any]
     """The settings of the rule."""
     override_rates: dict[str, OverrideRates | None]
-    """For each pool the measured override rate, [see below](#an-override-rate); null where `eldgr` has no
-    result."""
+    """For each pool the measured override rate, [see below](#an-override-rate); null where `eldgr` has no result."""
     models: list[Model]
     """Which model was asked and which answered, for each role, whether they are the `same` (null if unknown), and
     the number of calls; for the whole run directory."""

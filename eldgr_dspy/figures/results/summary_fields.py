@@ -90,9 +90,8 @@ class RuleContrast(Paired):
     """Which other: `eldgr` against each other rule, and each rule but `first` and `certified` against `majority`.
     With named judges, only `eldgr[NAME]` against `judge[NAME]`."""
     p_holm: Annotated[float | None, Field(title="Holm p")]
-    """`p`, adjusted by Holm's method for the tested contrasts of the pool: those among `first`, `majority`,
-    `judge`, `eldgr` and rules of your own. Null for contrasts with other rules, such as `certified`, which are
-    descriptive."""
+    """`p`, adjusted by Holm's method for the tested contrasts of the pool: those among `first`, `majority`, `judge`,
+    `eldgr` and rules of your own. Null for contrasts with other rules, such as `certified`, which are descriptive."""
 
 
 class Shipped(TypedDict):
@@ -154,8 +153,7 @@ class JudgeFigures(TypedDict):
     delta: Annotated[Delta | None, Field(title="Δ [95% CI]")]
     """`delta` and `ci` of locked minus alone. Its p is in `contrasts`."""
     locked_against_alone: Annotated[Flips | None, Field(title="lock fixes–breaks")]
-    """`correct_to_incorrect` and `incorrect_to_correct`: answers of the judge alone that the lock breaks and
-    fixes."""
+    """`correct_to_incorrect` and `incorrect_to_correct`: answers of the judge alone that the lock breaks and fixes."""
     alone_against_majority: Annotated[Flips | None, Field(title="judge fixes–breaks")]
     """Answers of majority that the judge alone breaks and fixes."""
     worst_alone: Annotated[float | None, Field(title="worst alone %")]
@@ -178,9 +176,8 @@ class JudgeFigures(TypedDict):
     logprobs: bool | None
     """Whether it needs log-probabilities; null as above."""
     positioned: bool | None
-    """Whether it is
-    [in the style of a published system](../reference/selectors.md#selectors-in-the-style-of-published-systems),
-    and so not tested; null as above."""
+    """Whether it is [in the style of a published
+    system](../reference/selectors.md#selectors-in-the-style-of-published-systems), and so not tested; null as above."""
     lacks: str | None
     """Why it applies to no question of the pool; its figures are null then, and its rules are `withheld`. Null
     where it applies."""
