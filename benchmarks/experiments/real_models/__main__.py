@@ -3,7 +3,6 @@
     python -m benchmarks.experiments.real_models collect qwen2.5-coder-1.5b.gguf
     python -m benchmarks.experiments.real_models mix qwen2.5-coder-0.5b.gguf smollm2-135m.gguf
     python -m benchmarks.experiments.real_models judge qwen2.5-coder-1.5b.gguf qwen2.5-coder-0.5b.gguf smollm2-135m.gguf
-    python -m benchmarks.experiments.real_models derive qwen2.5-coder-1.5b.gguf --pool gsm8k
     python -m benchmarks.experiments.real_models keep
     python -m benchmarks.experiments.real_models report
 
@@ -18,7 +17,7 @@ import os
 import sys
 from pathlib import Path
 
-from benchmarks.experiments.real_models.judging import derive, judge
+from benchmarks.experiments.real_models.judging import judge
 from benchmarks.experiments.real_models.pool_sampling import mix, sample
 from benchmarks.experiments.real_models.real_questions import QUESTIONS
 from benchmarks.experiments.real_models.recording import keep, restore
@@ -34,7 +33,7 @@ def main() -> None:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("stage", choices=["collect", "mix", "judge", "derive", "keep", "restore", "report"])
+    parser.add_argument("stage", choices=["collect", "mix", "judge", "keep", "restore", "report"])
     parser.add_argument("models", type=Path, nargs="*", help="GGUF files; judge: the first also repairs and derives")
     parser.add_argument("--pool", choices=[*QUESTIONS, "mixed"], action="append", help="default: all")
     parser.add_argument("--questions", type=int, default=200, help="of each pool; more add to what is there")
@@ -54,11 +53,10 @@ def main() -> None:
         elif options.stage == "mix":
             lms = [local(path, top_p=0.9, max_tokens=512, **settings) for path in options.models]
             mix(lms, options.out, options.parallel)
-        elif options.stage in ("judge", "derive"):
-            stage = judge if options.stage == "judge" else derive
+        elif options.stage == "judge":
             models = {path.stem: local(path, temperature=0.0, max_tokens=768, **settings) for path in options.models}
             for name in options.pool or [*QUESTIONS, "mixed"]:
-                stage(name, models, options.out, options.questions, options.parallel)
+                judge(name, models, options.out, options.questions, options.parallel)
         elif options.stage == "keep":
             keep(options.out)
         elif options.stage == "restore":

@@ -101,8 +101,8 @@ def _table(run: Run) -> Iterator[str]:
 
 
 def _judge_alone(runs: dict[str, Run]) -> Verdict:
-    if not runs["gsm8k"].judges:
-        return "not run", "no judge was asked on GSM8K"
+    if not all(runs[name].judges for name in ("hotpotqa", "gsm8k")):
+        return "not run", "no judge was asked"
     contrasts = {
         f"{judge} on {name}": runs[name].against(f"judge[{judge}]", "majority")
         for name in ("hotpotqa", "gsm8k")
