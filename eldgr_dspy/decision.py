@@ -23,47 +23,60 @@ class Case(Protocol):
     @property
     def task(self) -> Task:
         """`retrieval` (the evidence certifies) or `arithmetic` (a derivation does), by the declared type of answers."""
+        ...
 
     @property
     def first(self) -> Any:
         """The first candidate's answer, None where it has none."""
+        ...
 
     @property
     def consensus(self) -> Any:
         """The majority's answer in the spelling that ships, None where no candidate has an answer."""
+        ...
 
     @property
     def contested(self) -> bool:
         """Whether the candidates' answers form more than one class."""
+        ...
 
     @property
     def standings(self) -> Sequence[tuple[Any, int]]:
         """An answer of each class with its votes: most votes first, then earliest, so consensus is the first."""
+        ...
 
     @property
     def repairable(self) -> bool:
         """Whether the repairer or the deriver may be asked at all (`homogeneous`, empty pools)."""
+        ...
 
     def same(self, one: Any, other: Any) -> bool:
         """Whether two answers vote together; None never equals an answer."""
+        ...
 
     def certified(self, answer: Any) -> bool | None:
         """Whether the evidence certifies an answer's class; None if none applies, as to a yes or a refusal."""
+        ...
 
     def rival(self) -> bool:
         """Whether a candidate outside the consensus's class is certified."""
+        ...
 
     def stated(self, reply: Any) -> Any:
         """The answer that a judge's reply names, None where it abstained."""
+        ...
 
     def preferred(self, reply: Any) -> Any:
         """The answer that a judge's reply stands for under the chosen reading of Eq. 3, None if it abstained."""
+        ...
 
     def repaired(self, reply: Any) -> Any:
         """The span that a repairer's reply gives, certified or not, None where it abstained."""
+        ...
 
     def derived(self, reply: Any) -> Any:
         """The answer of a deriver's reply, None where it abstained or its derivation does not pass the check."""
+        ...
 
 
 class Choice(NamedTuple):

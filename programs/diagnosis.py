@@ -9,6 +9,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import dspy
 import httpx
@@ -141,7 +142,7 @@ def _answers(lm: dspy.LM, seconds: float, pool: Pool | None) -> Iterator[Finding
     except FAILURES as error:
         yield Finding("call", False, f"{_cause(error, seconds)}.")
         return
-    response: Response | None = None
+    response: Any = None
     try:
         config = Config(response_format={"type": "json_schema", "name": "verdict", "schema": _SCHEMA})
         response = lm(Request(model=lm.model, messages=(Message.user(_PROMPT),), config=config))

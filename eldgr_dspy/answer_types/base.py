@@ -39,9 +39,11 @@ class Certifying(Protocol):
     @property
     def passages(self) -> tuple[Passage, ...]:
         """The passages."""
+        ...
 
     def certify(self, answer: str | None, question: str = "") -> Certificate:
         """Return the certificate of an answer."""
+        ...
 
 
 class Asked(Protocol):
@@ -50,26 +52,32 @@ class Asked(Protocol):
     @property
     def text(self) -> str:
         """The question as asked."""
+        ...
 
     @property
     def answers(self) -> tuple[str | None, ...]:
         """The candidates' answers."""
+        ...
 
     @property
     def texts(self) -> tuple[str, ...]:
         """The candidates' full texts; empty if only the answers are known."""
+        ...
 
     @property
     def passages(self) -> tuple[Passage, ...]:
         """The evidence."""
+        ...
 
     @property
     def options(self) -> tuple[str, ...]:
         """The options to choose from; empty for a type that has none."""
+        ...
 
     @property
     def comparisons(self) -> Comparisons | None:
         """What a run recorded of comparing the answers, and until when they may be compared; None for a new start."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

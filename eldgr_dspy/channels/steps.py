@@ -199,7 +199,7 @@ def _refine(text: str, piece: Span, by: By, longest: int, whole: list[Span]) -> 
     """A piece that is too long, cut by the finer kinds one after the other."""
     if piece[1] - piece[0] <= longest:
         return [piece]
-    kinds = [*_KINDS]
+    kinds = list(_KINDS)
     for finer in kinds[kinds.index(by) + 1 :] if by in kinds else []:
         parts = _cut(text, piece, finer, whole)
         if len(parts) > 1:

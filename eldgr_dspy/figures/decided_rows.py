@@ -225,7 +225,7 @@ class DecidedRows:
             eldgr = outcomes.get(name)
             if eldgr and eldgr.decision:
                 scores = (scores_of(answer)[0] for answer in (eldgr.decision.consensus, eldgr.decision.answer))
-                own = {role_of(label) for label in failed if label == asked_by(name, role_of(label))}
+                own: set[Consulted] = {role_of(label) for label in failed if label == asked_by(name, role_of(label))}
                 outcome = became(*(None if of is None else of.em for of in scores))
                 audit.append(marks_of(case, eldgr.decision, outcome, own))
         for label, one in entries.items():

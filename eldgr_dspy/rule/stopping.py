@@ -29,9 +29,11 @@ class Stop(Protocol):
 
     def decided(self, votes: Sequence[int], remaining: int) -> bool:
         """Return whether these votes are enough, if so many samples remain."""
+        ...
 
     def final(self, case: Case) -> bool:
         """Return whether consensus ships once the votes are enough."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from eldgr_dspy.figures.results.audit_fields import RoleSums
 from eldgr_dspy.figures.results.summary_fields import Adjusted, Paired
 from eldgr_dspy.statistics import mcnemar
 from eldgr_dspy.tables.table import UNREPORTED, Columns, Table, columns_of, field, part, record, score_columns, table_of
+from eldgr_dspy.words import Consulted
 
 _CUSTOMARY = 0.05
 
@@ -49,7 +50,7 @@ def _cost(comparison: Comparison) -> Table:
 
 def _made_with(comparison: Comparison) -> Table:
     runs = comparison["runs"]
-    roles = dict.fromkeys(role for run in runs.values() for role in run["models"])
+    roles: dict[Consulted, None] = dict.fromkeys(role for run in runs.values() for role in run["models"])
     models = {name: {role: run["models"].get(role, "not asked") for role in roles} for name, run in runs.items()}
     notes = [f"{name}: {line}" for name, run in runs.items() for line in run["differences"]]
     notes = notes or ["The same settings and the same roles."]

@@ -22,8 +22,7 @@ from eldgr_dspy.programs.engines.usage import without_false_counts
 from eldgr_dspy.redaction import redacted_message, remember
 from eldgr_dspy.text.thinking import split_thinking
 
-ADDRESS, CONTEXT, MOST_MIB = "http://127.0.0.1:11434", 8192, 32
-"""Where a server is and the tokens of its model's context, by default. The MiB that a response may have."""
+ADDRESS, CONTEXT, MOST_MIB = "http://127.0.0.1:11434", 8192, 32  # tokens of context by default; MiB of a response
 CARRIED = frozenset({"temperature", "top_p", "top_k", "seed", "frequency_penalty", "presence_penalty"})
 OWN = frozenset({"host", "think", "keep_alive", *Options.model_fields}) - CARRIED - {"num_predict", "stop"}
 """The options that DSPy has no name for; `CARRIED` are those that DSPy and Ollama call alike."""

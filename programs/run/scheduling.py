@@ -42,16 +42,20 @@ class Call(Protocol):
     @property
     def wait(self) -> float:
         """How many seconds a limit has delayed it so far. Its deadline is that much later."""
+        ...
 
     @property
     def failure(self) -> str | None:
         """Why its last request failed, or None if none did."""
+        ...
 
     def make(self) -> Any:
         """Make the call in a thread, and return the reply or an error to be kept."""
+        ...
 
     def keep(self, result: Any) -> Any:
         """Keep the reply, or that it is late, and return what its steps are sent."""
+        ...
 
 
 Steps: TypeAlias = Generator[Call, Any, R]
