@@ -274,6 +274,6 @@ def test_a_run_that_does_not_say_where_its_pool_was_asks_for_it(tmp_path: Path) 
     lines = [json.loads(line) for line in (run / "journal.jsonl").read_text().splitlines()]
     told = "".join(json.dumps({k: v for k, v in line.items() if k not in ("path", "crc32")}) + "\n" for line in lines)
     (run / "journal.jsonl").write_text(told)
-    with pytest.raises(ArgumentError, match=r"does not say where it was; give its file: eldgr decide RUN FILE --rule"):
+    with pytest.raises(ArgumentError, match=r"and does not say where it was; give its file: eldgr decide RUN FILE"):
         decided(run, "eldgr")
     assert decided(run, "eldgr", files=(pool,)) == summary_of(run)["capitals"]

@@ -305,6 +305,12 @@ def test_a_file_that_expands_and_one_of_8_gb_are_not_read(  # hazard 115
         read(tmp_path / name)
 
 
+def test_the_labels_of_a_model_that_expand_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"id2label": [' + "[]," * 600_000 + "[]]}")
+    with pytest.raises(ArgumentError, match="holds more than"):
+        stated_columns(tmp_path, "model")
+
+
 @pytest.mark.parametrize("temperature", [[0.7], {"a": 1}, "hot"], ids=str)
 def test_a_temperature_that_is_not_a_number_is_named(temperature: Any) -> None:
     select, question = Selector(), {"question": "Which?", "candidates": ["A", "A", "B"], "evidence": ["It is B."]}

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from eldgr_dspy.base.file_limits import RAISE
 from eldgr_dspy.errors import PoolError
 from eldgr_dspy.journal import TornLineWarning, read_journal
 from eldgr_dspy.pools import Pool, Row, open_pool, pool_name, write_pool
@@ -125,6 +126,7 @@ def test_a_file_that_is_not_json_lines_is_refused(tmp_path: Path, name: str) -> 
     message = refused(path)
     checks = (message.startswith(str(path)), message.endswith("."), BAD_CONTENTS[name][1] in message)
     assert checks == (True, True, True), message
+    assert "pickles and" not in message or message == f"{path}{BAD_CONTENTS[name][1]}"
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gz"])
@@ -225,3 +227,24 @@ def clocks(tree: ast.AST) -> Iterator[str]:
 def test_what_the_other_tests_call_a_good_row_is_one(tmp_path: Path) -> None:
     result = decided(tmp_path, record(0), record(1, evidence=EVIDENCE))
     assert [line["answer"] for line in result.values()] == ["Nice", "Nice"]
+
+
+def test_a_gzip_bomb_of_rows_is_stopped(tmp_path: Path) -> None:  # hazard 95
+    """Rows that are each within the caps: it is their sum that is too much for so small a file."""
+    padded = json.dumps(record(0)).encode().replace(b"q0", b"q%05d") + b" " * 2**20 + b"\n"
+    with gzip.open(tmp_path / "p.jsonl.gz", "wb", compresslevel=1) as out:
+        for n in range(120):
+            out.write(padded % n)
+    assert (tmp_path / "p.jsonl.gz").stat().st_size < 2**20
+    message = f"times its size; if that is intended, unpack it and give the plain file. {RAISE}"
+    assert message in refused(tmp_path / "p.jsonl.gz")
+
+
+def test_a_line_beyond_the_cap_is_an_error_and_is_not_read_whole(tmp_path: Path) -> None:  # hazard 10
+    path = write_lines(tmp_path / "p.jsonl", [record(0), record(1, meta={"x": "y" * 17_000_000})])
+    assert refused(path) == f"{path}, line 2: longer than 16,777,216 bytes; one row a line is expected. {RAISE}"
+
+
+def test_a_pool_of_none_through_the_selector_is_a_null_answer_and_asks_nothing() -> None:  # hazard 1
+    result = heuristic_selector()(question="Who?", candidates=[], evidence=["Ada wrote."])
+    assert (result.answer, result.reason, result.consulted) == (None, "empty_pool", [])

@@ -157,3 +157,10 @@ def test_the_cause_of_a_broken_law_is_what_the_selector_raised() -> None:
     with pytest.raises(LawBroken, match="Law 19") as caught:
         check_selector(select)
     assert isinstance(caught.value.__cause__, KeyError)
+
+
+@pytest.mark.parametrize("rule", [raises, raises_at_once])
+def test_a_rule_that_raises_is_named_whether_it_is_a_generator_or_a_plain_function(rule: Any) -> None:
+    with pytest.raises(ArgumentError, match=rf"The rule '.*:{rule.__name__}' has failed: .*no such thing") as caught:
+        check_laws(rule, max_examples=0)
+    assert isinstance(caught.value.__cause__, LookupError)

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 def test_the_rule_of_this_package_breaks_no_law_and_each_has_something_to_say() -> None:
     tried = check_laws()
-    assert list(tried) == [law.name for law in OF_RULES]
+    assert list(tried) == [law.name for law in OF_RULES] == [law.name for law in LAWS if law.statement is not None]
     assert tried["the_cases_partition"] >= min(tried.values()) > 0, tried
 
 

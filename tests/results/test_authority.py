@@ -213,6 +213,8 @@ def test_the_reference_values(pools_dir: Path) -> None:
     assert (result["bounds_any_span"]["eldgr"], result["bounds_any_span"]["majority"]) == ([58.0, 81.0], [58.0, 58.0])
     assert result["can_change"]["eldgr"] == {"judge": 20.0, "repairer": 23.0}
     assert result["can_change"]["judge"] == {"judge": 86.0, "repairer": 0.0}
+    lost = {rule: (of["lost"], of["of"]) for rule, of in result["price"].items() if of}
+    assert (lost["majority"], lost["judge"], lost["eldgr"]) == ((0, 100), (44, 100), (0, 100))
 
 
 PRICED = ("first", "majority", "certified", "eldgr", "near(0)", "near(1)", "judge")

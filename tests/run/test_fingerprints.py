@@ -1,5 +1,6 @@
 """Everything that shapes a call changes the fingerprint, and what changed is said readably."""
 
+from pathlib import Path
 from typing import Any
 
 import dspy
@@ -8,6 +9,7 @@ import pytest
 from eldgr_dspy.base.differences import differences
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.fingerprints import describe, fingerprint
+from eldgr_dspy.programs.run.run_directory import RunDirectory
 
 
 class Own(dspy.Module):  # a custom role with a plain attribute
@@ -59,12 +61,18 @@ SECRET = "q7-canary-12345"
     ],
     ids=["headers", "pairs", "scheme", "names", "address", "password", "query"],
 )
-def test_no_credential_is_among_the_details_whatever_it_is_called(options: dict[str, Any]) -> None:  # hazard 101
+def test_no_credential_is_in_the_journal_whatever_it_is_called(options: dict[str, Any], tmp_path: Path) -> None:
+    # hazard 101
     details = describe(bound(**options))
+    with RunDirectory(tmp_path) as run:
+        run.claim_role("judge", details)
+    assert SECRET not in (tmp_path / "journal.jsonl").read_text(encoding="utf-8")
     assert SECRET not in repr(details)
     assert "***" in repr(details["lm"])
     settings = details["lm"]["settings"]
     assert settings.get("max_tokens") == options.get("max_tokens")
+    if "max_tokens" in options:
+        assert settings["api_base"] == "http://***@127.0.0.1/v1"
     assert ("127.0.0.1" in settings.get("api_base", "")) == ("api_base" in options)
     assert fingerprint(details) == fingerprint(describe(bound(**options)))
 

@@ -422,3 +422,14 @@ class JournalMachine(RuleBasedStateMachine):
 
 TestJournalMachine = JournalMachine.TestCase
 TestJournalMachine.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+
+
+def test_an_abstention_settles_and_a_failure_does_not(tmp_path: Path) -> None:
+    with Journal(tmp_path / "j") as journal:
+        journal.append(one("q1", "abstained"))
+        journal.append(one("q2", "failed"))
+        journal.append(one("q2", "failed", attempt=2))
+    with Journal(tmp_path / "j") as again:
+        assert again.find(one("q1").key) is not None
+        assert again.find(one("q2").key) is None
+        assert again.attempts(one("q2").key) == 2

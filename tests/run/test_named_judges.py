@@ -184,7 +184,7 @@ def test_a_judge_of_another_source_is_refused_with_both_sources(pool: Path, tmp_
         (
             "recording",
             "half",
-        ): r"a recording; got the recording .*half.jsonl, which lacks its reply to question 'q6' of",
+        ): r"a recording; got the recording .*half.jsonl, which lacks its reply to question 'q6' of pool 'cap",
         ("model", "recording"): "the model scripted/n; got the recording .*whole.jsonl. Give",
         ("model", "both"): "the model scripted/n; got the recording .*whole.jsonl. Give",
         ("words", "recording"): "a judge without a model; got the recording .*whole.jsonl. Give",

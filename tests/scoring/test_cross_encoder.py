@@ -252,3 +252,9 @@ def test_without_the_extra_the_sentence_names_it(nli_folder: Path, monkeypatch: 
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(ArgumentError, match=r"needs sentence-transformers; run: pip install 'eldgr_dspy\[nli\]'"):
         CrossEncoderNLI(nli_folder)
+
+
+@pytest.mark.parametrize("weight", [float("nan"), float("inf")])
+def test_logits_that_are_not_finite_are_no_number(nli_folder: Path, tmp_path: Path, weight: float) -> None:
+    broken = changed(tmp_path, nli_folder, lambda model: model.classifier.bias[1].fill_(weight))
+    assert np.isnan(CrossEncoderNLI(broken).probabilities([FACT, PAIRS[0]])).all()

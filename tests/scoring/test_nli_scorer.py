@@ -242,10 +242,14 @@ def test_nothing_found_in_a_corpus_that_exists_is_neutral_and_still_gated(passag
     ("text", "why"),
     [
         (" \n\t", "the step is empty"),
+        ("\u200b\u200d", "the step is empty"),
         ("Doha", "the step has one word"),
+        ("Do\u200bha", "the step has one word"),
+        ("?!", "the step has no word"),
+        ("```\nprint('The capital of Qatar')\n```", "the step is only code or LaTeX"),
         ("a b " * 25_000, "the step is longer than 2,000 characters"),
     ],
-    ids=["blank", "one word", "100 kB"],  # what else cannot be scored is in `channels/test_steps.py`
+    ids=["blank", "invisible", "one word", "one word in two", "no word", "code", "100 kB"],
 )
 def test_a_step_that_cannot_be_scored_is_undefined_throughout_and_never_read(text: str, why: str) -> None:
     reader = Reader()

@@ -87,8 +87,7 @@ def test_an_outage_that_lasts_is_a_line_a_minute_with_the_count_since(heard: pyt
 def test_many_threads_log_a_kind_once_and_count_the_others(heard: pytest.LogCaptureFixture) -> None:
     log = RareLog(Clock())
     with ThreadPoolExecutor(16) as threads:
-        for number in range(400):
-            threads.submit(log_silence, "judge", Abstention(f"unparsable: {number}", "unreadable"), log)
+        list(threads.map(lambda n: log_silence("judge", Abstention(f"unparsable: {n}", "unreadable"), log), range(400)))
     assert len(lines(heard)) == 1
     assert [since for _, since in log.kinds.values()] == [399]
 

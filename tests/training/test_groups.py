@@ -17,7 +17,6 @@ from eldgr_dspy.training.groups import Key, midranks
 from eldgr_dspy.training.model_outputs import Message, outputs_of
 from tests.refusing import refused
 from tests.training.calling import Broken, ByLength, Fixed, Log, Model, Trainer, rows, said
-from tests.training.training_on import trains
 
 
 def places(*answers: str, **settings: Any) -> list[float]:
@@ -266,7 +265,7 @@ def renders(name: str, **settings: Any) -> Trainer:
     return Trainer(None, tokenizer, settings)
 
 
-@trains
+@pytest.mark.filterwarnings("ignore:.* is deprecated and will be removed in v6:FutureWarning")
 @pytest.mark.parametrize(
     ("trainer", "expected"),
     [
