@@ -143,7 +143,7 @@ def _by_evidence(question: str, library: Library, text: str, answer: str) -> Sup
 
 
 def _company(library: Library, topic: set[str], words: set[str], sentences: list[int], repeats: bool) -> float:
-    """How much of the question is near the answer; 0 for one that repeats the question and is no option of it."""
+    """The share of the question that is near the answer; 0 for an answer that only repeats the question's words."""
     rest = topic - words
     if not rest or not sentences or (repeats and words <= topic):
         return 0.0

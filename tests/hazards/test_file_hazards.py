@@ -159,6 +159,19 @@ def test_commas_within_a_text_are_no_values(tmp_path: Path) -> None:
     assert open_pool(write_lines(tmp_path / "p.jsonl", [record(0, meta={"x": ['[{"\\",:' * 100_000] * 4})])).n == 1
 
 
+def test_heads_of_a_recording_are_counted_together(  # hazard 95
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is small, and all of them stay in memory."""
+    monkeypatch.setenv(VARIABLE, "0.01")
+    path = tmp_path / "j.jsonl"
+    head = {"kind": "settings", "name": "s", "details": {"x": [[]] * 1_500}}
+    path.write_text("".join(json.dumps(one) + "\n" for one in [REPLY | {"content": {}}] + [head] * 35))
+    message = refused(lambda: Recordings(path), JournalError)
+    assert message.endswith(f"holds more than 100,000 values, which is the limit; give fewer. {RAISE}")
+    assert refused(lambda: Journal(path), JournalError) == message
+
+
 def test_whole_files_hold_values_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # hazard 95
     monkeypatch.setenv(VARIABLE, "0.001")
     log, table, samples = tmp_path / "log.json", tmp_path / "t.csv", tmp_path / "log.eval"

@@ -15,8 +15,6 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.statistics import holm, passing, proportion_upper_bound, questions_without_loss
 from tests.refusing import refused
 
-proportion: Any = import_module("statsmodels.stats.proportion")
-
 counts = st.integers(1, 10_000).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n)))
 
 
@@ -24,6 +22,7 @@ counts = st.integers(1, 10_000).flatmap(lambda n: st.tuples(st.just(n), st.integ
 @example((1, 0), 0.95)
 @example((1, 1), 0.95)
 def test_it_is_the_bound_of_scipy_and_of_statsmodels(of: tuple[int, int], level: float) -> None:
+    proportion: Any = import_module("statsmodels.stats.proportion")
     n, count = of
     result = proportion_upper_bound(n, count, level=level)
     exact = stats.binomtest(count, n, alternative="less").proportion_ci(level, "exact").high

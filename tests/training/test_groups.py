@@ -17,6 +17,7 @@ from eldgr_dspy.training.groups import Key, midranks
 from eldgr_dspy.training.model_outputs import Message, outputs_of
 from tests.refusing import refused
 from tests.training.calling import Broken, ByLength, Fixed, Log, Model, Trainer, rows, said
+from tests.training.training_on import trains
 
 
 def places(*answers: str, **settings: Any) -> list[float]:
@@ -265,7 +266,7 @@ def renders(name: str, **settings: Any) -> Trainer:
     return Trainer(None, tokenizer, settings)
 
 
-@pytest.mark.filterwarnings("ignore:.* is deprecated and will be removed in v6:FutureWarning")
+@trains
 @pytest.mark.parametrize(
     ("trainer", "expected"),
     [

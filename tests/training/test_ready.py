@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from datasets import Dataset
 
 from eldgr_dspy.errors import ArgumentError, ScoringError
 from eldgr_dspy.programs.scoring.cross_encoder import DEFAULT
@@ -154,7 +153,10 @@ def test_gold_that_is_not_a_number_where_one_is_expected_is_refused_with_its_row
     """Before the first step, wherever the row is; what states a number is read for it."""
     golds: list[Any] = [["72"], ["So <<24+48=72>>72 clips.\n#### 72"], None, ["seventy-two"]]
     rows: Any = [{**SOLVED[0], "gold": gold} for gold in golds]
-    rows = Dataset.from_list(rows) if on_disk else rows
+    if on_disk:
+        from datasets import Dataset
+
+        rows = Dataset.from_list(rows)
     assert refused(rows, [reward]) == (
         "gold[3] must be an answer of the type 'arithmetic', or a text that states one, as '#### 72'; got "
         "'seventy-two'. Fix the row of the dataset."

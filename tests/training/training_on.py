@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-from tests.tiny_policy import tiny_policy, tiny_tokenizer, warmed
-
 # TRL and PEFT use names of transformers that it is about to drop.
 trains = pytest.mark.filterwarnings("ignore:.* is deprecated and will be removed in v6:FutureWarning")
 
@@ -58,6 +56,8 @@ ROWS: list[dict[str, Any]] = [
 
 def policy(seed: int = 0) -> tuple[Any, Any]:
     """A model that has seen the replies for a moment, with its tokenizer."""
+    from tests.tiny_policy import tiny_policy, tiny_tokenizer, warmed
+
     exchanges = [(question, reply) for question, replies in REPLIES.items() for reply in replies]
     tokenizer = tiny_tokenizer([text for exchange in exchanges for text in exchange])
     return warmed(tiny_policy(tokenizer, seed=seed), tokenizer, exchanges), tokenizer
