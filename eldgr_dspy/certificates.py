@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
-from typing import Literal
+from typing import Any, Literal
 from unicodedata import name
 
 from eldgr_dspy.base.structured import Structured, text_of_leaf
@@ -66,6 +66,10 @@ class Witness:
     level: Level
     flags: tuple[str, ...]
     sha256: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields as plain JSON values."""
+        return {**{name: getattr(self, name) for name in self.__slots__}, "flags": [*self.flags]}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Decisions as plain JSON values, as predictions and `decisions.jsonl` have them."""
 
-from dataclasses import asdict, fields
+from dataclasses import fields
 from typing import Any
 
 from eldgr_dspy.decision import Decision
@@ -16,7 +16,7 @@ def plain(decision: Decision) -> dict[str, Any]:
     return {
         **{name: list(value) if isinstance(value, tuple) else value for name, value in values.items()},
         "abstentions": dict(decision.abstentions),
-        "witness": None if witness is None else {**asdict(witness), "flags": list(witness.flags)},
+        "witness": None if witness is None else witness.as_json(),
     }
 
 

@@ -138,9 +138,9 @@ def spellings_of(case: Case) -> Spellings:
     """Return such answers. A certificate of the user's own may refuse for any reason, so there are none under it."""
     if case.type.way != "evidence" or case.settings.own is not None:
         return ()
-    answers = Counter(filter(None, case.question.answers))
+    answers = Counter(answer for answer in case.question.answers if answer and case.certified(answer) is False)
     others = ((answer, other_spelling(answer, case.question.passages), n) for answer, n in answers.items())
-    return tuple((answer, other, n) for answer, other, n in others if other and case.certified(answer) is False)
+    return tuple((answer, other, n) for answer, other, n in others if other)
 
 
 class RoleColumns:

@@ -7,7 +7,7 @@ the certificate, with the inputs of `inputs_of`. This module uses only the stand
 
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from eldgr_dspy.certificates import Certificate, Witness
@@ -134,7 +134,7 @@ def certificates_as_json(by_answer: Mapping[str, Certificate]) -> dict[str, Any]
         "certified": [one.certified for one in certificates],
         "reasons": [one.reason for one in certificates],
     }
-    witnesses = [None if one.witness is None else asdict(one.witness) for one in certificates]
+    witnesses = [None if one.witness is None else one.witness.as_json() for one in certificates]
     return {**content, "witnesses": witnesses} if any(witnesses) else content
 
 

@@ -7,9 +7,11 @@ import csv
 import io
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from html import escape
 
+from eldgr_dspy.base.formatting import UNDEFINED
 from eldgr_dspy.figures.export import disarm
 from eldgr_dspy.showing import printable
 from eldgr_dspy.tables.table import Table
@@ -50,19 +52,24 @@ def as_latex(tables: Iterable[Table]) -> str:
 
 def as_html(table: Table) -> str:
     title = escape(printable(table.title))
-    head = "".join(f'<th scope="col">{html_text(header)}</th>' for header in table.headers)
-    body = "\n".join(map(_html_row, table.rows))
+    head = _html_head(table.headers)
+    is_plain = _is_plain("".join(map("".join, table.rows)).replace(UNDEFINED, ""))
+    rows = table.rows if is_plain else [map(html_text, row) for row in table.rows]
+    body = "\n".join([_html_row(first, others) for first, *others in rows])
     markup = f"<table><caption>{title}</caption><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
     box = f'<div class="scroll" tabindex="0" role="region" aria-label="{title}">{markup}</div>'
-    notes = "".join(f'\n<p class="note">{html_text(note)}</p>' for note in table.notes)
+    notes = "".join([f'\n<p class="note">{html_text(note)}</p>' for note in table.notes])
     return (box if table.rows else f"<h3>{title}</h3>") + notes
 
 
-def _html_row(row: tuple[str, ...]) -> str:
-    own = ' class="own"' if row[0] == "eldgr" else ""
-    first, *others = row if _is_plain("".join(row)) else map(html_text, row)
-    cells = "".join([f"<td>{cell}</td>" for cell in others])
-    return f'<tr{own}><th scope="row">{first}</th>{cells}</tr>'
+@lru_cache(maxsize=64)
+def _html_head(headers: tuple[str, ...]) -> str:
+    return "".join(f'<th scope="col">{html_text(header)}</th>' for header in headers)
+
+
+def _html_row(first: str, others: Sequence[str]) -> str:
+    own = ' class="own"' if first == "eldgr" else ""
+    return f'<tr{own}><th scope="row">{first}</th>{"".join([f"<td>{cell}</td>" for cell in others])}</tr>'
 
 
 def html_text(text: str) -> str:
