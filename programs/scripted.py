@@ -11,17 +11,19 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import dspy
 from dspy.lm15 import Message, Request, Response, TextPart, Usage, response_to_events
 
 from eldgr_dspy.errors import ArgumentError, result_of
-from eldgr_dspy.laws.trials import Trial
 from eldgr_dspy.programs.engines.reply_forms import FORM
 from eldgr_dspy.rule.consultations import Derivation, Repair, Reply, Verdict
 from eldgr_dspy.signatures import DeriveAnswer, JudgeCandidates, RepairAnswer
 from eldgr_dspy.words import ROLES, Role
+
+if TYPE_CHECKING:
+    from eldgr_dspy.laws.trials import Trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +196,7 @@ def _events(response: Response) -> Iterator[Any]:
 # -- what an LM replies in a check ------------------------------------------------------------------------------------
 
 
-def reply_to(request: Request, trial: Trial) -> Scripted:
+def reply_to(request: Request, trial: "Trial") -> Scripted:
     """Return a trial's reply to a request; further fields of a user's own module have the number of the preference."""
     role, schema = role_of(request), _schema_of(request)
     fields = _fields_of(role, trial.reply(role)) if role else {}

@@ -6,7 +6,7 @@ import sys
 import threading
 from types import FrameType
 
-STOPPED, INTERRUPTED, TERMINATED = 3, 130, 143
+STOPPED, INTERRUPTED, TERMINATED = 3, 130, 143  # exit codes, as docs/reference/command.md lists them
 
 
 class Session:

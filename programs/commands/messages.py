@@ -22,7 +22,7 @@ def say(text: str) -> None:
 
 @contextmanager
 def log_display() -> Iterator[None]:
-    """Have logs shown as text from outside is, except ours: tables and messages of the command state the same."""
+    """Show what libraries log as text from outside is shown; ours is silent, as the command states the same itself."""
     make, ours, silent = logging.getLogRecordFactory(), logging.getLogger("eldgr_dspy"), logging.NullHandler()
 
     def record(*args: Any, **options: Any) -> logging.LogRecord:

@@ -251,7 +251,7 @@ class _Unread(BaseCallback):
 def _reading(last: _Last) -> Iterator[None]:
     """Read replies strictly, or with the adapter that the user has set. An error while reading is a parse error.
 
-    DSPy's own adapters raise others, such as `RecursionError` for a reply with many brackets.
+    DSPy's own adapters also raise other errors, such as `RecursionError` for a reply with many brackets.
     """
     # A judge that asks others judges their replies one by one; they are not its own.
     callers = [caller for caller in dspy.settings.caller_modules or () if not isinstance(caller, _Last)]
@@ -307,6 +307,7 @@ def _reply_of(module: dspy.Module, result: Any) -> RoleOutput:
 def _require_outputs(role: str | None, reply: RoleOutput) -> None:
     """Refuse fields if none is the role's: its module uses other names."""
     outputs = OUTPUTS[role] if is_role(role) else ()
+    # DSPy makes an empty reply of a response without an answer: an abstention.
     if outputs and reply.content and reply.content.keys().isdisjoint((*outputs, "abstained")):
         names = ", ".join(map(repr, reply.content))
         raise ArgumentError(

@@ -95,7 +95,7 @@ def _object(path: Path, archive: ZipFile, file: ZipInfo) -> Mapping[str, Any]:
 
 
 def _content(path: Path, archive: ZipFile, file: ZipInfo) -> bytes:
-    """Return the content of a file, checked against its checksum and length: at most a byte beyond it is unpacked."""
+    """Return the content of a file, checked against its checksum and length; at most one byte more is unpacked."""
     if file.compress_type not in _METHODS:
         raise PoolError(
             f"{path}, {file.filename}: must be stored, deflated or packed by zstd, as inspect does; got method "

@@ -70,7 +70,8 @@ def _responses(resps: Any, where: str) -> Iterator[Sample]:
 def read_inspect_log(path: Path, *, unfinished: bool = False, notes: list[str] | None = None) -> Iterator[Entry]:
     """Yield the questions of a log of inspect, with a sample for each epoch and choice, epochs in order.
 
-    It does not read `scores`, which were made with the target. `notes` gets what an `unfinished` log lacks.
+    It does not read `scores`, which were made with the target. `notes` gets what the log lacks. One that failed, was
+    cancelled or still runs is refused unless `unfinished`.
     """
     log, samples = read_archive(path) if is_archive(path) else _read_json(path)
     lacking = _lacking(log, [sample for _, sample in samples])

@@ -24,7 +24,7 @@ def prompt_of(
 
     Args:
         question: Its text. answer: Its answer type, or its name. evidence: Passages to show above the question.
-        ask: The request below the question: empty for none; None for that of the type, which only `REQUESTS` has.
+        ask: The request below the question: empty for none; None for that of the type in `REQUESTS`; others have none.
     """
     request = REQUESTS.get(answer_type(answer).name, "") if ask is None else ask
     parts = [*(show_passage(passage.title, passage.text) for passage in evidence), question, request]

@@ -94,6 +94,7 @@ class FailureBudget:
         return f"The {role} gave {total:,}, most often {most[1]} ({count:,}), such as: {example}"
 
     def earn(self) -> None:
+        """Record that a call came through."""
         with self._lock:
             self._in_a_row = 0
 
@@ -117,6 +118,7 @@ class Spending:
         """Take the limits, None for none, and what the journal holds; recorded consultations cost nothing.
 
         If the dearest request of a consultation is not journaled with it, each is assumed to have cost the same.
+        Requests that were under way when a session was killed are in no journal, and do not count.
         """
         self._max_calls, self._max_cost = max_calls, max_cost
         self._calls = self._under_way = self._replies = self._retries = 0
@@ -162,7 +164,10 @@ class Spending:
             self._closed = True
 
     def _affordable(self, limit: float) -> bool:
-        """Return whether one more request stays below the limit. While the price is unknown, one is sent at a time."""
+        """Return whether one more request stays below the limit. While the price is unknown, one is sent at a time.
+
+        It assumes that none under way is dearer than the dearest so far.
+        """
         if self._cost is None:
             raise RunStoppedError(
                 "A reply came without a price, so --max-cost cannot be enforced; limit the requests with --max-calls."
@@ -184,6 +189,7 @@ class Spending:
             self._under_way += max(0, n)
 
     def withdraw(self) -> None:
+        """Take back a request that was admitted and not sent."""
         with self._lock:
             self._under_way -= 1
 
@@ -194,6 +200,7 @@ class Spending:
             self._calls += 1
 
     def answered(self, cost: float | None) -> None:
+        """Count a request that was answered; its cost in dollars, None if unknown."""
         with self._lock:
             self._under_way -= 1
             self._calls += 1

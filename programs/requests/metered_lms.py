@@ -129,6 +129,7 @@ class _MeteredLM(Resending):
             meter.answer_from_cache()
 
     def _refuse_echo(self, request: Request) -> None:
+        """Raise if the reply is an earlier one, delivered again."""
         record = request.record
         if record is not None and request.fresh:
             number = getattr(record["response"], "id", None)
@@ -154,7 +155,12 @@ class _MeteredLM(Resending):
 
 
 def admission() -> Iterator[float]:
-    """Wait, in short waits, until a request may be sent; raise if the run or its consultation has ended meanwhile."""
+    """Wait, in short waits, until a request may be sent.
+
+    Raises:
+        RunStoppedError: The run was stopped, or a limit of it forbids the request.
+        dspy.LMTimeoutError: The consultation was abandoned.
+    """
     meter = current_meter()
     while meter is not None:
         if meter.over:
@@ -170,6 +176,7 @@ def admission() -> Iterator[float]:
 
 
 def metered_lm(lm: Any) -> Any:
+    """Return a copy of an LM whose requests the meter of the consultation counts."""
     twin = lm.copy()
     # Its class, because DSPy would not accept a wrapper as an LM, and DSPy does not report the requests it retries.
     twin.__class__ = type("MeteredLM", (_MeteredLM, type(lm)), {})

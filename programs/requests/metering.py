@@ -48,7 +48,7 @@ class Request:
     fresh: bool = False
 
 
-REQUEST: ContextVar[Request | None] = ContextVar("eldgr_request", default=None)  # the one under way in this thread
+REQUEST: ContextVar[Request | None] = ContextVar("eldgr_request", default=None)  # under way in this thread or task
 
 
 @dataclass(slots=True)
@@ -81,7 +81,10 @@ class Meter:
     _held_until: float = 0.0
 
     def hold(self, since: float) -> None:
-        """Record that a request has waited since then to be admitted; not while another one is under way."""
+        """Count the time since then (monotonic clock) as waiting.
+
+        While another request is under way it is not counted: then the consultation waits for itself.
+        """
         now = time.monotonic()
         if not self.under_way:
             self.wait += max(0.0, now - max(since, self._held_until))
@@ -103,6 +106,7 @@ class Meter:
         return not self.over
 
     def withdraw(self) -> None:
+        """Record that it was not sent."""
         if self._end():
             self.spending.withdraw()
 
@@ -120,6 +124,7 @@ class Meter:
             self.spending.answered_late(entry.cost)
 
     def answer_from_cache(self) -> None:
+        """Record that DSPy's cache answered instead."""
         if self._end():
             self.spending.withdraw()
             self.cached.append(None)

@@ -32,9 +32,10 @@ class Retries:
 
 @dataclass(slots=True)
 class Limit:
-    """When a call must end (`ends`, monotonic clock), the timeout of each request, and why its last request failed.
+    """When a call must end (`ends`, monotonic clock), and the timeout of requests whose LM has none of its own.
 
-    The timeout is the same for all calls of a role, because DSPy keeps connections apart by timeout.
+    `error` is why the last request that was sent again failed, unless by a timeout. The timeout is the same for all
+    calls of a role, because DSPy keeps connections apart by timeout.
     """
 
     ends: float
@@ -73,9 +74,11 @@ class Resending:
                     await asyncio.sleep(seconds)
 
     def _waits(self) -> Iterable[float]:
+        """Yield waits before a request may be sent."""
         return ()
 
     def _sending(self) -> AbstractContextManager[None]:
+        """Return the context that a request is sent in."""
         return nullcontext()
 
     def _pauses(self, error: dspy.LMError, again: Retries) -> Iterable[float]:

@@ -112,6 +112,7 @@ def classes_outside(classes: Mapping[str, str], code: Mapping[str, str]) -> dict
 
 
 def _module_identity(module: str) -> str:
+    """Return the hash of a module; raises `OSError`, `TypeError` or `KeyError` if it has no file."""
     return tree_identity(ast.parse(inspect.getsource(sys.modules[module])))
 
 
