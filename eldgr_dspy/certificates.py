@@ -69,7 +69,7 @@ class Witness:
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields as plain JSON values."""
-        return {**{name: getattr(self, name) for name in self.__slots__}, "flags": [*self.flags]}
+        return {**{slot: getattr(self, slot) for slot in Witness.__slots__}, "flags": [*self.flags]}
 
 
 @dataclass(frozen=True, slots=True)

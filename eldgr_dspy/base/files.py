@@ -164,7 +164,7 @@ def whole_lines(path: Path, expected: str = _POOL) -> Iterator[tuple[int, bytes]
 
 
 def read_whole(path: Path, most: int, remedy: str) -> bytes:
-    """Return a plain or .gz file's content as `read_lines` has it, at most `most` bytes; `remedy` ends a refusal."""
+    """Return what a plain or .gz file holds, unpacked, at most `most` bytes; `remedy` ends a refusal."""
     limit = scale(most)
     with _unpack(path) as (source, expansion):
         data = source.read(min(limit, expansion or limit) + 1)
@@ -207,7 +207,7 @@ def require_text(path: Path, line: bytes, expected: str) -> bytes:
 
 
 def read_object(line: bytes, where: str, most: int = MAX_VALUES) -> Any:
-    """Return the value of a line of JSON at a place of this name: at most `most` values, and no key twice."""
+    """Return the value of a line of JSON, at most `most` values and no key twice; an error begins with `where`."""
     try:
         return parsed_json(line, where, most, _DECODER.decode)
     except PoolError:

@@ -160,6 +160,8 @@ def _differences(reference: NamedRun, named: NamedRun) -> Iterator[str]:
 
 
 class SeedRun(WinsLosses):
+    """One seed: the scores of both rules, and their difference."""
+
     run: str
     pool: str
     sha256: str

@@ -63,6 +63,8 @@ def _locate(place: str) -> tuple[Path, str | None]:
 
 
 class Outcome(NamedTuple):
+    """What a rule shipped on a question, and how that scored."""
+
     answer: str | None
     score: Score | None  # None without a gold answer
     gold: frozenset[str]
@@ -88,6 +90,7 @@ class RuleScores:
         return {id_: of.score for id_, of in self.outcomes.items() if of.score is not None}
 
     def percentages(self, score: ScoreName, ids: Iterable[str]) -> list[float]:
+        """Return a score of these questions in percent; each must have a gold answer."""
         scored = self.scored
         return [100.0 * (getattr(scored[id_], score) or 0.0) for id_ in ids]
 

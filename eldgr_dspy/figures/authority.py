@@ -43,7 +43,7 @@ _EndsOfRules = tuple[tuple[str, tuple[bool, bool] | None], ...]
 class QuestionBounds(NamedTuple):
     """What the bounds need of a question with a gold answer; rules are without the names of judges."""
 
-    silent: _EndsOfRules  # whether each rule is right under all judges, and under some; others silent
+    silent: _EndsOfRules  # whether each rule is right under all judges, and under some; the other roles silent
     widest: _EndsOfRules  # also over all spans as repair, or all derivers
     lost: frozenset[str]  # rules that some judge or deriver makes wrong, where majority is right
 
@@ -114,9 +114,10 @@ def price_of(rule: str, lost: Units[frozenset[str]]) -> Price | None:
     """Return the price of a rule: the most accuracy that any judge can cost against majority on new questions.
 
     Where a derivation certifies, it is the most that any judge and any deriver can cost together. A question is lost
-    under a rule if majority is right on it and some of them make the rule ship a wrong answer. That does not depend on
-    an LM, so an upper bound on the share of lost questions holds for all LMs. For `majority` it is 0. None without a
-    scored question. Source: ours; the bound on the share is that of Clopper and Pearson.
+    under a rule if majority is right on it and some of them make the rule ship a wrong answer while the other roles
+    abstain. That does not depend on an LM, so an upper bound on the share of lost questions holds for all LMs. For
+    `majority` it is 0. None without a scored question. Source: ours; the bound on the share is that of Clopper and
+    Pearson.
     """
     n, count = sum(lost.values()), sum(times for unit, times in lost.items() if any(rule in one for one in unit))
     at_most = 0.0 if rule == "majority" else 100.0 * proportion_upper_bound(n, count) if n else None

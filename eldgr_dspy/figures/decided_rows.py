@@ -27,7 +27,7 @@ from eldgr_dspy.rule.certifying import certify_again, is_withheld
 from eldgr_dspy.rule.consultations import Abstention, Consultation, Heard
 from eldgr_dspy.rule.named_judges import Asked, asked_by, judge_in, role_of, unlabelled
 from eldgr_dspy.rule.replies import journaled_reply
-from eldgr_dspy.rule.spellings import other_spelling
+from eldgr_dspy.rule.spellings import has_number, other_spelling
 from eldgr_dspy.words import NOTHING_TO_SAY, Branch, Consulted, Task, is_role
 
 _WITHOUT_CERTIFICATES = ("first", "majority", "judge")  # rules that use no certificate, so asking for one adds no cost
@@ -138,8 +138,9 @@ def spellings_of(case: Case) -> Spellings:
     """Return such answers. A certificate of the user's own may refuse for any reason, so there are none under it."""
     if case.type.way != "evidence" or case.settings.own is not None:
         return ()
-    answers = Counter(answer for answer in case.question.answers if answer and case.certified(answer) is False)
-    others = ((answer, other_spelling(answer, case.question.passages), n) for answer, n in answers.items())
+    answers = Counter(filter(None, case.question.answers))
+    uncertified = (pair for pair in answers.items() if has_number(pair[0]) and case.certified(pair[0]) is False)
+    others = ((answer, other_spelling(answer, case.question.passages), n) for answer, n in uncertified)
     return tuple((answer, other, n) for answer, other, n in others if other)
 
 
@@ -224,9 +225,9 @@ class DecidedRows:
         for name, audit in self.audits.items():
             eldgr = outcomes.get(name)
             if eldgr and eldgr.decision:
-                scores = (scores_of(answer)[0] for answer in (eldgr.decision.consensus, eldgr.decision.answer))
+                before, after = scores_of(eldgr.decision.consensus)[0], scores_of(eldgr.decision.answer)[0]
                 own: set[Consulted] = {role_of(label) for label in failed if label == asked_by(name, role_of(label))}
-                outcome = became(*(None if of is None else of.em for of in scores))
+                outcome = became(before.em if before else None, after.em if after else None)
                 audit.append(marks_of(case, eldgr.decision, outcome, own))
         for label, one in entries.items():
             self.roles[label].append(len(self), one, reply_marks(one, replies.get(label)))

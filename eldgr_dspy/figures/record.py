@@ -42,7 +42,7 @@ class _Line(NamedTuple):
 
 
 class JournalTotals(NamedTuple):
-    """The totals of a journal's lines, every attempt included: the parts of the record, and of the summary."""
+    """The totals of a journal: roles and models of every attempt, other figures of decided questions alone."""
 
     roles: dict[Asked, RoleSums]
     models: list[Model]

@@ -101,6 +101,7 @@ def _n_within(array: Any) -> int:
 
 
 def _check_columns(name: str, file: Any) -> None:
+    """Refuse columns that would be lost, or whose size a batch does not show."""
     names = file.schema_arrow.names
     if len(set(names)) < len(names):
         raise PoolError(f"{name}: two columns have the same name ({', '.join(names)}); drop one.")

@@ -232,7 +232,7 @@ Statement = Callable[[Outcome], Finding | None]
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """A law: its number in the list, from 1, its name, what it claims in one sentence, and how it is checked on a rule.
+    """A law of the rule.
 
     Attributes:
         number: As in the list of laws, from 1. name: the name of its tests.

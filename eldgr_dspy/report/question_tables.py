@@ -60,6 +60,7 @@ def question_tables(question: RunQuestion) -> Iterator[Table]:
 
 
 def tables_without_evidence(question: RunQuestion) -> Iterator[Table]:
+    """Yield what ships and why, votes, replies and candidates; the page shows evidence by itself."""
     yield _rules(question)
     yield _votes(question)
     yield from _roles(question.relevant_consultations())

@@ -143,7 +143,10 @@ def _by_evidence(question: str, library: Library, text: str, answer: str) -> Sup
 
 
 def _company(library: Library, topic: set[str], words: set[str], sentences: list[int], repeats: bool) -> float:
-    """The share of the question that is near the answer; 0 for an answer that only repeats the question's words."""
+    """The share of the question that is near the answer; 0 for an answer that only repeats its words.
+
+    `repeats` is False where the question offers the answer as a choice: then it may.
+    """
     rest = topic - words
     if not rest or not sentences or (repeats and words <= topic):
         return 0.0

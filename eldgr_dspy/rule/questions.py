@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, TypedDict, get_args
+from typing import Any, TypedDict
 
 from eldgr_dspy.answer_types import answer_type, load_type
 from eldgr_dspy.answer_types.base import AnswerType
@@ -15,7 +15,22 @@ from eldgr_dspy.rule.ballots import Stated
 from eldgr_dspy.rule.consultations import show_candidate, show_passage
 from eldgr_dspy.rule.own_certificates import OwnCertificate, own_certificate, recorded_certificate
 from eldgr_dspy.rule.refusals import REFUSALS, OwnRefusals, Refusals, own_refusals, refusals_of
-from eldgr_dspy.words import POLICIES, Consult, Homogeneous, Policy, Preference, Refusal, Role, Strictness, Task
+from eldgr_dspy.words import (
+    CONSULT,
+    HOMOGENEOUS,
+    POLICIES,
+    PREFERENCE,
+    REFUSAL,
+    STRICTNESS,
+    Consult,
+    Homogeneous,
+    Policy,
+    Preference,
+    Refusal,
+    Role,
+    Strictness,
+    Task,
+)
 
 OWN: Mapping[str, Callable[[Any], Any]] = {
     "certificate": recorded_certificate,
@@ -74,11 +89,11 @@ class Settings:
             object.__setattr__(self, "certificate", own_certificate(certificate))
         object.__setattr__(self, "refusals", refusals_of(self.refusals))
         require_one_of("certificate", self.certificate, (*POLICIES, self.own) if self.own else POLICIES)
-        require_one_of("derivation", self.derivation, get_args(Strictness))
-        require_one_of("consult", self.consult, get_args(Consult))
-        require_one_of("homogeneous", self.homogeneous, (None, *get_args(Homogeneous)))
-        require_one_of("preference", self.preference, get_args(Preference))
-        require_one_of("refusal", self.refusal, get_args(Refusal))
+        require_one_of("derivation", self.derivation, STRICTNESS)
+        require_one_of("consult", self.consult, CONSULT)
+        require_one_of("homogeneous", self.homogeneous, (None, *HOMOGENEOUS))
+        require_one_of("preference", self.preference, PREFERENCE)
+        require_one_of("refusal", self.refusal, REFUSAL)
 
     @property
     def own(self) -> OwnCertificate | None:

@@ -51,7 +51,7 @@ def majority(answers: Sequence[str | None], answer: Task | AnswerType) -> Vote:
 def group(
     answers: Sequence[str | None], answer: Task | AnswerType, refuses: Callable[[str | None], bool] | None = None
 ) -> tuple[Vote, Grouping]:
-    """Return the vote as `majority` does, without answers that refuse, and what returns the class of any answer."""
+    """Return the vote as `majority` does, without answers that refuse, and the grouping: the class of any answer."""
     refused = [*filter(refuses, answers)] if refuses else []
     silent = frozenset(refused)
     kind = answer_type(answer)

@@ -61,6 +61,7 @@ def _made_with(comparison: Comparison) -> Table:
 
 
 def seed_tables(seeds: Seeds) -> Iterator[Table]:
+    """Yield the tables of `over_seeds`: the runs, whose the spread is, and the contrast over questions."""
     rules, names = (seeds["rule"], seeds["against"]), shown_type(seeds["task"]).scores
     columns: Columns = {
         "pool": lambda run: run["pool"],
@@ -77,7 +78,7 @@ def seed_tables(seeds: Seeds) -> Iterator[Table]:
     spreads = {
         f"{what}, {name}": spread
         for name, of in zip(names, seeds["variance"].values(), strict=True)
-        for what, spread in zip((*rules, " − ".join(rules)), of.values(), strict=True)
+        for what, spread in zip((*rules, " − ".join(rules)), (of["rule"], of["against"], of["difference"]), strict=True)
     }
     columns = {
         "mean": lambda spread: figure(spread.mean),

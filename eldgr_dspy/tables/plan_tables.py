@@ -21,6 +21,7 @@ ANY_DERIVER = (
 
 
 def contents_table(name: str, contents: PoolContents) -> Table:
+    """Return what a pool holds: shares, then notes on candidates, evidence and columns."""
     shares = cast(Mapping[str, Any], contents)
     rows: dict[str, Mapping[str, Any]] = {
         heading: shares[key] if shares[key]["of"] else {"of": 0} for key, heading in headings(Shares).items()
@@ -49,6 +50,7 @@ def _ends(ends: Ends) -> str:
 
 
 def forecast_table(forecast: Mapping[str, Any]) -> Table:
+    """Return what a run would ask, a row a pool and role."""
     columns: Columns = {
         "role": lambda of: of["role"],
         "asked of": lambda of: (
@@ -70,6 +72,7 @@ def forecast_table(forecast: Mapping[str, Any]) -> Table:
 
 
 def needed_table(needed: Mapping[str, Any]) -> Table:
+    """Return how many questions it takes to see a gain, for `eldgr plan`."""
     title = f"questions to see {with_sign(needed['gain'])} with power {needed['power']:g} at alpha {needed['alpha']:g}"
     columns: Columns = {
         "questions": lambda of: f"{of['questions']:,}",
@@ -80,6 +83,7 @@ def needed_table(needed: Mapping[str, Any]) -> Table:
 
 
 def authority_table(name: str, pool: Authority, allowed: Allowed | None = None) -> Table:
+    """Return each rule's authority bound, what roles can change, and its price; rules that pass stand above."""
     repairer, changes, price = shown_type(pool["task"]).repairer, pool["can_change"], pool["price"]
     derives, widest, scored = repairer == "deriver", widest_bounds(pool), pool["n_scored"]
     both, lms = ("any judge, any deriver", "judge or deriver") if derives else ("any judge, any span", "judge")

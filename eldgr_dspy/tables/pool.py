@@ -144,6 +144,7 @@ def audits_in(pool: PoolFigures) -> Sequence[PoolFigures]:
 
 
 def audit_table(name: str, pool: PoolFigures) -> Table:
+    """Return how often `eldgr` kept consensus, overrode it or abstained, in counts and percent."""
     audit, decided, scored = pool["audit"], pool["decided"], pool["n_scored"]
     columns: Columns = {"questions": count_of, "%": lambda count: share_of(count, pool["n"])}
     counts = dict[str, int | None]()
@@ -161,6 +162,7 @@ def audit_table(name: str, pool: PoolFigures) -> Table:
 
 
 def outcomes_table(name: str, pool: PoolFigures) -> Table | None:
+    """Return questions by deciding branch, support and outcome; None without `eldgr`'s result."""
     if pool["decided"] is None:
         return None
     counts = defaultdict[str, Counter[Became]](Counter)
@@ -176,6 +178,7 @@ def outcomes_table(name: str, pool: PoolFigures) -> Table | None:
 
 
 def bounds_table(name: str, pool: PoolFigures) -> Table:
+    """Return each rule's measured accuracy beside its bounds over all judges, in percent."""
     rules, silent, widest = pool["rules"], pool["bounds"], widest_bounds(pool)
     derives = shown_type(pool["task"]).way == "derivation"
     columns: Columns = {
@@ -235,6 +238,7 @@ def shipping_table(name: str, pool: PoolFigures) -> Table | None:
 
 
 def cost_table(name: str, pool: PoolFigures) -> Table:
+    """Return how many questions each rule alone puts to each role, with its calls and seconds."""
     rules = pool["rules"]
     roles: list[Consulted] = [role for role in CONSULTED if any(of["asked"].get(role) for of in rules.values())]
     columns: Columns = {

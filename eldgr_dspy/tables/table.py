@@ -55,7 +55,10 @@ Columns = Mapping[str, Callable[[Any], str]]  # in order: by heading, what is sh
 
 
 def columns_of(kind: type, names: str) -> Columns:
-    """Return columns for fields of a type of results, which has the headings; or `difference`, `graded`, `record`."""
+    """Return columns for fields of a type of results, which has the headings: one text, with spaces between the names.
+
+    A name may also be `difference`, `graded` or `record`, which show several fields.
+    """
     return dict(_COMPOSED.get(name) or (headings(kind)[name], field(name)) for name in names.split())
 
 
@@ -66,6 +69,7 @@ def score_columns(task: Task) -> Columns:
 
 
 def field(name: str) -> Callable[[Any], str]:
+    """Return what a column shows of a record: its field of this name."""
     return lambda of: cell(name, of.get(name))
 
 
@@ -83,7 +87,7 @@ def table_of(
     lead: str = "",
     undefined: str = "",
 ) -> Table:
-    """Return a table with a row a record, by name or as pairs; `undefined` says what a dash means, if there is one."""
+    """Return a table with a row a record, `named` above their names; `undefined` says what a dash means."""
     pairs = cast(Iterable[tuple[str, Any]], rows.items() if isinstance(rows, Mapping) else rows)
     cells = tuple((label, *(show(of) for show in columns.values())) for label, of in pairs)
     why = [f"{UNDEFINED}: {undefined}"] if undefined and any(UNDEFINED in row[1:] for row in cells) else []
