@@ -53,9 +53,9 @@ size: $(VENV)/.core
 fields: $(VENV)/.core
 	$(BIN)/python -m tests.house.field_tables
 
-# Each file in benchmarks/ is one benchmark and says what it measures; some read the pools that ELDGR_POOLS names.
-# benchmarks.alternate needs a second checkout: python -m benchmarks.alternate OLD
-BENCHMARKS := $(filter-out alternate,$(notdir $(basename $(wildcard benchmarks/[a-z]*.py))))
+# A file in benchmarks/ says what it measures; some read the pools that ELDGR_POOLS names. Two need arguments:
+# python -m benchmarks.alternate OLD, python -m benchmarks.evidence_tables POOL. forging.py is a part of others.
+BENCHMARKS := $(filter-out alternate evidence_tables forging,$(notdir $(basename $(wildcard benchmarks/[a-z]*.py))))
 bench: $(VENV)/.test
 	set -e; for name in $(BENCHMARKS); do $(BIN)/python -m benchmarks.$$name; done
 

@@ -1,7 +1,7 @@
 """What an answer type is: how answers compare, how one is scored, what certifies it and who may repair it.
 
 The rule knows no types. It knows two ways of certifying an answer: by the evidence, and by a derivation. A type says
-which of the two is its own. This package uses only the standard library.
+which of the two is its own. This module uses only the standard library.
 """
 
 from abc import ABC, abstractmethod

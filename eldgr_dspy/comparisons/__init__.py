@@ -1,1 +1,1 @@
-"""Compare finished runs with each other and with the paper: two runs, seeds, ablations, and the paper's tables."""
+"""Compare finished runs with each other: two runs, several, and seeds."""

@@ -1,1 +1,1 @@
-"""How an LM is asked: which LM, for which role, with which prompt, and what a call costs."""
+"""How an LM is asked: which LM, for which role, and with which prompt."""

@@ -19,7 +19,7 @@ from tests.house.package_files import ROOMS, ROOT, sources
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
-CORE = "dspy pydantic typing-extensions numpy scipy click rich jinja2 filelock ollama httpx rank-bm25"
+CORE = "dspy pydantic typing-extensions numpy scipy click rich jinja2 filelock ollama anyio httpx rank-bm25"
 
 
 @cache

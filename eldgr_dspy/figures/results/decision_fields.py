@@ -78,6 +78,6 @@ class Decided(TypedDict):
     em: bool | None
     """Whether the answer is right: exact match, or numeric equality; null without gold."""
     f1: float | None
-    """Token F1 from 0 to 1; null in arithmetic and without gold."""
+    """Token F1 from 0 to 1; null where undefined and without gold."""
     majority_em: bool | None
     """`em` of the rule `majority` on this question; null if that rule was not run."""

@@ -26,7 +26,7 @@ class Scores(TypedDict):
     em: float | None
     """Exact match or numeric accuracy, in percent."""
     f1: float | None
-    """Token F1 in percent; null in arithmetic."""
+    """Token F1 in percent; null where undefined."""
 
 
 class RuleFigures(Scores):
@@ -71,7 +71,7 @@ class Paired(Delta, WinsLosses):
     notes: list[str]
     """Why it says little, each a sentence: one question, nothing discordant, too few discordant questions."""
     f1: Delta | None
-    """`delta` and `ci` of token F1 in percentage points; null in arithmetic."""
+    """`delta` and `ci` of token F1 in percentage points; null where undefined."""
 
 
 class Adjusted(Paired):
@@ -191,12 +191,12 @@ class Bounds(TypedDict):
     """The ends of each rule's accuracy in percent, and its price, see `eldgr_dspy.figures.authority.bounds_of`."""
 
     task: Task
-    """`retrieval` or `arithmetic`."""
+    """The pool's `task`."""
     bounds: dict[str, list[float] | None]
     """For each rule its lowest and highest accuracy over all judges; repairer and deriver abstain."""
     bounds_any_span: dict[str, list[float] | None]
-    """The same with any span of the evidence as repair; null in arithmetic, and for a rule of your own that asks
-    more than a judge."""
+    """The same with any span of the evidence as repair; null where not every span can repair, and
+    for some rules and certificates of your own."""
     bounds_any_deriver: NotRequired[dict[str, list[float] | None]]
     """In arithmetic each rule's lowest and highest accuracy over all judges and any number as derivation that the level
     of strictness [cannot exclude](../reference/rules.md#authority-bounds). Absent elsewhere."""
