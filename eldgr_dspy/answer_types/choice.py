@@ -25,11 +25,14 @@ _LETTER = re.compile(
     rf"""{_NAMED}[(\[]?(?P<letter>[A-Za-z])[)\]]?
     (?: [.:)]? \Z
       | [)\]]?[.:,]?\s(?i:because|since|as(?!\ well\b)|for(?!-)|due\ to|given\ (?:that|the)
-        |(?<=[.:,)\]]\s)(?:due|given)|which|so(?!-|\ (?:far|many|much)\b)|is\ (?:the\ )?(?:correct|right|best|answer))\b
+        |(?<=[.:,)\]]\s)(?:due|given)|which|so(?!-|\ (?:far|many|much)\b)|is\ (?:the\ )?(?:correct|right|best|answer)
+        |based\ on|according\ to|\(because|(?:explanation|reason(?:ing)?|rationale|justification)(?=\s?:))\b
       | (?: [)\]][.:]? | [.:,)] | \s[-–—] | (?=\s) ) \s*+ (?P<text>.+) )
-    | (?P<before>.+\S)\s*[(\[](?P<behind>[A-Z])[)\]]\.?\Z""",
+    | (?P<before>.+?\S)(?:\s*[(\[](?:[Oo]ption\ )?|,?\s+(?:which\ is\ )?[Oo]ption\ [(\[]?)
+        (?P<behind>[A-Z])[)\]]?\.?\Z""",
     re.VERBOSE | re.DOTALL,
 )
+_REASON = re.compile(r",?\s(?:because|since|as\s(?:it|this|the))\b", re.IGNORECASE)
 # What says in a sentence which option is meant.
 _SENTENCE = re.compile(
     r"""\b(?: (?i:(?:option|choice|answer)\ [(\[*]*+) ([A-Z])\b [)\]*]*+
@@ -37,7 +40,7 @@ _SENTENCE = re.compile(
       | ([A-Z])[)\]*]*+\ (?i:is\ (?:the\ )?(?:correct|right|best))\b
       | (?i:I(?:\ would|'d|\ will|'ll)?\ (?:choose|pick|select|go\ with|answer|say)\ (?:option\ )?[(\[*]*+) ([A-Z])\b )
       | (?i:my\ (?:choice|pick)\ is\ (?:option\ )?[(\[*]*+) ([A-Z])\b
-      | (?:答案|选择?) [是为]?\ ?[:：]?\ ?([A-Z])(?![A-Za-z])""",
+      | (?:答案|选择?)\s?[是为选]?\s?[:：]?[\s*(（]*+([A-Z])(?![A-Za-z])""",
     re.VERBOSE,
 )
 _NEGATED = re.compile(
@@ -90,9 +93,9 @@ class Choice(AnswerType):
 
     def index(self, answer: str) -> int | None:
         """Return the place of the option that an answer names, from 0; None if it names none or two."""
-        by_text = self._by_text(answer)
-        if by_text is not None:
-            return by_text
+        for text in (answer, _REASON.split(answer, maxsplit=1)[0]):
+            if (by_text := self._by_text(text)) is not None:
+                return by_text
         match = _LETTER.match(strip_answer(normalize("NFKC", answer).replace("*", "").replace("__", "")))
         if match is None:
             return None

@@ -22,9 +22,9 @@ _MARKS: dict[str, Mark] = {**{mark: mark for mark in get_args(Mark)}, "heading":
 # Repetitions are possessive: no text, however adversarial, makes a search go back over what it has read. Here texts
 # begin with a line end, and what a match may begin with is looked at first, which is most of the speed.
 _ANSWER = r"(?i:(?:the\ |my\ )?(?:correct\ |short\ )?answer)"
-_NOT_LISTED = r"(?![*_]*+\s?[:：][^\n]*+\n[ \t>*_\#]*+B[*_]*+\s?[:：])"  # above a line "B:" it is an option
+_NOT_LISTED = r"(?![*_]*+\s?[:：][^\n]*+\n[\s>*_\#]*+B[*_]*+\s?[:：])"  # above a line "B:" it is an option
 _MARK = re.compile(
-    rf"""(?=[\n\#\\F<\["TtMmf]) (?:
+    rf"""(?=[\n\#\\F<\["'TtMmf]) (?:
       (?P<a_line> \n[\ \t>*_\#]*+ (?: A {_NOT_LISTED} | (?i:ans\.?) | {_ANSWER} | (?:最终|最終)?答案 | 答え | 정답
         | Antwort | Réponse | Respuesta | Risposta | Resposta | Ответ ) [*_]*+ \s?[:：] )
     | (?P<heading> \n[\ \t]*+ (?:\#{{1,6}}[^\w\n]*+|[*_]{{2,3}}) {_ANSWER} [\ \t*_\#]*+ (?=\n|\Z) )
@@ -32,15 +32,27 @@ _MARK = re.compile(
     | (?P<boxed> \\boxed\s*+\{{ )
     | (?P<finish> \bFinish\[ )
     | (?P<tagged> (?i: < (?:answer|final|final_answer|solution|response) > | \[ANSWER\] ) )
-    | (?P<json> "(?i:(?:final_|correct_)?answer)"\s*+:\s*+ )
-    | (?P<phrase> \b(?i: (?:the|my)\s++ (?: (?:\w++\s++)? answer (?:\s++to\s++(?:the|this|your)\s++question)?
-                       | (?:correct|right|best)\s++(?:option|choice) ) \s++(?:is|(?:must|should|would)\s++be)\b
+    | (?P<json> ["'](?i:(?:final_|correct_)?answer)["']\s*+:\s*+ )
+    | (?P<phrase> \b(?i: (?:the|my)\s++ (?: (?:\w++\s++){{0,2}} answer (?:\s++choice)?
+                         (?:\s++(?:to|for)\s++(?:the|this|your)\s++(?:question|problem))?
+                       | (?:most\s++)?(?:correct|right|best|likely)\s++(?:option|choice) )
+                     \s++(?:is|(?:must|should|would|will)\s++be)\b
+                     (?>(?-i:\s++(?:(?:most\s++)?likely|probably|definitely|clearly|certainly)\b)?)
                      | final\s++answer (?: \s++is\b | (?=[\s*_]*+:) | [\ \t*_\#]*+(?=\n|\Z) ) ) (?!\s++not\b) ) )""",
     re.VERBOSE,
 )
-_LEAD = re.compile(r"\A[\s:：*_`]++")
+_LEAD = re.compile(r"\A(?>(?:[\s:：*_`]|\\\[(?=\s)|\$\$(?=\s)|[-=]{3,}(?=[ \t]*+\n))+)")
+# What follows "the answer is" where that is a remark on an answer and not one.
+_REMARK = re.compile(
+    r"""(?: based | derived | found | obtained | calculated | computed | determined | rounded | given(?!\ by) | taken
+      | supported | stated | expressed | verified | confirmed | consistent | reasonable | the\ same\ as
+      | correct(?=\W*\Z|\W*\s(?:because|since|as|and|based)\b) | in\ (?:the\ |\w+\ )?(?:passage|text|context|document)
+    )\b(?!\ to\ be\b|\ as\b)""",
+    re.VERBOSE,
+)
+_EMPTY = re.compile(r"""["'](?i:(?:final_|correct_)?answer)["']\s*+:\s*+(?:null|None|"\s*+"|'\s*+'|\[\s*+\])""")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
-_JSON = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s,{}\[\]"]++', re.DOTALL)
+_JSON = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,{}\[\]"']++""", re.DOTALL)
 _NESTING = re.compile(r'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
 _GOES_ON = re.compile(r"\s*+(?:[}\]]|,\s*+[\"{])").match  # what a value is in is not closed yet
 _CLOSING_TAG = re.compile(r"</(?:answer|final|final_answer|solution|response)\s*+>|\[/ANSWER\]", re.IGNORECASE)
@@ -158,6 +170,9 @@ def _turn(text: str, kind: AnswerType) -> SampleReading:
 
 
 def _guess(text: str, kind: AnswerType) -> Extraction | None:
+    whole = text.strip("` \t\n").removeprefix("json").lstrip()
+    if whole[:1] == "{" and whole[-1:] == "}" and _EMPTY.search(whole):  # an object that says that it has no answer
+        return None
     answer, form = kind.unmarked(_ROLE.sub("", text))
     return Extraction(answer, form) if answer else None
 
@@ -197,14 +212,18 @@ def _payload(text: str, name: str, start: int, limit: int, closed: dict[int, int
     payload = _LEAD.sub("", text[start:limit]).partition("\n")[0].rstrip(" \t\r\n*_`")
     if name == "hashes" and _HEADING.match(payload):
         return ""
-    return without_stop(kind.sentence(payload) if name == "phrase" else payload)
+    if name != "phrase":
+        return without_stop(payload)
+    return "" if _REMARK.match(payload) else without_stop(kind.sentence(payload))
 
 
 def _of_json(text: str, start: int) -> str:
     """The text or the number of JSON that starts there; '' for anything else."""
     value = _JSON.match(text, start)
-    if value is None or value[0] == "null":
+    if value is None or value[0] in ("null", "None"):
         return ""
+    if value[0].startswith("'"):  # as Python prints it
+        return value[0][1:-1].strip()
     try:
         return str(loads(value[0], strict=False)).strip() if value[0].startswith('"') else value[0]
     except ValueError:

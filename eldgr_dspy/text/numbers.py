@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from itertools import islice
 
 from eldgr_dspy.text.folding import drop_invisible
 from eldgr_dspy.words import Mark
@@ -171,6 +170,18 @@ _HEADING = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W\d_]{2}")
+_COMMAND = re.compile(r"\\[A-Za-z]+")
+# What joins clauses, so that an equation is not all that a text says; and what calculates with a number before it.
+_CLAUSE = re.compile(
+    r"\b(?:because|since|as|so|for|from|which|that|who|if|when|where|with|and|but|after|or|is|are)\b|[;:]|,(?!\d{3})",
+    re.I,
+)
+_CALCULATES = re.compile(r"\d\D*(?:[*×÷+]|\s[-–/]\s|\b(?:times|plus|minus|of|divided by)\b)|\d\s?[-/]\s?\d", re.I)
+# A number that is a circumstance, as in "the cost of 3 shirts is $18", and one that is stated.
+_GOVERNED = re.compile(
+    r"\b(?:(?<!total )of|in|after|at|for|from|if|when|the|all|each|every|per)\s(?:the\s|all\s)?\Z", re.I
+)
+_STATED = re.compile(r"(?<!which )\b(?:is|are|was|were|equals)\s\Z", re.I)
 _ONE = rf"[-+]?[{CURRENCY_SIGNS}]?[0-9{VULGAR_FRACTIONS}]++(?>(?:[.,/][0-9]++)*)"
 _MEASURED = (
     rf"{_ONE}\s?(?:h|hours?|hrs?|minutes?|mins?|seconds?|secs?|days?|weeks?|months?|years?|feet|foot|ft|inch(?:es)?|in|yards?"
@@ -182,7 +193,8 @@ _REST = r"(?:with\s)?(?:an?\s)?(?:remainder(?:\sof)?|rem\.?|r\.?)"
 _COMPOUND = re.compile(
     rf"(?<![\w.,])(?<!\d/)(?:{_MEASURED}(?:,?\s(?:and\s|&\s)?{_MEASURED})+|{_ONE},?\s(?:{_REST}|or|out\sof)\s{_ONE}"
     rf"|{_ONE}(?:['′]\s?|[–-]|\s?±\s?|√|\s:\s){_ONE}[\"″]?|between\s{_ONE}\sand\s{_ONE})|√{_ONE}"
-    rf"|[(\[]\s?{_ONE}(?>(?:\s?[,;]\s?{_ONE})+)\s?[)\]]",
+    rf"|[(\[]\s?{_ONE}(?>(?:\s?[,;]\s?{_ONE})+)\s?[)\]]"
+    r"|(?<![\w.,/])[0-9]{1,3}(?>(?:[ \u00a0\u202f][0-9]{3})+)(?![\d,/])",
     re.IGNORECASE,
 )
 _UNIT = (
@@ -216,13 +228,18 @@ def stated_number(payload: str, mark: Mark) -> str:
     if mark == "hashes" and _HEADING.match(payload):
         return ""
     left, _, right = payload.rpartition("=")
-    is_bare = not _WORD.search(left) and left.count("(") == left.count(")")
+    plain = _COMMAND.sub(" ", left)
+    calculates = not _CLAUSE.search(plain) and (_CALCULATES.search(plain) or not _DIGIT.search(plain))
+    is_bare = (calculates or not _WORD.search(plain)) and left.count("(") == left.count(")")
     side = right if is_bare and _DIGIT.search(right) else payload  # of 'x = 5' or '5 + 3 = 8 apples'
     folded = without_latex(side)
-    numbers = list(islice(_numbers(folded, 0, len(folded)), 2))
+    numbers = list(_numbers(folded, 0, len(folded)))
     if not numbers or (mark == "boxed" and len(numbers) > 1):
         return payload
     start, end = numbers[0]
+    if _HEADING.match(side) and _GOVERNED.search(folded[:start]):
+        near = (span for span in numbers if _STATED.search(folded[max(0, span[0] - 20) : span[0]]))
+        start, end = next(near, numbers[0])
     bound = _BOUND_BEFORE.search(folded[:start]) or _BOUND_AFTER.match(folded, end)
     return payload if bound else side[start:end]
 
