@@ -56,9 +56,8 @@ class Checkpoint:
 
     def identity(self) -> dict[str, Any]:
         """Return what identifies it: a digest of each folder's weights, or its commit in the cache of the Hub."""
-        return {
-            "weights": [revision_of(Path(place), _WEIGHTS) for place in (self.model, self.base) if place is not None]
-        }
+        places = [self.model] if self.base is None else [self.model, self.base]
+        return {"weights": [revision_of(Path(place), _WEIGHTS) for place in places]}
 
     def tokenizer(self) -> Any:
         """Return its tokenizer: its own, or that of its base if the adapter was saved without one.

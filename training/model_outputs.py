@@ -40,7 +40,7 @@ class Output(NamedTuple):
 
 
 def outputs_of(
-    completions: Sequence[Completion], prompts: Sequence[object] = (), trainer: Any = None
+    completions: Sequence[Completion], prompts: Sequence[object] = (), trainer: Any = None, ids: Sequence[Any] = ()
 ) -> tuple[Output, ...]:
     """Return what the model itself wrote: with tools, a completion also holds other messages.
 
@@ -48,32 +48,40 @@ def outputs_of(
         completions: Texts or lists of messages.
         prompts: The prompt of each; without them no completion begins inside its thinking.
         trainer: Whose chat template renders the prompts, if it is known.
+        ids: The tokens of each, if they are known: of a message that was parsed, only they tell if its thinking ends.
 
     Raises:
         ArgumentError: A completion is neither text nor messages, or a message's content or thinking is not text.
     """
-    pairs = zip_longest(completions, prompts[: len(completions)], fillvalue="")
-    rendered = _opens_thinking(trainer)
-    return tuple(_output(at, completion, rendered, prompt) for at, (completion, prompt) in enumerate(pairs))
+    prompts, tokenizer = prompts[: len(completions)], getattr(trainer, "processing_class", None)
+    by_text = {repr(prompt): prompt for prompt in prompts}  # the prompt of a group is rendered once
+    opens = {text: _opens_thinking(prompt, trainer, tokenizer) for text, prompt in by_text.items()}
+    rows = zip_longest(completions, (opens[repr(prompt)] for prompt in prompts), ids[: len(completions)])
+    return tuple(
+        _output(at, completion, bool(inside), tokenizer.decode(tokens) if inside and tokenizer and tokens else "")
+        for at, (completion, inside, tokens) in enumerate(rows)
+    )
 
 
-def _output(at: int, completion: object, rendered: bool, prompt: object) -> Output:
+def _output(at: int, completion: object, inside: bool, raw: str) -> Output:
     if isinstance(completion, str):
-        return _read(completion, inside=isinstance(prompt, str) and _opens(prompt))
+        return _read(completion, inside=inside)
     messages: list[Any] = list(completion) if isinstance(completion, Sequence) else [None]
     if not all(isinstance(message, Mapping) for message in messages):
         raise ArgumentError(
             f"completions[{at}] must be text or a list of messages; got {completion!r:.80}. Give the output, '' if it "
             "is empty."
         )
-    own = [_message(message, rendered) for message in messages if message.get("role") == "assistant"]
+    ended = bool(raw) and not find_thinking(raw, inside=inside).unclosed
+    own = [_message(message, inside, ended) for message in messages if message.get("role") == "assistant"]
     return own[0] if len(own) == 1 else _join(own)
 
 
-def _message(message: Message, rendered: bool) -> Output:
+def _message(message: Message, inside: bool, ended: bool) -> Output:
     content = _text(message, "content")
     thought = next(filter(None, (_text(message, name).strip() for name in THINKING)), "")
-    answer = _read(content, inside=rendered and not thought)
+    parsed = bool(thought) or (ended and not find_thinking(content).tags)  # the closing tag is not in the content
+    answer = _read(content, inside=inside and not parsed)
     return _join([Output(thought, thought, ""), answer])._replace(final=answer.final) if thought else answer
 
 
@@ -108,22 +116,17 @@ def _join(own: Sequence[Output]) -> Output:
     )
 
 
-def _opens_thinking(trainer: Any) -> bool:
-    """Return whether the chat template of a trainer ends each prompt with an opening tag."""
-    tokenizer = getattr(trainer, "processing_class", None)
-    template = getattr(trainer, "chat_template", None) or getattr(tokenizer, "chat_template", None)
-    if tokenizer is None or not isinstance(template, str) or "<think" not in template:
-        return False
-    settings = getattr(trainer, "chat_template_kwargs", None) or {}
-    messages = [{"role": "user", "content": "?"}]
-    text: Any = tokenizer.apply_chat_template(
-        messages, chat_template=template, add_generation_prompt=True, tokenize=False, **settings
-    )
-    return _opens(text)
-
-
-def _opens(prompt: str) -> bool:
-    """Whether a prompt ends with a tag that opens the thinking."""
+def _opens_thinking(prompt: Any, trainer: Any, tokenizer: Any) -> bool:
+    """Return whether a prompt, as a trainer renders it, ends with a tag that opens the thinking."""
+    if not isinstance(prompt, str):
+        own, settings = getattr(trainer, "chat_template", None), getattr(trainer, "chat_template_kwargs", None) or {}
+        if not own and not getattr(tokenizer, "chat_template", None):
+            return False
+        if hasattr(tokenizer, "tokenizer") and all(isinstance(message.get("content"), str) for message in prompt):
+            # of a model that takes images; the trainer renders text as a part too
+            prompt = [{**message, "content": [{"type": "text", "text": message["content"]}]} for message in prompt]
+        settings = {"tools": getattr(trainer, "tools", None) or None, "chat_template": own, **settings}
+        prompt = tokenizer.apply_chat_template(prompt, add_generation_prompt=True, tokenize=False, **settings)
     end = prompt[-_PROMPT_END:]
     tags, _, unclosed = find_thinking(end)
     return unclosed and not end[tags[-1][1] :].strip()
@@ -131,10 +134,8 @@ def _opens(prompt: str) -> bool:
 
 def _text(message: Message, name: str) -> str:
     content = message.get(name)
-    if content is None:  # a message that only calls a tool, or does not think
-        return ""
-    if isinstance(content, str):
-        return content
+    if content is None or isinstance(content, str):
+        return content or ""  # of a message that only calls a tool, or does not think
     raise ArgumentError(
         f"completions: a message's {name} must be text; got {content!r:.80}. "
         "Join the text parts of the message before it is rewarded."

@@ -20,16 +20,14 @@ from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.training.conditioned import Conditioned
 from eldgr_dspy.training.outcome import orm
 from eldgr_dspy.training.steps_reward import StepReward
-from eldgr_dspy.words import CHANNELS, Channel
+from eldgr_dspy.words import CHANNELS, Reading
 
 NLI_VARIABLE: Final = "ELDGR_NLI"
 
 BATCH: Final = 16
 """Pairs that an NLI model reads at once, unless a recipe says otherwise."""
 
-_OTHERS: tuple[Channel, ...] = tuple(name for name in CHANNELS if name != "logic")
-
-LOGIC_ALONE: Final[Weighting] = PAPER.without(*_OTHERS)
+LOGIC_ALONE: Final[Weighting] = PAPER.without(*(name for name in CHANNELS if name != "logic"))
 """The weighting of `prm`: the mean of `logic` over the steps."""
 
 
@@ -81,14 +79,18 @@ def _device_of_trainer() -> str | None:
     return str(state().device) if state is not None and state._shared_state else None
 
 
-def process_reward(nli: NLI, name: str = "prm") -> StepReward:
+def process_reward(nli: NLI, name: str = "prm", reading: Reading = "label") -> StepReward:
     """Return the process reward: mean_t of `logic`, which needs no passage and no token probability.
 
     Args:
         nli: Who reads pairs.
         name: Under which it is logged.
+        reading: How f is made of three probabilities.
+
+    Raises:
+        ArgumentError: `reading` is not known.
     """
-    scorer = NLIScorer(nli, weighting=LOGIC_ALONE)
+    scorer = NLIScorer(nli, reading=reading, weighting=LOGIC_ALONE)
     return StepReward(scorer, name=name, evidence=False, confidence=False)
 
 

@@ -105,13 +105,11 @@ def _logps(model: Any, batch: list[tuple[list[int], list[int]]]) -> Iterator[lis
 
     inputs = {"input_ids": ids.to(model.device), "attention_mask": mask.to(model.device)}
     logits = model(**inputs, use_cache=False, logits_to_keep=longest - first).logits[:, -targets.shape[1] :]
-    logps = iter(_by_chunks(logits, targets.to(logits.device), tokens.to(logits.device)))
+    logps = _by_chunks(logits, targets.to(logits.device), tokens.to(logits.device))
     yield from ([next(logps) for _ in completion] for _, completion in batch)
 
 
-def _by_chunks(logits: Any, targets: Any, tokens: Any) -> list[float]:
-    logps: list[float] = []
+def _by_chunks(logits: Any, targets: Any, tokens: Any) -> Iterator[float]:
     for places, chunk_tokens in zip(targets.nonzero().split(CHUNK), tokens.split(CHUNK), strict=True):
         scaled = logits[places[:, 0], places[:, 1]].float()
-        logps += scaled.log_softmax(dim=-1).gather(1, chunk_tokens[:, None])[:, 0].tolist()
-    return logps
+        yield from scaled.log_softmax(dim=-1).gather(1, chunk_tokens[:, None])[:, 0].tolist()

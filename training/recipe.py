@@ -108,11 +108,9 @@ def recipe_path(name: str) -> Path:
     Raises:
         ArgumentError: There is neither.
     """
-    own = RECIPES / f"{name}.yaml"
-    if Path(name).is_file():
-        return Path(name)
-    if own.is_file():
-        return own
+    for path in (Path(name), RECIPES / f"{name}.yaml"):
+        if path.is_file():
+            return path
     names = sorted(path.relative_to(RECIPES).with_suffix("").as_posix() for path in RECIPES.rglob("*.yaml"))
     raise ArgumentError(f"--config must be a file or one of {', '.join(names)}; got {name!r:.80}.")
 
@@ -138,7 +136,7 @@ def _nli(arguments: RewardArguments) -> NamedNLI:
 NAMES: Final[Mapping[str, Callable[[RewardArguments], Reward]]] = {
     "orm": lambda _: orm,
     "format": lambda _: format,
-    "prm": lambda arguments: process_reward(_nli(arguments)),
+    "prm": lambda arguments: process_reward(_nli(arguments), reading=arguments.reading),
     "ra_msd": _steps,
     "eldgr_rank": lambda _: eldgr_rank,
     "ra_msd_conditioned": lambda arguments: Conditioned(_steps(arguments), on=orm),

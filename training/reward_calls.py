@@ -60,7 +60,8 @@ class Call:
         """
         owner = getattr(columns.get("log_metric"), "__self__", None)
         trainer = owner if hasattr(owner, "model") and hasattr(owner, "num_generations") else None
-        return cls(reward, prompts, outputs_of(completions, prompts, trainer), columns, trainer)
+        ids: Any = columns.get("completion_ids") or ()
+        return cls(reward, prompts, outputs_of(completions, prompts, trainer, ids), columns, trainer)
 
     @property
     def texts(self) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from eldgr_dspy.rule.questions import require_one_of
 from eldgr_dspy.training.checkpoints import Checkpoint, Precision, render
 from eldgr_dspy.training.generation import Sampling, complete, numbers
 from eldgr_dspy.training.model_outputs import outputs_of
+from eldgr_dspy.training.outcome import read_gold
 
 _PLACES = 4
 _END = 16  # tokens at the end of a prompt, among which a template may open the thinking
@@ -143,7 +144,9 @@ def _question(where: str, fields: Mapping[str, Any]) -> _Question:
         "evidence": [{"title": passage.title, "text": passage.text} for passage in passages],
         "gold": [gold] if isinstance(gold, str) else [] if gold is None else gold,
     }
-    return _Question(validate(record, where), fields["prompt"])
+    row = validate(record, where)
+    row = row.model_copy(update={"gold": list(read_gold(f"{where}: gold", row.gold, row.task))})
+    return _Question(row, fields["prompt"])
 
 
 def _plan(checkpoint: Checkpoint, questions: Sequence[_Question], sampling: Sampling) -> _Plan:
@@ -206,9 +209,7 @@ def _fill(
     for first in range(0, len(missing), batch_size):
         keys = missing[first : first + batch_size]
         prompts = [plan.prompts[id] for id, _ in keys]
-        streams = [
-            numbers(sampling.max_new_tokens, sampling.seed, id, plan.checkpoint.name, number) for id, number in keys
-        ]
+        streams = [numbers(sampling.max_new_tokens, sampling.seed, id, plan.checkpoint.name, at) for id, at in keys]
         completions = complete(
             model, plan.tokenizer, prompts, streams, temperature=sampling.temperature, top_p=sampling.top_p
         )

@@ -3,6 +3,7 @@
 Percentages are from 0 to 100, differences percentage points, a run minus the first, and variances their squares.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -185,9 +186,11 @@ class Seeds(TypedDict):
 def over_seeds(runs: Mapping[str, NamedRun], *, rule: str = "eldgr", against: str = "majority") -> Seeds:
     """Return how one rule did against another in runs of several seeds, each of one pool, on the same questions.
 
+    In variance and contrast a text that stands several times counts once, with the mean of its outcomes.
+
     Raises:
-        ArgumentError: there are fewer than two runs or scored questions, one is given twice, or the rules are the same;
-            a run has no result of a rule, or other questions or gold answers.
+        ArgumentError: there are fewer than two runs or different scored questions, a run is given twice, or the rules
+            are the same; a run has no result of a rule, or other questions or gold answers.
     """
     if rule == against:
         raise ArgumentError(f"rule={rule!r} and against={against!r} are the same; give two rules.")
@@ -195,8 +198,13 @@ def over_seeds(runs: Mapping[str, NamedRun], *, rule: str = "eldgr", against: st
     first, arms = pairs[0][0], [arm for arm, _ in pairs]
     require_the_same_questions(arms)
     ids, kind = [*first.scored], shown_type(first.figures["task"])
-    if len(ids) < 2:
-        raise ArgumentError(f"{questions(len(ids))} with a gold answer; give runs on two or more, to see their spread.")
+    places = defaultdict[str, list[int]](list)
+    for at, id_ in enumerate(ids):
+        places[first.outcomes[id_].text].append(at)
+    if len(places) < 2:
+        raise ArgumentError(
+            f"{questions(len(places))} with a gold answer, copies aside; give runs on two or more, to see their spread."
+        )
     names: tuple[ScoreName, ...] = ("em", "f1") if kind.has_f1 else ("em",)
     # of each score, seeds by rules by questions
     scores: dict[ScoreName, Any] = {
@@ -204,6 +212,10 @@ def over_seeds(runs: Mapping[str, NamedRun], *, rule: str = "eldgr", against: st
     }
     gaps = scores["em"][:, 0] - scores["em"][:, 1]
     means = {score: of.mean(axis=2).tolist() for score, of in scores.items()}
+    # copies of a question are not independent: each text is one question, with their mean
+    distinct = {
+        score: np.stack([of[:, :, own].mean(axis=2) for own in places.values()], axis=2) for score, of in scores.items()
+    }
     return {
         "rule": rule,
         "against": against,
@@ -229,7 +241,7 @@ def over_seeds(runs: Mapping[str, NamedRun], *, rule: str = "eldgr", against: st
                 "against": seed_variance(of[:, 1]),
                 "difference": seed_variance(of[:, 0] - of[:, 1]),
             }
-            for score, of in scores.items()
+            for score, of in distinct.items()
         },
         "contrast": contrast_of(pairs),
         "remarks": [*first.remarks(), *_on_seeds([arm.sha256 for arm in arms])],

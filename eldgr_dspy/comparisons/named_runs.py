@@ -143,6 +143,11 @@ def require_the_same_questions(arms: Sequence[RuleScores]) -> None:
                 f"{first.named} is {tasks[0]} and {other.named} is {tasks[1]}; give runs on one set of questions."
             )
         for id_, outcome in first.outcomes.items():
+            if outcome.text != (text := other.outcomes[id_].text):
+                raise ArgumentError(
+                    f"Question {id_!r} is {outcome.text!r:.80} in {first.named} and {text!r:.80} in {other.named}; "
+                    "give pools with the same questions."
+                )
             if outcome.gold != (gold := other.outcomes[id_].gold):
                 raise ArgumentError(
                     f"Question {id_!r} has gold answers {sorted(outcome.gold)!r:.80} in {first.named} and "

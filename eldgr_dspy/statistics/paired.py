@@ -17,7 +17,7 @@ from eldgr_dspy.statistics.number_checks import Counts, Floats, scores, whole
 from eldgr_dspy.statistics.resampling import Interval, Sample, interval_of
 
 _CUSTOMARY = 0.05
-_ROUNDING = 1e-12  # sums whose difference is less, measured by their size, are the same sum
+_ROUNDING = 1e-12  # scores or sums whose difference is less, measured by their size, are the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +78,9 @@ def mcnemar(wins: int, losses: int) -> float:
 def contrast(rule: ArrayLike, against: ArrayLike) -> Contrast:
     """Return wins, losses, mean difference, its interval and the exact p of one rule against another.
 
-    The interval is of 95 %, over 20,000 resamples of the questions. The same inputs, in any order of questions, give
-    the same bytes. `resampling.resampled_means` says how resamples are drawn.
+    Scores that differ only by rounding are equal. The interval is of 95 %, over 20,000 resamples of the questions. The
+    same inputs, in any order of questions, give the same bytes. `resampling.resampled_means` says how resamples are
+    drawn.
 
     Args:
         rule: one finite number a question, shape (n,): 0/1, booleans, 0-100 or F1.
@@ -90,7 +91,8 @@ def contrast(rule: ArrayLike, against: ArrayLike) -> Contrast:
             position).
     """
     left, right = _both(rule, against)
-    return _contrast(left - right, np.ones(left.size, dtype=np.int64))
+    equal = np.abs(left - right) <= _ROUNDING * (np.abs(left) + np.abs(right))
+    return _contrast(np.where(equal, 0.0, left - right), np.ones(left.size, dtype=np.int64))
 
 
 def contrast_of_units(units: Mapping[tuple[tuple[float, float], ...], int]) -> Contrast:
@@ -132,7 +134,7 @@ def _mean_difference(unit: tuple[tuple[float, float], ...]) -> float:
     left, right = zip(*unit, strict=True)
     gap = math.fsum(left) - math.fsum(right)
     size = math.fsum(map(abs, left)) + math.fsum(map(abs, right))
-    return 0.0 if len(unit) > 1 and abs(gap) <= _ROUNDING * size else gap / len(unit)
+    return 0.0 if abs(gap) <= _ROUNDING * size else gap / len(unit)
 
 
 def _contrast(gaps: Floats, times: Counts) -> Contrast:

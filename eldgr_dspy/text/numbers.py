@@ -194,7 +194,7 @@ _COMPOUND = re.compile(
     rf"(?<![\w.,])(?<!\d/)(?:{_MEASURED}(?:,?\s(?:and\s|&\s)?{_MEASURED})+|{_ONE},?\s(?:{_REST}|or|out\sof)\s{_ONE}"
     rf"|{_ONE}(?:['′]\s?|[–-]|\s?±\s?|√|\s:\s){_ONE}[\"″]?|between\s{_ONE}\sand\s{_ONE})|√{_ONE}"
     rf"|[(\[]\s?{_ONE}(?>(?:\s?[,;]\s?{_ONE})+)\s?[)\]]"
-    r"|(?<![\w.,/])[0-9]{1,3}(?>(?:[ \u00a0\u202f][0-9]{3})+)(?![\d,/])",
+    r"|(?<![\w.,/])[0-9]{1,3}(?>(?:[ \u00a0\u202f][0-9]{3}){1,6})(?![\d,/])",
     re.IGNORECASE,
 )
 _UNIT = (

@@ -91,18 +91,30 @@ def test_that_all_runs_are_on_one_pool_is_said(made: list[str], tmp_path: Path) 
     )
 
 
-def test_rows_of_one_text_are_one_question_of_the_contrast(tmp_path: Path) -> None:
-    result = over([seed(tmp_path / name, (0, 1, 2), n=6, question="Which?") for name in "ab"])
-    assert result["contrast"]["wins"] + result["contrast"]["losses"] <= 1
-    assert result["remarks"][0] == ("6 questions have 1 different texts: a repeated text counts once in Δ and p.")
+def test_rows_of_one_text_are_one_question_of_the_contrast_and_of_the_spread(tmp_path: Path) -> None:
+    right, runs = ((0, 1, 2), (0, 4)), list[str]()
+    for name, first in zip("ab", right, strict=True):
+        answers = [["Paris" if at in first else "Nice", *["Lyon" if at % 2 else "Paris"] * 2] for at in range(6)]
+        rows = [row(at, answers=answers[at], question=f"Which {at // 2}?") for at in range(6)]
+        runs.append(str(finished_run(tmp_path, rows=rows, rules=("first", "majority"), out=tmp_path / name)[0]))
+    result = over(runs)
+    assert result["contrast"]["wins"] + result["contrast"]["losses"] <= 3
+    assert result["remarks"][0] == ("6 questions have 3 different texts: a repeated text counts once in Δ and p.")
+    spread, expected = result["variance"]["em"]["rule"], seed_variance([[100, 50, 0], [50, 0, 50]])
+    assert spread == expected
 
 
 def test_what_are_no_seeds_of_the_same_questions_is_refused(made: list[str], tmp_path: Path) -> None:
     shorter, other_gold = seed(tmp_path / "short", (), n=9), seed(tmp_path / "gold", (), gold=["Rome"])
+    other_text = seed(tmp_path / "text", (), question="Which?")
     for runs, message in (
         (made[:1], r"A comparison of seeds needs two or more runs; got 1\. Give one run a seed\."),
         ([made[0], f"b={made[0]}"], r"b=.* is the same run as .*; a run is one seed: give each once\."),
         ([made[0], shorter], r"3 questions of .* are not in .*: 'q9', 'q10', 'q11'; give runs on the same"),
+        (
+            [made[0], other_text],
+            r"Question 'q0' is 'what is .* 0\?' in .* and 'which\?' in .*; give pools with the same",
+        ),
         ([made[0], other_gold], r"Question 'q0' has gold answers \['Paris'\] in .* and \['Rome'\] in "),
     ):
         with pytest.raises(ArgumentError, match=message):
@@ -113,9 +125,10 @@ def test_what_are_no_seeds_of_the_same_questions_is_refused(made: list[str], tmp
         over_seeds(named_runs(made))
 
 
-def test_one_question_has_no_spread(tmp_path: Path) -> None:
-    runs = [seed(tmp_path / name, (0,), n=1) for name in "ab"]
-    with pytest.raises(ArgumentError, match="1 question with a gold answer; give runs on two or more, to see their"):
+@pytest.mark.parametrize("n", [1, 6])
+def test_one_question_has_no_spread_nor_have_its_copies(n: int, tmp_path: Path) -> None:
+    runs = [seed(tmp_path / name, (0,), n=n, question="Which?") for name in "ab"]
+    with pytest.raises(ArgumentError, match="1 question with a gold answer, copies aside; give runs on two or more"):
         over(runs)
 
 

@@ -109,6 +109,11 @@ def test_what_keeps_a_contrast_from_saying_much_is_said() -> None:  # hazards 10
     assert from_counts(300, 1, 5).notes == ()
 
 
+def test_equal_scores_whose_last_digit_differs_are_a_tie() -> None:
+    for result in (contrast([0.1 + 0.2] * 12, [0.3] * 12), contrast_of_units({((0.1 + 0.2, 0.3),): 12})):
+        assert (result.wins, result.losses, result.delta, result.p) == (0, 0, 0.0, 1.0)
+
+
 def test_a_constant_difference_is_its_own_mean_to_the_last_bit() -> None:
     result = contrast([0.1] * 11, [0.0] * 11)
     assert (result.delta, result.interval) == (0.1, Interval(0.1, 0.1))

@@ -80,6 +80,7 @@ class Trainer(NamedTuple):
     model: Model | None = None
     processing_class: Any = None
     chat_template_kwargs: Any = None
+    tools: Any = None
     num_generations: int = 2
     num_generations_eval: int = 4
 

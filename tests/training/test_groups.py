@@ -255,13 +255,13 @@ def test_a_prompt_that_opens_the_thinking_makes_a_completion_without_tags_one_th
         assert orm([prompt], [INSIDE["prefilled"]], **DOHA) == [1.0]
 
 
-def renders(name: str, **settings: Any) -> Trainer:
-    """A trainer whose tokenizer has a chat template as TRL brings it."""
+def renders(name: str, text: str = "a", **settings: Any) -> Trainer:
+    """A trainer whose tokenizer has a chat template as TRL brings it, and spells a text."""
     import trl
 
     from tests.tiny_policy import tiny_tokenizer
 
-    tokenizer = tiny_tokenizer(["a"])
+    tokenizer = tiny_tokenizer([text])
     tokenizer.chat_template = (Path(trl.__file__).parent / "chat_templates" / f"{name}.jinja").read_text("utf-8")
     return Trainer(None, tokenizer, settings)
 
@@ -282,6 +282,60 @@ def test_a_chat_template_that_opens_the_thinking_does_so_for_every_completion(tr
     assert orm([prompt], [said(UNENDED)], **DOHA, log_metric=log) == [expected]
     assert orm([prompt], [said(INSIDE["prefilled"])], **DOHA, log_metric=log) == [1.0]
     assert orm([prompt], [thought("reasoning_content")], **DOHA, log_metric=log) == [1.0]
+
+
+@dataclass
+class Processor:
+    """As much of a processor of images as renders a prompt."""
+
+    tokenizer: Any
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.tokenizer, name)
+
+
+@trains
+@pytest.mark.parametrize("tag", ["<think>\n", "<thought>", "[THINK]"])
+def test_each_prompt_says_for_itself_whether_it_opens_the_thinking_with_any_tag(tag: str) -> None:
+    trainer = renders("qwen2_5")
+    switch = "{% if not tools and '/no_think' not in messages[0].content %}" + tag + "{% endif %}"
+    trainer.processing_class.chat_template = "{{ messages[0].content }}\n" + switch
+    prompts = [[{"role": "user", "content": text}] for text in ("Who?", "Who? /no_think", "Who?")]
+    three: Any = {"completions": [said(UNENDED)] * 3, **rows(3, gold=["Doha"] * 3)}
+    assert orm(prompts, **three, log_metric=trainer.log) == [0.0, 1.0, 0.0]
+    tools = [{"type": "function", "function": {"name": "look"}}]
+    assert orm(prompts, **three, log_metric=trainer._replace(tools=tools).log) == [1.0] * 3
+
+
+@trains
+def test_a_processor_of_images_renders_text_as_a_part_as_the_trainer_does() -> None:
+    trainer = renders("llava_next")
+    trainer = trainer._replace(processing_class=Processor(trainer.processing_class))
+    assert orm([[{"role": "user", "content": "Who?"}]], [said(UNENDED)], **DOHA, log_metric=trainer.log) == [1.0]
+
+
+CALL: list[dict[str, object]] = [{"role": "assistant", "content": ""}, {"role": "tool", "content": "Doha"}]
+
+
+@trains
+@pytest.mark.parametrize(
+    ("tokens", "before", "expected"),
+    [
+        ("\n</think>\n\nA: Doha", [], 1.0),
+        ("A: Doha", [], 0.0),
+        ("a</think>call Doha<think>\n\n</think>\n\nA: Doha", CALL, 1.0),
+        ("a</think>call Doha<think>\nA: Doha", CALL, 0.0),
+    ],
+    ids=["empty", "unended", "empty after a tool", "unended after a tool"],
+)
+def test_the_tokens_of_a_parsed_message_say_whether_its_thinking_ended(
+    tokens: str, before: list[Any], expected: float
+) -> None:
+    """TRL parses thinking that is empty and thinking that never ends to the same message."""
+    trainer = renders("deepseek_r1_distill", tokens)
+    ids = trainer.processing_class(tokens).input_ids
+    prompt, parsed = [{"role": "user", "content": "Who?"}], [*before, *said("A: Doha")]
+    assert orm([prompt], [parsed], **DOHA, completion_ids=[ids], log_metric=trainer.log) == [expected]
 
 
 @pytest.mark.parametrize("name", ["reasoning_content", "thinking"])

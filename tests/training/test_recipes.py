@@ -184,6 +184,15 @@ def test_weights_gate_and_threshold_are_those_of_the_recipe_or_the_flags() -> No
     assert (scorer.k, scorer.reading, scorer.nli) == (3, "settled", NamedNLI("folder"))
 
 
+def test_the_reading_is_that_of_every_reward_that_reads() -> None:
+    arguments = RewardArguments(rewards=["prm", "ra_msd", "ra_msd_conditioned"], reading="settled")
+    first, second, third = rewards_of(arguments)
+    assert [one.scorer.reading for one in (first, second, third.parts[1])] == ["settled"] * 3
+    assert "reading='labels' is not known" in refused(
+        lambda: rewards_of(RewardArguments(rewards=["prm"], reading="labels"))  # type: ignore[arg-type]
+    )
+
+
 @pytest.mark.parametrize("name", ["prm", "ra_msd"])
 def test_precision_batch_and_device_of_the_nli_model_are_fields(name: str) -> None:
     flags = ["--nli_dtype", "bfloat16", "--nli_batch_size", "64", "--nli_device", "cuda:1"]

@@ -358,14 +358,19 @@ def test_what_was_not_sampled_is_left_alone(name: str, kind: type[EldgrError], m
         ({"prompt": None}, ArgumentError, r"questions\[0\] must have .*prompt, .*; it has no 'prompt'"),
         ({"id": "q2"}, PoolError, "rows 1 and 2 have the same id"),
         (
-            {"task": "arithmetic"},
+            {"task": "arithmetic", "gold": None},
             PoolError,
             "row 2, id 'q2': task is 'retrieval' and was 'arithmetic' before; a pool has one task",
         ),
         ({"gold": [3]}, PoolError, r"questions\[0\], id 'q1': gold\[0\] is 3"),
+        (
+            {"task": "arithmetic", "gold": "a few"},
+            ArgumentError,
+            r"questions\[0\]: gold must be an answer of the type 'arithmetic', .*; got 'a few'",
+        ),
         ({"evidence": [3]}, ArgumentError, r"questions\[0\]: evidence\[0\]"),
     ],
-    ids=["id", "prompt", "twins", "tasks", "gold", "evidence"],
+    ids=["id", "prompt", "twins", "tasks", "gold", "no number", "evidence"],
 )
 def test_questions_that_are_no_pool_are_refused_before_anything_is_sampled(
     changed: dict[str, Any], kind: type[EldgrError], message: str, tmp_path: Path
@@ -379,6 +384,12 @@ def test_gold_may_be_a_text_a_list_or_nothing(tmp_path: Path) -> None:
     questions = [{**QUESTIONS[0], "gold": "Doha", "id": "a"}, {**QUESTIONS[0], "gold": None, "id": "b"}]
     pool = sampled(tmp_path / "pool.jsonl", questions, checkpoints={"whole": saved_policy()}, sampling=SHORT)
     assert [row.gold for row in pool.rows()] == [["Doha"], []]
+
+
+def test_gold_that_states_its_number_is_read_for_it_as_in_training(tmp_path: Path) -> None:
+    questions = [{**QUESTIONS[0], "task": "arithmetic", "gold": "48+24 = <<48+24=72>>72 in all.\n#### 72"}]
+    pool = sampled(tmp_path / "pool.jsonl", questions, checkpoints={"whole": saved_policy()}, sampling=SHORT)
+    assert [row.gold for row in pool.rows()] == [["72"]]
 
 
 @pytest.mark.parametrize(
