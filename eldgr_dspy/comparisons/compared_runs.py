@@ -213,7 +213,7 @@ def over_seeds(runs: Mapping[str, NamedRun], *, rule: str = "eldgr", against: st
     gaps = scores["em"][:, 0] - scores["em"][:, 1]
     means = {score: of.mean(axis=2).tolist() for score, of in scores.items()}
     # copies of a question are not independent: each text is one question, with their mean
-    distinct = {
+    distinct: dict[ScoreName, Any] = {
         score: np.stack([of[:, :, own].mean(axis=2) for own in places.values()], axis=2) for score, of in scores.items()
     }
     return {
