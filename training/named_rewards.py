@@ -86,14 +86,10 @@ def process_reward(nli: NLI, name: str = "prm", reading: Reading = "label") -> S
     Args:
         nli: Who reads pairs.
         name: Under which it is logged.
-        reading: How f is made of three probabilities.
-
-    Raises:
-        ArgumentError: `reading` is not known.
+        reading: How f is made of three probabilities; an `ArgumentError` if it is not known.
     """
-    return StepReward(
-        NLIScorer(nli, reading=reading, weighting=LOGIC_ALONE), name=name, evidence=False, confidence=False
-    )
+    scorer = NLIScorer(nli, reading=reading, weighting=LOGIC_ALONE)
+    return StepReward(scorer, name=name, evidence=False, confidence=False)
 
 
 prm = process_reward(NamedNLI())
