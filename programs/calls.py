@@ -255,7 +255,7 @@ class _Records:
 
 def _made_within(call: Callable[[], T], seconds: float) -> "Future[T]":
     """Make a call in a thread of its own, and return its future once it is done or late."""
-    if dspy.settings.send_stream is None or not _is_anyio_thread():
+    if not is_streaming_thread():
         future = start(call)
         wait([future], seconds)
         return future
@@ -275,8 +275,10 @@ def _made_within(call: Callable[[], T], seconds: float) -> "Future[T]":
     return future
 
 
-def _is_anyio_thread() -> bool:
-    """Whether this thread is one of AnyIO's: DSPy streams from such a thread alone, if a program is not async."""
+def is_streaming_thread() -> bool:
+    """Return whether DSPy streams from this thread: one of AnyIO's, if a program is not async, and from no other."""
+    if dspy.settings.send_stream is None:
+        return False
     try:
         anyio.from_thread.check_cancelled()
     except RuntimeError:

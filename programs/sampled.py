@@ -14,6 +14,7 @@ import dspy
 from eldgr_dspy.decision import adrive, drive
 from eldgr_dspy.errors import ArgumentError, describe_failure, result_of
 from eldgr_dspy.formats.rows import MAX_CANDIDATES
+from eldgr_dspy.programs.calls import is_streaming_thread
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.lms.consulting import awaitable, is_failed_call
 from eldgr_dspy.programs.lms.lms import holds_lm
@@ -182,6 +183,8 @@ class Sampled(Saved):
     def _draw(self, call: "_Call", numbers: range) -> list[Sample]:
         """Draw samples in threads, each in a copy of this context: DSPy's settings, usage and callbacks hold in it."""
         sample = partial(self._sample, call)
+        if is_streaming_thread():
+            return [*map(sample, numbers)]
         with ThreadPoolExecutor(self.num_threads or len(numbers), "eldgr-sampling") as threads:
             return [one.result() for one in [threads.submit(copy_context().run, sample, one) for one in numbers]]
 

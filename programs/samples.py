@@ -103,13 +103,13 @@ def passages_of_sample(
 
 def gives_evidence(inputs: Mapping[str, Any]) -> bool:
     """Return whether the evidence is among the inputs."""
-    return any(name in inputs for name in _EVIDENCE)
+    return any(inputs.get(name) is not None for name in _EVIDENCE)
 
 
 def evidence_of(inputs: Mapping[str, Any], samples: Sequence[Sample]) -> Any:
     """Return the evidence among the inputs, or else the passages of the samples, each once."""
     if gives_evidence(inputs):
-        return next(inputs[name] for name in _EVIDENCE if name in inputs)
+        return next(inputs[name] for name in _EVIDENCE if inputs.get(name) is not None)
     retrievals = [one.passages for one in samples if one.passages is not None]
     return list(dict.fromkeys(passage for passages in retrievals for passage in passages)) if retrievals else None
 

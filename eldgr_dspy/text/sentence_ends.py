@@ -9,12 +9,13 @@ from itertools import pairwise
 
 # English words that are written with a full stop of their own, in lower case and without it.
 _ABBREVIATIONS = frozenset(
-    "adm approx apt assn ave bldg blvd brig ca capt cf chap cmdr co col corp cpl dept dist dr ed eds eq est etc ex feat"
-    " fig figs ft gen gov hon inc inst jr lt ltd maj messrs mr mrs ms mt mts op orig ph pl pp prof pt rd ref rep resp"
-    " rev sen sgt sq sr st ste supt univ viz vol vols vs jan feb mar apr jun jul aug sep sept oct nov dec".split()
+    "adm approx apt assn ave bldg blvd brig bros ca capt cf chap cmdr co col corp cpl dept dist dr ed eds eq est etc"
+    " ex feat fig figs ft gen gov hon inc inst jr lt ltd maj messrs mlle mme mr mrs ms msgr mt mts op orig ph pl pp"
+    " pres prof pt pvt rd ref rep resp rev sen sgt sq sr st ste supt univ viz vol vols vs wm jan feb mar apr jun jul"
+    " aug sep sept oct nov dec".split()
 )
 # Abbreviations where a number follows, words of their own elsewhere.
-_BEFORE_NUMBERS = frozenset("no nos art ch p sec".split())
+_BEFORE_NUMBERS = frozenset("no nos art ch sec".split())
 # After an abbreviation one of these starts a sentence after all.
 _OPENERS = frozenset(
     "after although and as because but finally first for hence he her his how however if in it its let next now she"

@@ -81,9 +81,8 @@ def _run(argv: list[str] | None, session: Session) -> int:
     except EldgrError as error:
         return _say(f"Error: {error}", 1)
     except SystemExit as error:  # raised by the user's module; Python would print its text unescaped
-        if not isinstance(error.code, str):
-            raise
-        return _say(error.code, 1)
+        ended = f"Error: your code ended the process (SystemExit {error.code!r}). Guard it by __name__ == '__main__'."
+        return _say(error.code if isinstance(error.code, str) else ended, 1)
     except OSError as error:
         rest = f" Then {session.resume}; the replies so far are in the journal." if session.begun else ""
         return _say(f"Stopped: {refusal(error)}{rest}", STOPPED)

@@ -1,7 +1,7 @@
 """Output of the commands that print results: `--format`, `--json` and `--out`, and what they write."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -59,9 +59,22 @@ def write(
     with writing(what):
         if out is None:
             return print_tables(value, tables, form)
+        require_no_input(out)
         with replacing(out) as file:
             file.write(text_of(value, tables, form, terminal=False).encode("utf-8", "replace"))
         say(f"Written to {out}.")
+
+
+def require_no_input(out: Path) -> None:
+    """Refuse to write over a file that the command was given, or over a run's journal or results."""
+    context = click.get_current_context(silent=True)
+    values = [value for name, value in (context.params if context else {}).items() if name != "out"]
+    inputs = [one for value in values for one in (value if isinstance(value, tuple) else (value,))]
+    with suppress(OSError, ValueError):  # a file that is new
+        is_input = any(isinstance(one, str | Path) and Path(one).is_file() and out.samefile(one) for one in inputs)
+        of_run = out.name.startswith("journal.jsonl") or out.name in ("decisions.jsonl", "record.json", "summary.json")
+        if is_input or (of_run and out.is_file() and (out.parent / "journal.jsonl").exists()):
+            raise click.UsageError(f"--out {out} is a file that the command reads, or a part of a run. Give another.")
 
 
 @contextmanager

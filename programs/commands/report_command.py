@@ -8,7 +8,7 @@ import click
 
 from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import names_in, own_options, pools_argument, rules_option, run_argument
-from eldgr_dspy.programs.commands.output import Form, form_options, out_option, run_of, write, writing
+from eldgr_dspy.programs.commands.output import Form, form_options, out_option, require_no_input, run_of, write, writing
 
 FORMATS = (*get_args(Form), "html")
 
@@ -49,6 +49,7 @@ def report(
         from eldgr_dspy.programs.run.pages import questions_beside, write_pages
 
         path = out or run / "report.html"
+        require_no_input(path)
         with writing("The report"):
             lacking = write_pages(results, summary, path, pools, pages=pages)
         if lacking is None:

@@ -64,15 +64,17 @@ def local(
         if type(value) is not int or value < 1:
             raise ArgumentError(f"{name} must be a whole number of at least 1; got {value!r:.80}.")
     _require_model(file)
+    identity = _identity(file)
     with _LOCK:
-        key = (file, context, parallel, threads)
+        key = (file, identity, context, parallel, threads)
         if key not in _SERVERS:
             _SERVERS[key] = _start(file, context * parallel, parallel, threads or _cores())
         server, secret = _SERVERS[key]
     address = f"{server.listening_address}/v1"
-    options = {"max_tokens": MOST_TOKENS, "timeout": timeout, **options}
+    # The server ignores `user`; DSPy's cache, which knows no address, tells models of one file name apart by it.
+    options = {"max_tokens": MOST_TOKENS, "timeout": timeout, "user": identity, **options}
     lm = LocalLM(f"openai/{file.stem}", api_base=address, api_key=secret, **options)
-    lm.file = _identity(file)
+    lm.file = identity
     return lm
 
 

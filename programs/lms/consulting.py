@@ -16,8 +16,10 @@ import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
+import anyio.to_thread
 import dspy
 from dspy.utils import BaseCallback
 from dspy.utils.exceptions import is_retryable_lm_error
@@ -241,7 +243,9 @@ class _Unread(BaseCallback):
         self.error: BaseException | None = None
 
     def on_adapter_parse_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-        self.adapter, self.signature, self.reply = type(instance).__name__, inputs["signature"], inputs["completion"]
+        if "signature" in inputs:  # DSPy calls back twice for an inherited method; the first call has no names
+            self.adapter, self.reply = type(instance).__name__, inputs["completion"]
+            self.signature = inputs["signature"]
 
     def on_adapter_parse_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
         self.error = exception or self.error
@@ -274,10 +278,11 @@ def awaitable(program: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
     if isinstance(program, dspy.Module) and hasattr(program, "aforward"):
         acall: Callable[..., Awaitable[Any]] = untyped.acall
         return acall
-    threaded = dspy.asyncify(untyped)
 
+    # Not by `dspy.asyncify`: all event loops share its few threads, and calls that wait for one another hold them all.
     async def call(*args: Any, **options: Any) -> Any:
-        result = await threaded(*args, **options)
+        job, limiter = partial(untyped, *args, **options), anyio.CapacityLimiter(1)
+        result = await anyio.to_thread.run_sync(job, abandon_on_cancel=True, limiter=limiter)
         return await result if inspect.isawaitable(result) else result
 
     return untyped if inspect.iscoroutinefunction(program) else call

@@ -74,7 +74,8 @@ def _write(file: IO[bytes], whole: Pool, runs: Sequence[RunRead]) -> None:
         for entry in run.consultations():
             joined = replace(entry, pool=whole.name)
             line = seal({"kind": "consultation", **record_of(joined)})
-            own[joined.key] = sha256(own.get(joined.key, b"") + line).digest()
+            untimed = seal(record_of(replace(joined, seconds=None)))
+            own[joined.key] = sha256(own.get(joined.key, b"") + untimed).digest()
             if joined.key not in digests:
                 file.write(line)
         for key, digest in own.items():

@@ -26,7 +26,10 @@ class RunDirectory:
     """A run directory, locked while it is open. The system releases the lock when the process ends."""
 
     def __init__(self, path: Path, *, fresh: bool = False) -> None:
-        """Open or create a run directory; with `fresh` its journal is kept as `journal.jsonl.1`, `.2`, ..."""
+        """Open or create a run directory; with `fresh` its journal is kept as `journal.jsonl.1`, `.2`, ...
+
+        Its summary is removed then: it would pass for that of the new journal if the new run stopped.
+        """
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -54,6 +57,7 @@ class RunDirectory:
         if journal.exists():
             names = {path.name for path in self.path.iterdir()}
             number = next(n for n in range(1, len(names) + 2) if f"journal.jsonl.{n}" not in names)
+            (self.path / "summary.json").unlink(missing_ok=True)
             os.rename(journal, self.path / f"journal.jsonl.{number}")  # noqa: PTH104 -- atomic within the folder
 
     def _require_stated_roles(self) -> None:

@@ -28,6 +28,7 @@ FILES = {
     "long.txt": b"a" * 500_001,
     "huge.txt": b"a" * 2_000_001,
     "a.txt": b"Doha is the capital.",
+    "ending.py": b"raise SystemExit(0)",
     "refused_code.py": b"class Strict:\n    def __call__(self, answer, evidence):\n        return False\n\nnumber = 7",
 }
 
@@ -122,6 +123,7 @@ BEFORE = [
     ("bound", SYNTAX, "Missing argument 'POOLS...'"),
     ("bound nowhere.jsonl", 1, "nowhere.jsonl: no such file"),
     ("bound POOL POOL", 1, "are both named 'capitals'; rename one of the files"),
+    ("bound POOL --rules ending:rule", 1, "Error: your code ended the process (SystemExit 0). Guard it by __name__"),
     ("bound POOL --rules vote", 1, "rules='vote' is not known; use one of 'first', 'majority', 'certified', 'judge'"),
     (
         "bound POOL --rules ,",
@@ -131,6 +133,7 @@ BEFORE = [
     ("bound POOL --rules judge[x]", 1, "Error: rules='judge[x]' must not name a judge"),
     ("bound POOL --rules near(1)[x]", 1, "Give 'near(1)'."),
     ("bound POOL --rules majority[x]", 1, "Give 'majority'."),
+    ("bound POOL --out POOL", SYNTAX, "is a file that the command reads, or a part of a run. Give another."),
     ("bound POOL --worst 0", SYNTAX, "0.0 is not in the range 0<x<100"),
     ("bound POOL --worst 100", SYNTAX, "100.0 is not in the range 0<x<100"),
     ("bound POOL --worst nan", 1, "worst must be between 0 and 100 percentage points; got nan"),
@@ -147,6 +150,8 @@ FINISHED = [
     ("report nowhere", 1, "nowhere: no such directory"),
     ("report run --format word", SYNTAX, "is not one of 'text', 'markdown', 'latex', 'csv', 'json', 'html'"),
     ("report run --out nowhere/there", 1, "The report could not be written:"),
+    ("report run --out run/summary.json", SYNTAX, "--out run/summary.json is a file that the command reads, or a part"),
+    ("report run --format html --out run/journal.jsonl", SYNTAX, "or a part of a run. Give another."),
     ("report run POOL", SYNTAX, "POOLS are only for --format html; got --format text."),
     ("report run --pages", SYNTAX, "--pages is only for --format html; got --format text."),
     ("report run --json --format markdown", SYNTAX, "--json and --format markdown contradict each other."),

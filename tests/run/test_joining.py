@@ -1,6 +1,7 @@
 """Runs on parts of a pool are joined into one run, which asks nobody and writes what a run in one piece writes."""
 
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from eldgr_dspy.errors import ArgumentError, EldgrError, RunChangedError
+from eldgr_dspy.formats.journal_lines import seal
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.judges.repeated_judges import SwapConsistent
 from eldgr_dspy.programs.roles import Judge
@@ -135,3 +137,15 @@ def test_the_command_joins_runs_and_says_how_to_finish(
     assert main(["evaluate", "whole.jsonl", "--out", "joined", "--quiet"]) == 0
     assert main(["evaluate", "whole.jsonl", "--out", "whole", "--quiet"]) == 0
     assert Path("joined/decisions.jsonl").read_bytes() == Path("whole/decisions.jsonl").read_bytes()
+
+
+def test_parts_that_overlap_are_joined_whatever_their_calls_took(parts: list[Path], tmp_path: Path) -> None:
+    journal = runs_of(parts)[0] / "journal.jsonl"
+    lines = [json.loads(line) for line in journal.read_text().splitlines()]
+    slower = [{**line, "seconds": 1.5} if line["kind"] == "consultation" else line for line in lines]
+    again = tmp_path / "runs" / "again"
+    shutil.copytree(journal.parent, again)
+    (again / "journal.jsonl").write_bytes(
+        b"".join(seal({k: v for k, v in one.items() if k != "crc32"}) for one in slower)
+    )
+    assert join(tmp_path / "whole.jsonl", [*runs_of(parts), again], tmp_path / "joined").n == len(ROWS)

@@ -65,7 +65,9 @@ def test_a_call_of_a_role_that_is_not_stated_is_refused(tmp_path: Path, made_by:
             JournalError, match=rf"journal\.jsonl, line 4: this journal states no judge with fingerprint={made_by!r}"
         ):
             RunDirectory(tmp_path)
+    (tmp_path / "summary.json").touch()
     RunDirectory(tmp_path, fresh=True).__exit__()
+    assert not (tmp_path / "summary.json").exists()  # of the run that was set aside
 
 
 # -- where a role is asked --

@@ -21,6 +21,7 @@ from eldgr_dspy.programs.requests.retrying import Limit, with_limit
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.rule_roles import later_roles
 from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.service.threads import in_thread
 from eldgr_dspy.rule.consultations import Abstention
 from eldgr_dspy.rule.questions import Question
 from tests.lm_server import Answer, serving
@@ -292,3 +293,28 @@ def test_an_lm_whose_requests_somebody_else_sends_again_is_left_as_it_is() -> No
     assert with_limit(lm, Limit(time.monotonic(), 1.0)) is lm
     once = with_limit(lm_at("http://127.0.0.1:9/v1"), Limit(time.monotonic(), 1.0))
     assert with_limit(once, Limit(time.monotonic(), 1.0)) is once
+
+
+def test_selectors_in_threads_of_dspy_do_not_wait_for_one_another() -> None:
+    """Eight calls hold all threads of `dspy.asyncify`; each still awaits a certificate that is not async."""
+
+    class Slow(dspy.Module):
+        def forward(self, answer: str, evidence: Any, question: str) -> dspy.Prediction:
+            time.sleep(0.01)
+            return dspy.Prediction(certified=False)
+
+    select = dspy.asyncify(Selector(certificate=Slow(), rule="certified"))
+
+    async def several() -> list[Any]:
+        calls = (select(question=f"q{n}", candidates=["Doha", "Dubai"], evidence=["It rains."]) for n in range(8))
+        return await asyncio.wait_for(asyncio.gather(*calls), 60)
+
+    assert [one.answer for one in asyncio.run(several())] == ["Doha"] * 8
+
+
+def test_a_program_that_ends_by_stop_iteration_fails_when_it_is_awaited() -> None:
+    async def stopped() -> Any:
+        return await asyncio.wait_for(in_thread(lambda: next(iter(()))), 60)
+
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        asyncio.run(stopped())

@@ -481,3 +481,25 @@ def test_many_threads_may_call_it_and_mix_nothing_up() -> None:
         ]
     assert [one.votes for one in predictions] == [{"Doha": 3}] * 24
     assert len(lm.requests) == 3 * 36
+
+
+def test_a_program_that_streams_is_sampled() -> None:
+    """DSPy streams a program that is not async from one thread alone, so samples are drawn there, in turn."""
+    sampled = dspy.streamify(Sampled(dspy.Predict(ASK), n=2), async_streaming=False)
+    with dspy.context(lm=answering(["Doha", "Dubai"])):
+        *_, last = sampled(**QUESTION)
+    assert last.answer == "Doha"
+
+
+def test_evidence_that_is_none_is_not_given() -> None:
+    """The passages that a program finds by itself certify, whether an optional input is left out or None."""
+
+    class Finds(dspy.Module):
+        def __init__(self) -> None:
+            self.predict = dspy.Predict(ASK)
+
+        def forward(self, question: str, context: Any = None) -> dspy.Prediction:
+            return self.predict(question=question, context=PASSAGES)
+
+    prediction = called(Sampled(Finds(), n=2), answering(["Doha"]), question=QUESTION["question"], context=None)
+    assert prediction.certified
