@@ -303,7 +303,7 @@ def test_selectors_in_threads_of_dspy_do_not_wait_for_one_another() -> None:
             time.sleep(0.01)
             return dspy.Prediction(certified=False)
 
-    select = dspy.asyncify(Selector(certificate=Slow(), rule="certified"))
+    select: Any = dspy.asyncify(Selector(certificate=Slow(), rule="certified"))
 
     async def several() -> list[Any]:
         calls = (select(question=f"q{n}", candidates=["Doha", "Dubai"], evidence=["It rains."]) for n in range(8))

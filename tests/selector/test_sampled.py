@@ -485,7 +485,7 @@ def test_many_threads_may_call_it_and_mix_nothing_up() -> None:
 
 def test_a_program_that_streams_is_sampled() -> None:
     """DSPy streams a program that is not async from one thread alone, so samples are drawn there, in turn."""
-    sampled = dspy.streamify(Sampled(dspy.Predict(ASK), n=2), async_streaming=False)
+    sampled: Any = dspy.streamify(Sampled(dspy.Predict(ASK), n=2), async_streaming=False)
     with dspy.context(lm=answering(["Doha", "Dubai"])):
         *_, last = sampled(**QUESTION)
     assert last.answer == "Doha"
