@@ -47,8 +47,9 @@ def expansion_limit(size: int) -> int:
 def document(path: Path) -> bytes:
     """Return what a file holds, for a reader that needs it whole; beyond the limit it is refused unread."""
     limit = scale(MAX_DOCUMENT)
-    if not stat.S_ISREG(path.stat().st_mode):
-        raise PoolError(f"{path}: must be a file; it is a device, a pipe or a folder. Give a file.")
+    mode = path.stat().st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # a folder cannot be read, and says so itself
+        raise PoolError(f"{path}: must be a file; it is a device or a pipe. Give a file.")
     if path.stat().st_size > limit:
         raise PoolError(f"{path}: holds more than {limit:,} bytes, the limit for reading it whole. {RAISE}")
     return path.read_bytes()
