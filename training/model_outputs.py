@@ -54,9 +54,9 @@ def outputs_of(
         ArgumentError: A completion is neither text nor messages, or a message's content or thinking is not text.
     """
     prompts, tokenizer = prompts[: len(completions)], getattr(trainer, "processing_class", None)
-    by_text = {repr(prompt): prompt for prompt in prompts}  # the prompt of a group is rendered once
-    opens = {text: _opens_thinking(prompt, trainer, tokenizer) for text, prompt in by_text.items()}
-    rows = zip_longest(completions, (opens[repr(prompt)] for prompt in prompts), ids[: len(completions)])
+    keys = [*map(repr, prompts)]  # the prompt of a group is rendered once
+    opens = {key: _opens_thinking(of, trainer, tokenizer) for key, of in dict(zip(keys, prompts, strict=True)).items()}
+    rows = zip_longest(completions, map(opens.get, keys), ids[: len(completions)])
     return tuple(
         _output(at, completion, bool(inside), tokenizer.decode(tokens) if inside and tokenizer and tokens else "")
         for at, (completion, inside, tokens) in enumerate(rows)

@@ -32,6 +32,7 @@ _LETTER = re.compile(
         (?P<behind>[A-Z])[)\]]?\.?\Z""",
     re.VERBOSE | re.DOTALL,
 )
+# Where the reason begins behind an option in full.
 _REASON = re.compile(r",?\s(?:because|since|as\s(?:it|this|the))\b", re.IGNORECASE)
 # What says in a sentence which option is meant.
 _SENTENCE = re.compile(
@@ -93,9 +94,11 @@ class Choice(AnswerType):
 
     def index(self, answer: str) -> int | None:
         """Return the place of the option that an answer names, from 0; None if it names none or two."""
-        for text in (answer, _REASON.split(answer, maxsplit=1)[0]):
-            if (by_text := self._by_text(text)) is not None:
-                return by_text
+        by_text = self._by_text(answer)
+        if by_text is None and (reason := _REASON.search(answer)):
+            by_text = self._by_text(answer[: reason.start()])
+        if by_text is not None:
+            return by_text
         match = _LETTER.match(strip_answer(normalize("NFKC", answer).replace("*", "").replace("__", "")))
         if match is None:
             return None

@@ -23,6 +23,7 @@ _MARKS: dict[str, Mark] = {**{mark: mark for mark in get_args(Mark)}, "heading":
 # begin with a line end, and what a match may begin with is looked at first, which is most of the speed.
 _ANSWER = r"(?i:(?:the\ |my\ )?(?:correct\ |short\ )?answer)"
 _NOT_LISTED = r"(?![*_]*+\s?[:：][^\n]*+\n[\s>*_\#]*+B[*_]*+\s?[:：])"  # above a line "B:" it is an option
+_KEY = r"""["'](?i:(?:final_|correct_)?answer)["']\s*+:\s*+"""  # in JSON, or as Python prints it
 _MARK = re.compile(
     rf"""(?=[\n\#\\F<\["'TtMmf]) (?:
       (?P<a_line> \n[\ \t>*_\#]*+ (?: A {_NOT_LISTED} | (?i:ans\.?) | {_ANSWER} | (?:最终|最終)?答案 | 答え | 정답
@@ -32,7 +33,7 @@ _MARK = re.compile(
     | (?P<boxed> \\boxed\s*+\{{ )
     | (?P<finish> \bFinish\[ )
     | (?P<tagged> (?i: < (?:answer|final|final_answer|solution|response) > | \[ANSWER\] ) )
-    | (?P<json> ["'](?i:(?:final_|correct_)?answer)["']\s*+:\s*+ )
+    | (?P<json> {_KEY} )
     | (?P<phrase> \b(?i: (?:the|my)\s++ (?: (?:\w++\s++){{0,2}} answer (?:\s++choice)?
                          (?:\s++(?:to|for)\s++(?:the|this|your)\s++(?:question|problem))?
                        | (?:most\s++)?(?:correct|right|best|likely)\s++(?:option|choice) )
@@ -50,7 +51,7 @@ _REMARK = re.compile(
     )\b(?!\ to\ be\b|\ as\b)""",
     re.VERBOSE,
 )
-_EMPTY = re.compile(r"""["'](?i:(?:final_|correct_)?answer)["']\s*+:\s*+(?:null|None|"\s*+"|'\s*+'|\[\s*+\])""")
+_EMPTY = re.compile(rf"""{_KEY}(?:null|None|"\s*+"|'\s*+'|\[\s*+\])""")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _JSON = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,{}\[\]"']++""", re.DOTALL)
 _NESTING = re.compile(r'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)

@@ -47,10 +47,10 @@ def expansion_limit(size: int) -> int:
 def document(path: Path) -> bytes:
     """Return what a file holds, for a reader that needs it whole; beyond the limit it is refused unread."""
     limit = scale(MAX_DOCUMENT)
-    mode = path.stat().st_mode
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # a folder cannot be read, and says so itself
+    status = path.stat()
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):  # reading a folder says so itself
         raise PoolError(f"{path}: must be a file; it is a device or a pipe. Give a file.")
-    if path.stat().st_size > limit:
+    if status.st_size > limit:
         raise PoolError(f"{path}: holds more than {limit:,} bytes, the limit for reading it whole. {RAISE}")
     return path.read_bytes()
 

@@ -37,7 +37,7 @@ _LONGEST = 200
 
 def has_number(answer: str) -> bool:
     """Return whether an answer has a number, in digits or words, and is short enough to be sought."""
-    plain = read(strip_answer(answer)).text
+    plain = _plain(strip_answer(answer))
     return len(plain) <= _LONGEST and _MAY_BE(plain) is not None
 
 
@@ -45,7 +45,7 @@ def other_spelling(answer: str, passages: Sequence[Passage]) -> str | None:
     """Return how the evidence spells such an answer in another class; whether it is certified is not asked."""
     if not has_number(answer):
         return None
-    tokens = [token for token, _ in _tokens(read(strip_answer(answer)).text)]
+    tokens = [token for token, _ in _tokens(_plain(strip_answer(answer)))]
     texts = (text for passage in passages for text in (passage.text, passage.title)) if tokens else ()
     candidates = (spelling for text in texts for spelling in _spellings(text, tokens))
     own = short_class(answer)

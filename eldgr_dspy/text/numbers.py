@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
+from itertools import islice
 
 from eldgr_dspy.text.folding import drop_invisible
 from eldgr_dspy.words import Mark
@@ -233,12 +234,13 @@ def stated_number(payload: str, mark: Mark) -> str:
     is_bare = (calculates or not _WORD.search(plain)) and left.count("(") == left.count(")")
     side = right if is_bare and _DIGIT.search(right) else payload  # of 'x = 5' or '5 + 3 = 8 apples'
     folded = without_latex(side)
-    numbers = list(_numbers(folded, 0, len(folded)))
+    numbers = list(islice(_numbers(folded, 0, len(folded)), 2))
     if not numbers or (mark == "boxed" and len(numbers) > 1):
         return payload
     start, end = numbers[0]
     if _HEADING.match(side) and _GOVERNED.search(folded[:start]):
-        near = (span for span in numbers if _STATED.search(folded[max(0, span[0] - 20) : span[0]]))
+        spans = _numbers(folded, 0, len(folded))
+        near = (span for span in spans if _STATED.search(folded[max(0, span[0] - 20) : span[0]]))
         start, end = next(near, numbers[0])
     bound = _BOUND_BEFORE.search(folded[:start]) or _BOUND_AFTER.match(folded, end)
     return payload if bound else side[start:end]

@@ -1,7 +1,7 @@
 """Output of the commands that print results: `--format`, `--json` and `--out`, and what they write."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -67,14 +67,23 @@ def write(
 
 def require_no_input(out: Path) -> None:
     """Refuse to write over a file that the command was given, or over a run's journal or results."""
-    context = click.get_current_context(silent=True)
-    values = [value for name, value in (context.params if context else {}).items() if name != "out"]
+    if not out.is_file():
+        return
+    from eldgr_dspy.programs.run.results import FILES
+
+    values = [value for name, value in click.get_current_context().params.items() if name != "out"]
     inputs = [one for value in values for one in (value if isinstance(value, tuple) else (value,))]
-    with suppress(OSError, ValueError):  # a file that is new
-        is_input = any(isinstance(one, str | Path) and Path(one).is_file() and out.samefile(one) for one in inputs)
-        of_run = out.name.startswith("journal.jsonl") or out.name in ("decisions.jsonl", "record.json", "summary.json")
-        if is_input or (of_run and out.is_file() and (out.parent / "journal.jsonl").exists()):
-            raise click.UsageError(f"--out {out} is a file that the command reads, or a part of a run. Give another.")
+    is_input = any(isinstance(one, str | Path) and _is_same_file(out, one) for one in inputs)
+    is_of_run = out.name.startswith("journal.jsonl") or (out.name in FILES and out.suffix != ".html")
+    if is_input or (is_of_run and (out.parent / "journal.jsonl").exists()):
+        raise click.UsageError(f"--out {out} is a file that the command reads, or a part of a run. Give another.")
+
+
+def _is_same_file(out: Path, value: str | Path) -> bool:
+    try:
+        return out.samefile(value)
+    except (OSError, ValueError):  # the value of an option that names no file
+        return False
 
 
 @contextmanager

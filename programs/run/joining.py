@@ -73,11 +73,11 @@ def _write(file: IO[bytes], whole: Pool, runs: Sequence[RunRead]) -> None:
         own: dict[Key, bytes] = {}
         for entry in run.consultations():
             joined = replace(entry, pool=whole.name)
-            line = seal({"kind": "consultation", **record_of(joined)})
-            untimed = seal(record_of(replace(joined, seconds=None)))
+            record = record_of(joined)
+            untimed = seal({**record, "seconds": None})
             own[joined.key] = sha256(own.get(joined.key, b"") + untimed).digest()
             if joined.key not in digests:
-                file.write(line)
+                file.write(seal({"kind": "consultation", **record}))
         for key, digest in own.items():
             if digests.setdefault(key, digest) != digest:
                 raise RunChangedError(

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import re
 import threading
 from collections.abc import Callable, Mapping
@@ -212,6 +213,26 @@ def test_an_error_of_another_adapter_is_a_parse_error(consult: Consult, adapter:
     assert isinstance(consultation.error, dspy.AdapterParseError)
     assert error.signature.output_fields.keys() == REPAIR.keys()
     assert error.lm_response == reply
+
+
+@each_way
+def test_a_plain_subclass_of_an_adapter_of_dspy_logs_nothing(
+    consult: Consult, caplog: pytest.LogCaptureFixture
+) -> None:
+    """DSPy calls back twice for a method that is inherited, once without names."""
+
+    class Mine(dspy.JSONAdapter):
+        pass
+
+    logging.getLogger("dspy").addHandler(caplog.handler)
+    try:
+        with dspy.context(lm=scripted_lm(lambda _: json.dumps(REPAIR)), adapter=Mine()):
+            assert consult(Repairer(), INPUTS).content == REPAIR
+        with dspy.context(lm=scripted_lm(lambda _: "?"), adapter=Mine()):
+            assert consult(Repairer(), INPUTS).content["abstained"].startswith("unparsable: ")
+    finally:
+        logging.getLogger("dspy").removeHandler(caplog.handler)
+    assert caplog.text == ""
 
 
 @each_way

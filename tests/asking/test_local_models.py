@@ -111,6 +111,16 @@ def test_the_same_seed_gives_the_same_reply_and_another_another(tiny: Path) -> N
     assert lm("Which?", seed=3) == lm("Which?", seed=3) != lm("Which?", seed=4)
 
 
+def test_two_files_of_one_name_have_their_own_cache_and_server(tiny: Path, tmp_path: Path) -> None:
+    """DSPy's cache knows no address, and a file may be replaced under its path."""
+    copy = tmp_path / tiny.name
+    copy.write_bytes(tiny.read_bytes() + b"\0")
+    one, other = lm_of(tiny), lm_of(copy)
+    assert one.model == other.model and one.kwargs["user"] == one.file != other.kwargs["user"] == other.file
+    copy.write_bytes(tiny.read_bytes() + b"\0\0")
+    assert lm_of(copy).kwargs["api_base"] != other.kwargs["api_base"]
+
+
 def test_several_samples_are_drawn_and_tokens_have_log_probabilities(tiny: Path) -> None:
     lm = lm_of(tiny)
     assert len(lm("Which?", n=3)) == 3

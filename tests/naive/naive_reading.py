@@ -22,11 +22,12 @@ COMMANDS = (
 )
 TAG = re.compile(r"""</?([a-z_]+[1-6]?)((?:\s+[a-z][\w:-]*\s*=\s*(?:"[^"<>]*"|'[^'<>]*'|[^\s"'<>=]+))*)\s*/?>""", re.I)
 ENTITY = re.compile(r"&(?:[a-z][a-z0-9]{1,9}|#[0-9]{1,7}|#x[0-9a-f]{1,6});", re.I)
-STOPS = "adm approx apt assn ave bldg blvd brig ca capt cf chap cmdr co col corp cpl dept dist dr ed eds eq est etc ex \
-feat fig figs ft gen gov hon inc inst jr lt ltd maj messrs mr mrs ms mt mts op orig ph pl pp prof pt rd ref rep resp \
-rev sen sgt sq sr st ste supt univ viz vol vols vs jan feb mar apr jun jul aug sep sept oct nov dec".split()
+STOPS = "adm approx apt assn ave bldg blvd brig bros ca capt cf chap cmdr co col corp cpl dept dist dr ed eds eq \
+est etc ex feat fig figs ft gen gov hon inc inst jr lt ltd maj messrs mlle mme mr mrs ms msgr mt mts op \
+orig ph pl pp pres prof pt pvt rd ref rep resp rev sen sgt sq sr st ste supt univ viz vol vols vs wm jan \
+feb mar apr jun jul aug sep sept oct nov dec".split()
 EAST_ASIAN = r"[\u3040-\u9fff\uac00-\ud7af]"  # a sentence may end right before these
-BEFORE_NUMBERS = "no nos art ch p sec".split()
+BEFORE_NUMBERS = "no nos art ch sec".split()
 
 Piece = tuple[str, int]
 

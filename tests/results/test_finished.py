@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from eldgr_dspy.errors import ArgumentError, JournalError
+from eldgr_dspy.errors import ArgumentError, EldgrError, JournalError
 from eldgr_dspy.figures.finished_run import read_run
 from eldgr_dspy.figures.results.decision_fields import Decided
 from eldgr_dspy.programs.commands import main
@@ -191,3 +191,11 @@ def test_a_journal_that_may_not_be_read_is_an_error_and_no_stop(run: Path, capsy
     assert main(["report", str(run)]) == 1
     message = f"Error: {run / 'journal.jsonl'}: Permission denied. Check its permissions and those of its folder.\n"
     assert capsys.readouterr().err == message
+
+
+@pytest.mark.parametrize("name", ["summary.json", "record.json"])
+def test_a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for(run: Path, name: str) -> None:
+    (run / name).unlink()
+    os.mkfifo(run / name)
+    with pytest.raises(EldgrError, match=f"{name}: must be a file; it is a device or a pipe"):
+        getattr(read_run(run), name.removesuffix(".json"))()
