@@ -297,7 +297,6 @@ def _check(
     fixed: Iterable[Trial],
     max_examples: int | None,
 ) -> dict[str, int]:
-    """Check every law on the fixed trials, then on drawn ones; return on how many each law applied."""
     __tracebackhide__ = True
     counts, ours = Counter[str](), laws if kind is None else laws_of_type(kind, laws)
     trials = typed(fixed, kind)

@@ -5,11 +5,9 @@ limits are off, and the system ends the process. One process serves all threads,
 program. Which pairs run out of time depends on the clock, so a run records them.
 """
 
-import atexit
 import json
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -18,6 +16,7 @@ from threading import TIMEOUT_MAX, Lock, Timer
 from time import monotonic, process_time
 from typing import Any, Final, NamedTuple
 
+from eldgr_dspy.base.child_processes import end_process, limit_memory, start_process, take_output
 from eldgr_dspy.errors import ArgumentError
 
 SECONDS: Final = 3.0  # of processor time for a pair, both ways together; ten times as long by the clock
@@ -25,7 +24,6 @@ QUESTION_SECONDS: Final = 15.0  # of processor time for the classes of a questio
 MEMORY = 1 << 30  # bytes of address space for the process, where the system can limit it
 _AGAIN: Final = 10  # times as long if a run recorded which pairs were late: the others were in time
 _WAYS: Final = {"classes": True, "scores": False}
-_START: Final = "import sys; sys.path[:] = sys.argv[1:]; from eldgr_dspy.answer_types.comparing import serve; serve()"
 
 
 class Compared(NamedTuple):
@@ -146,14 +144,7 @@ class _Worker:
         """Return the line that answers a request; empty if the process ends before, or has not answered by then."""
         if self._process is None or self._process.poll() is not None:
             self.stop()
-            self._process = subprocess.Popen(  # it imports from where this one does, and has the same hashes each time
-                [sys.executable, "-P", "-c", _START, *map(str, sys.path)],
-                bufsize=0,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONHASHSEED": "0"},
-            )
+            self._process = start_process("eldgr_dspy.answer_types.comparing", PYTHONHASHSEED="0")  # the same each time
             if not self.ask([], 60.0):
                 raise OSError("it ended before it was ready")
         timer = Timer(seconds, self._process.kill)
@@ -162,6 +153,7 @@ class _Worker:
             timer.start()
             with suppress(BrokenPipeError):
                 self._process.stdin.write(json.dumps(request).encode() + b"\n")
+                self._process.stdin.flush()
             reply = self._process.stdout.readline()
         finally:
             timer.cancel()
@@ -172,8 +164,7 @@ class _Worker:
     def stop(self) -> None:
         process, self._process = self._process, None
         if process is not None:
-            with process:
-                process.kill()
+            end_process(process)
 
 
 @cache
@@ -182,20 +173,13 @@ def _worker(program: int) -> _Worker:
     return _Worker()
 
 
-atexit.register(lambda: _worker(os.getpid()).stop())
-
-
 # -- in the process ----------------------------------------------------------------------------------------------------
 
 
 def serve() -> None:
     """Answer `[seconds, gold, answer, both]` by `[equal, seconds used]`, and an empty list at the start by null."""
-    replies, sys.stdout = sys.stdout, sys.stderr  # what the libraries print is not a reply
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program that started this one decides what Ctrl-C does
-    with suppress(ImportError, ValueError, OSError):  # not on this system
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    replies = take_output()
+    limit_memory(MEMORY)
     equal = _comparison()
 
     @lru_cache(maxsize=1 << 14)
@@ -210,7 +194,8 @@ def serve() -> None:
             signal.setitimer(signal.ITIMER_PROF, seconds)
         if pair:
             reply = compared(*pair)
-        print(json.dumps(reply), file=replies, flush=True)
+        replies.write(json.dumps(reply).encode() + b"\n")
+        replies.flush()
 
 
 def _comparison() -> Any:

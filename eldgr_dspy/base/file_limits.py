@@ -29,7 +29,8 @@ _NO_BRACKET = bytes(sorted({*range(256)} - {*b"[]{}"}))
 
 def scale(limit: int) -> int:
     """Return a limit in bytes or values, multiplied by the factor of the environment."""
-    setting = os.environ.get(VARIABLE) or "1"
+    if not (setting := os.environ.get(VARIABLE)):
+        return limit
     try:
         factor = float(setting)
     except ValueError:

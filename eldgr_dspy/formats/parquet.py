@@ -1,16 +1,14 @@
 """Records in Parquet: one a row, nested as in JSON. What has no fixed shape, such as `meta`, is JSON as text."""
 
-import atexit
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 
+from eldgr_dspy.base.child_processes import Process, end_process, start_process
 from eldgr_dspy.base.file_limits import RAISE, VARIABLE
 from eldgr_dspy.base.files import read_object
 from eldgr_dspy.base.system import open_file
@@ -20,10 +18,7 @@ from eldgr_dspy.formats.rows import CandidateRow, PassageRow, Row
 
 JSON_COLUMNS = ("logprobs", "scores")  # the columns of a candidate that have no fixed shape
 _BATCH = 16  # rows in memory at once
-_START = "import sys; sys.path[:] = sys.argv[1:]; from eldgr_dspy.formats.parquet_process import serve; serve()"
-_IDLE = list["subprocess.Popen[bytes]"]()  # processes to use again; a start takes as long as reading a hundred rows
-# All processes. A reference to each keeps it until its iterator ends it, even if nobody reads that to its end.
-_RUNNING = set["subprocess.Popen[bytes]"]()
+_IDLE = list[Process]()  # processes to use again; a start takes as long as reading a hundred rows
 
 
 def read_parquet(path: Path) -> Iterator[tuple[str, Any]]:
@@ -45,7 +40,7 @@ def _read_rows(arrow: Any, path: Path) -> Iterator[dict[str, Any]]:
     Raises ValueError if it is not readable, and PoolError if it or one of its rows expands beyond a limit.
     """
     open_file(path).close()  # its error names the file
-    process = _idle() or _start_process()
+    process = _idle() or start_process("eldgr_dspy.formats.parquet_process", ARROW_DEFAULT_MEMORY_POOL="system")
     number, ending = 0, b""
     try:
         for part in _answer(arrow, process, [str(path.absolute()), str(path), _BATCH, os.environ.get(VARIABLE)]):
@@ -59,7 +54,7 @@ def _read_rows(arrow: Any, path: Path) -> Iterator[dict[str, Any]]:
         if ending:
             _IDLE.append(process)
         else:
-            _end(process)
+            end_process(process)
     if not ending:
         raise PoolError(
             f"{path}, after row {number}: ended the process that reads it, which may take {memory_limit():,} bytes of "
@@ -69,7 +64,7 @@ def _read_rows(arrow: Any, path: Path) -> Iterator[dict[str, Any]]:
         raise PoolError(failure[1]) if failure[0] == REFUSED else ValueError(failure[1])
 
 
-def _answer(arrow: Any, process: "subprocess.Popen[bytes]", request: Sequence[Any]) -> Iterator[Any]:
+def _answer(arrow: Any, process: Process, request: Sequence[Any]) -> Iterator[Any]:
     """Yield the batches of a file, and the line that follows them unless the process ends before."""
     assert process.stdin is not None
     assert process.stdout is not None
@@ -84,54 +79,14 @@ def _answer(arrow: Any, process: "subprocess.Popen[bytes]", request: Sequence[An
             yield line
 
 
-def _idle() -> "subprocess.Popen[bytes] | None":
+def _idle() -> Process | None:
     """Take a process that has read a file; another program may have ended it since."""
     while _IDLE:
         process = _IDLE.pop()
         if process.poll() is None:
             return process
-        _end(process)
+        end_process(process)
     return None
-
-
-def _start_process() -> "subprocess.Popen[bytes]":
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-c", _START, *map(str, sys.path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system"},
-    )
-    _RUNNING.add(process)
-    return process
-
-
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    _RUNNING.discard(process)
-    if process.stdout is not None and process.stdin is not None:
-        process.stdout.close()
-        process.kill()
-        with suppress(OSError):  # of what was never sent
-            process.stdin.close()
-    process.wait()
-
-
-def _forget() -> None:
-    """Leave the processes to the program from which this one was forked."""
-    for process in _RUNNING:
-        process.returncode = 0  # only the program that started it can wait for it
-    _IDLE.clear()
-    _RUNNING.clear()
-
-
-@atexit.register
-def _end_all() -> None:
-    for process in list(_RUNNING):
-        _end(process)
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
 
 
 def write_parquet(path: Path, out: IO[bytes], records: Iterator[dict[str, Any]]) -> None:

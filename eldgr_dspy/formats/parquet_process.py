@@ -7,12 +7,12 @@ this process has a limit on its memory, and measures each row before `eldgr_dspy
 
 import json
 import os
-import signal
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, Final
 
+from eldgr_dspy.base.child_processes import limit_memory, take_output
 from eldgr_dspy.base.file_limits import MAX_LINE, MAX_VALUES, RAISE, VARIABLE, expansion_limit, require_few, scale
 from eldgr_dspy.errors import PoolError, brief
 
@@ -32,14 +32,13 @@ def serve() -> None:
     A request is answered by `null`, a stream of Arrow and `null`, each `null` on a line. A line of two texts instead
     says how and why the reading failed. When memory runs out, pyarrow may end the process.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program that started this one decides what Ctrl-C does
-    out, sys.stdout = sys.stdout.buffer, sys.stderr
+    out = take_output()
     import pyarrow.parquet
 
     for line in sys.stdin:
         path, name, rows, factor = json.loads(line)
         os.environ[VARIABLE] = factor or ""
-        _limit_memory()
+        limit_memory(memory_limit())
         failure = None
         try:
             _send(pyarrow, Path(path), name, rows, out)
@@ -108,13 +107,3 @@ def _check_columns(name: str, file: Any) -> None:
     for column in file.schema_arrow:
         if "dictionary<" in str(column.type):  # stored once and copied for every row, so a batch does not show its size
             raise PoolError(f"{name}: column {column.name!r} holds categories; write it as plain text.")
-
-
-def _limit_memory() -> None:
-    try:
-        import resource
-
-        _, most = resource.getrlimit(resource.RLIMIT_AS)
-        resource.setrlimit(resource.RLIMIT_AS, (memory_limit(), most))
-    except (ImportError, ValueError, OSError):  # not on this system
-        return

@@ -57,11 +57,7 @@ def override_needs_a_certificate(outcome: Outcome) -> Finding | None:
     return Finding(outcome.supports(outcome.decision.answer), "consensus, or a certified answer")
 
 
-@law(
-    4,
-    "In retrieval, where consensus is uncertified and the judge's preference certified, the preference ships,"
-    " whatever the repairer would say.",
-)
+@law(4, "In retrieval a certified preference ships if consensus is uncertified, whatever the repairer would say.")
 def certified_preference_outranks_repair(outcome: Outcome) -> Finding | None:
     branch, preference = _eq3(outcome)
     return _shipment(outcome, branch, preference) if branch == "judge" else None
@@ -93,10 +89,7 @@ def answer_is_consensus_preference_or_repair(outcome: Outcome) -> Finding | None
     return Finding(holds, "the answer that the branch names")
 
 
-@law(
-    8,
-    "Exactly one case of Eq. 3 holds, whatever the three certificates are (true, false, inapplicable), and it decides.",
-)
+@law(8, "Exactly one case of Eq. 3 holds, whatever the three certificates (true, false, inapplicable), and decides.")
 def the_cases_partition(outcome: Outcome) -> Finding | None:
     return _shipment(outcome, *_eq3(outcome))
 
@@ -123,11 +116,7 @@ def lazy_equals_always(outcome: Outcome) -> Finding | None:
     return Finding(same, "the same where every role is asked first", full)
 
 
-@law(
-    10,
-    "Two judges change what ships only where consensus is uncertified and a preference is certified; in arithmetic"
-    " never.",
-)
+@law(10, "Two judges differ only where consensus is uncertified and a preference certified; in arithmetic never.")
 def judges_differ_only_where_admissible(outcome: Outcome) -> Finding | None:
     if "judge" not in outcome.roles:
         return None
@@ -149,11 +138,7 @@ def a_regression_needs_a_certified_wrong_answer(outcome: Outcome) -> Finding | N
     return Finding(outcome.supports(outcome.decision.answer), demand)
 
 
-@law(
-    12,
-    "The same passages in another order, or some of them twice, certify the same and ship the same class by the same"
-    " branch.",
-)
+@law(12, "The same passages in another order, or some twice, certify the same and ship the same class and branch.")
 def evidence_order_and_duplicates_do_not_matter(outcome: Outcome) -> Finding | None:
     passages = outcome.trial.question.passages
     if not passages:
@@ -177,11 +162,7 @@ def more_evidence_never_uncertifies(outcome: Outcome) -> Finding | None:
     return Finding(not lost and (outcome.agrees(other) or not final), f"the same certificates with {more} added", other)
 
 
-@law(
-    13,
-    "Whatever the scores are, the ranking has every supported candidate before every other, and what ships is of the"
-    " same stratum.",
-)
+@law(13, "Whatever the scores, the ranking has supported candidates first, and what ships is of the same stratum.")
 def scores_never_cross_strata(outcome: Outcome) -> Finding | None:
     verdict = outcome.trial.reply("judge")
     if not isinstance(verdict, Verdict) or not verdict.scores:
@@ -222,11 +203,7 @@ def candidate_order_does_not_matter(outcome: Outcome) -> Finding | None:
     return Finding(outcome.agrees(other), "the same with the candidates backwards", other)
 
 
-@law(
-    14,
-    "Of a class, the earliest spelling found in the evidence as written ships, else the earliest spelling; which"
-    " candidate wrote it does not matter.",
-)
+@law(14, "Of a class the earliest spelling found as written in the evidence ships, or else the earliest of all.")
 def spelling_within_a_class_does_not_matter(outcome: Outcome) -> Finding | None:
     answers = outcome.trial.question.answers
     shipped = (one for one in outcome.classes if outcome.case.same(answers[one[0]], outcome.decision.answer))
@@ -266,11 +243,7 @@ def homogeneous_pools_consult_no_judge(outcome: Outcome) -> Finding | None:
     return Finding("judge" not in (*outcome.roles, *outcome.case.roles()), "no judge asked")
 
 
-@law(
-    21,
-    "Full stops, quotes, brackets, Markdown, HTML and LaTeX around answers change neither the class that ships nor"
-    " the branch nor a certificate.",
-)
+@law(21, "Stops, quotes, brackets, Markdown, HTML and LaTeX around answers change no class, branch or certificate.")
 def spelling_does_not_decide(outcome: Outcome) -> Finding | None:
     if outcome.case.settings.certificate == "substring":
         return None
@@ -290,7 +263,6 @@ def spelling_does_not_decide(outcome: Outcome) -> Finding | None:
 
 
 def _shipment(outcome: Outcome, branch: Branch, answer: str | None) -> Finding:
-    """Demand that an answer ships by a branch."""
     return Finding(
         (outcome.decision.branch, outcome.decision.answer) == (branch, answer), f"{answer!r}, by branch {branch}"
     )

@@ -98,7 +98,6 @@ def a_score_says_what_is_right(outcome: Outcome) -> Finding | None:
 
 
 def _spellings(outcome: Outcome) -> list[tuple[str, str]]:
-    """Different answers of the pool that vote together, in pairs."""
     spellings = dict.fromkeys(filter(None, outcome.trial.question.answers))
     return [pair for pair in combinations(spellings, 2) if outcome.case.same(*pair)]
 

@@ -75,14 +75,16 @@ def _tokens(plain: str) -> Sequence[tuple[str, tuple[int, int]]]:
 
 
 def _token(match: re.Match[str]) -> str:
-    if word := match["word"] or match["mark"]:
-        return word.removesuffix("s")
+    if match.lastgroup in ("word", "mark"):
+        return match[0].removesuffix("s")
     if hour := match["hour"] or match["of_24"]:
         of_24 = int(hour) % 12 + 12 * (match["half"] == "p") if match["half"] else int(hour)
         return f"{of_24}:{match['minute'] or match['of_60'] or '00'}"
     if month := match["month"] or match["month_first"]:
         return f"{month[:3]} {int(match['day'] or match['day_last'])}"
-    amount = match["amount"]
+    amount, percent = match["amount"], "%" if match["percent"] else ""
+    if amount.isdecimal():
+        return f"{amount.lstrip('0') or '0'}{percent}"
     sign = re.split(r"\ ?[0-9]", amount)[0] if not amount[0].isalnum() else ""
     value = value_of(amount.replace("-", " ") if amount[0].isalpha() else amount)
-    return f"{sign}{amount if value is None else value}{'%' if match['percent'] else ''}"
+    return f"{sign}{amount if value is None else value}{percent}"

@@ -227,7 +227,6 @@ def _called(select: Selector, inputs: Mapping[str, Any]) -> Any:
 
 
 def _fields_of(prediction: Any) -> Came:
-    """Return the fields of a prediction, which must have all fields of a decision; or an exception as it is."""
     if isinstance(prediction, Exception):
         return prediction
     values: dict[str, Any] = prediction.toDict() if isinstance(prediction, dspy.Prediction) else {}
@@ -331,5 +330,4 @@ def _check_decision(select: Selector, trial: Trial, fields: Mapping[str, Any], l
 
 
 def _replay(select: Selector, trial: Trial) -> Outcome:
-    """Return what the selector's rule alone does, asking as the settings say."""
     return Subject(lambda case: select.rule_on(case)(case)).settle(trial)

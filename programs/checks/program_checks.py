@@ -94,7 +94,6 @@ class _Run(BaseCallback):
         self._samples = count()
 
     def go(self, inputs: dict[str, Any], *, awaited: bool) -> Any:
-        """Run the program, every LM in it scripted, and return what it returns."""
         lm = scripted_lm(self._reply)
         twin = with_lms(self.program, lambda _: lm)
         # In the modules too, since threads of the program's own do not have the settings of this context.
@@ -106,7 +105,6 @@ class _Run(BaseCallback):
             return in_own_loop(twin.acall(**inputs)) if awaited else twin(**inputs)
 
     def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-        """Note what a predictor is asked, or that a selector starts that is in no other selector's role."""
         arguments = {**inputs.get("kwargs", {})}
         inside = any(isinstance(one, Selector) for one in dspy.settings.caller_modules or ())
         if isinstance(instance, dspy.Predict):
@@ -157,7 +155,6 @@ class _Run(BaseCallback):
             raise AssertionError(f"{name} returned {result!r:.80}; its selector shipped {self.last[-1][2]!r:.80}.")
 
     def story(self, inputs: Mapping[str, Any]) -> str:
-        """Return what the program was given, what the LMs replied, and what shipped."""
         replies = "\n".join(brief(repr(one), 120) for one in self.replies[:12])
         shipped = "\n".join(brief(repr(answer), 120) for *_, answer in self.shipped.values()) or "nothing"
         return table([("inputs", brief(repr(dict(inputs)), 600)), ("LM replies", replies), ("shipped", shipped)])

@@ -33,7 +33,7 @@ _SQUARE = (
 # of models are written so, and of older software (`<|im_end|>`, `<｜User｜>`, `<turn|>`, `</s>`, `<tool_call>`,
 # `<function=f>`, `<<SYS>>`), and what DSPy would replace with an image, a file or further text. It is a rule because no
 # list of tokens is complete. A model with tokens of another form needs a server that escapes them.
-_ANGLE = r"/?[\w.:-]{1,64}+/?>|[^\W\d][\w.:-]{0,64}+=[\w.:-]{1,64}+>|[|｜][^<>\s]{1,64}+>|[^<>\s|｜]{1,64}+[|｜]>"
+_ANGLE = r"/?[\w.:-]{1,64}+/?>|[^\W\d][\w.:-]{0,64}+=[\w.:-]{1,64}+>|[|｜][^<>\s]{0,64}+>|[^<>\s|｜]{1,64}+[|｜]>"
 _MARKER = re.compile(rf"\[·*+(?={_SQUARE})|<·*+(?={_ANGLE})")
 _DEFUSED = re.compile(rf"(?<=\[)·(?=·*+(?:{_SQUARE}))|(?<=<)·(?=·*+(?:{_ANGLE}))")
 _UNSEEN = re.compile(f"[{_INVISIBLE}]+")

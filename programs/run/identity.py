@@ -35,9 +35,9 @@ DECIDING = tuple(
     """
     answer_types answer_types.answers answer_types.base answer_types.choice answer_types.comparing
     answer_types.extraction answer_types.math answer_types.number answer_types.related answer_types.short
-    base.differences base.named_objects base.structured certificates decision derivation derivation.amounts
-    derivation.arithmetic derivation.independence derivation.quantities derivation.reach derivation.tracing errors
-    matching.occurrences matching.text_keys matching.wholes programs.engines.json_objects
+    base.child_processes base.differences base.named_objects base.structured certificates decision derivation
+    derivation.amounts derivation.arithmetic derivation.independence derivation.quantities derivation.reach
+    derivation.tracing errors matching.occurrences matching.text_keys matching.wholes programs.engines.json_objects
     programs.engines.reply_forms programs.engines.strict redaction rule.ballots rule.cases rule.certifying
     rule.consultations rule.derivations rule.evidence rule.named_judges rule.own_certificates rule.questions
     rule.ranking rule.reasons rule.refusals rule.replies rule.rules rule.voting showing signatures

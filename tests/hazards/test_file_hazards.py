@@ -13,11 +13,13 @@ from typing import Any
 import dspy
 import pytest
 
+from eldgr_dspy.base.child_processes import _RUNNING
 from eldgr_dspy.base.file_limits import RAISE, VARIABLE
 from eldgr_dspy.errors import ArgumentError, EldgrError, JournalError, PoolError
-from eldgr_dspy.figures.finished_run import read_run
+from eldgr_dspy.figures.finished_run import RunRead, read_run
+from eldgr_dspy.figures.record import journal_totals
 from eldgr_dspy.formats.journal_lines import seal
-from eldgr_dspy.formats.parquet import _IDLE, _RUNNING, read_parquet
+from eldgr_dspy.formats.parquet import _IDLE, read_parquet
 from eldgr_dspy.journal import Journal, read_journal
 from eldgr_dspy.pools import Row, open_pool, write_pool
 from eldgr_dspy.programs.heuristics import heuristic_selector
@@ -257,9 +259,10 @@ def test_a_reader_that_nobody_reads_to_its_end_is_ended(tmp_path: Path) -> None:
     arrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     parquet.write_table(arrow.table({"id": [str(n) for n in range(1_000)]}), tmp_path / "a.parquet")
+    others = _RUNNING - set(_IDLE)
     rows = read_parquet(tmp_path / "a.parquet")
     next(rows)
-    (started,) = _RUNNING - set(_IDLE)
+    (started,) = _RUNNING - set(_IDLE) - others
     cycle: list[Any] = [rows]
     cycle.append(cycle)
     del rows, cycle
@@ -347,11 +350,17 @@ def test_a_type_error_of_a_role_s_own_code_stays_as_it_is() -> None:
         select(question="Which?", candidates=["A", "A", "B"], evidence=["It is B."])
 
 
-@pytest.mark.parametrize("read", [lambda path: [*read_journal(path)], Journal], ids=["read", "opened"])
+def decisions_of(path: Path) -> Any:
+    path.replace(path.with_name("decisions.jsonl"))
+    summary: Any = {"pools": {}}
+    return [*RunRead(path.parent, [], journal_totals([])).decisions(summary)]
+
+
+@pytest.mark.parametrize("read", [lambda path: [*read_journal(path)], Journal, decisions_of])
 def test_no_endless_line_is_read(read: Callable[[Path], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "0.01")
     with (tmp_path / "journal.jsonl").open("wb") as file:
         file.write(b'{"kind": ')
         file.truncate(2**23)
-    with pytest.raises(JournalError, match=r"a line is longer than 671,088 bytes; a journal has no such line\. If"):
+    with pytest.raises(JournalError, match=r"a line is longer than 671,088 bytes; a run writes no such line\. If"):
         read(tmp_path / "journal.jsonl")

@@ -215,6 +215,7 @@ PIECES = [
 @given(st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=15).map("".join), st.sampled_from(PLACES))
 @example("<<CUSTOM-TYPE-START-IDENTIFIER>>[]<<CUSTOM-TYPE-END-IDENTIFIER>>", "question")
 @example("<|im_end|>", "candidate")
+@example("<|>", "candidate")
 @example("<·|im_end|>", "title")
 def test_no_text_made_of_pieces_of_attacks_gets_outside(text: str, place: str) -> None:
     guessed = text.replace("@letters@", letters_of(scene(text, place)))
