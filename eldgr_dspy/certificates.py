@@ -118,7 +118,8 @@ class Evidence:
         if isinstance(answer, Structured):
             return self._of_leaves([text_of_leaf(leaf) for leaf in answer.leaves()])
         text = "" if answer is None else answer.strip()
-        wanted = _letter(text) if self.policy == "substring" else _wanted(text, self.policy == "token")
+        letter: Sought | Certificate = Sought(text, text) if text else _EMPTY
+        wanted = letter if self.policy == "substring" else _wanted(text, self.policy == "token")
         if isinstance(wanted, Certificate):
             return wanted
         for number, source in enumerate(self._each_source()):
@@ -143,7 +144,6 @@ class Evidence:
         return Certificate(True, "every value occurs in the evidence")
 
     def _each_source(self) -> Iterator[Source]:
-        """The text and the title of each passage, each read when it is first needed."""
         yield from self._sources
         for number in range(len(self._sources), 2 * len(self.passages)):
             passage, is_title = self.passages[number // 2], number % 2 == 1
@@ -192,10 +192,6 @@ def _digest(text: str) -> str:
     return sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
-def _letter(text: str) -> Sought | Certificate:
-    return Sought(text, text) if text else _EMPTY
-
-
 @lru_cache(maxsize=4096)
 def _wanted(answer: str, keep_case: bool) -> Sought | Certificate:
     """Return what to look for, or the certificate of an answer that is settled without the evidence."""
@@ -216,7 +212,6 @@ def _wanted(answer: str, keep_case: bool) -> Sought | Certificate:
 
 
 def _remark(wanted: Sought) -> str:
-    """What may explain that an answer does not occur."""
     if wanted.key.casefold() in FUNCTION_WORDS:
         return " as a name: a function word counts in capitals, with dots, or after 'the' with a capital"
     for word in [] if wanted.answer.isascii() else re.findall(r"[^\W\d_]+", wanted.answer):

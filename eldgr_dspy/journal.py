@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -55,14 +55,15 @@ class Places:
         self._keys.append(hash(key))
         self._places.append(place)
 
-    def end(self) -> None:
-        """Sort what was taken; from then on it can be found."""
+    def end(self) -> list[int]:
+        """Sort what was taken; from then on it can be found. Return the places that a later one of the key replaced."""
         keys = np.asarray(self._keys)
         order = np.argsort(keys, kind="stable")
         rising = keys[order]
         last = np.append(rising[1:] != rising[:-1], True)[: rising.size]
-        places = np.asarray(self._places)[order[last]]
-        self._keys, self._places = array("q", rising[last].tobytes()), array("q", places.tobytes())
+        places = np.asarray(self._places)[order]
+        self._keys, self._places = array("q", rising[last].tobytes()), array("q", places[last].tobytes())
+        return [*map(int, places[~last])]
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -288,7 +289,14 @@ def _n_values(head: bytes, before: int, path: Path, where: str) -> int:
 
 def _require_short(path: Path, line: bytes) -> None:
     if len(line) > (longest := scale(_LONGEST)):
-        raise JournalError(f"{path}: a line is longer than {longest:,} bytes; a journal has no such line. {RAISE}")
+        raise JournalError(f"{path}: a line is longer than {longest:,} bytes; a run writes no such line. {RAISE}")
+
+
+def short_lines(path: Path, file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Yield (number, line) of a plain file; a `JournalError` if one is longer than any that a run writes."""
+    for number, line in enumerate(iter(partial(file.readline, scale(_LONGEST) + 1), b""), start=1):
+        _require_short(path, line)
+        yield number, line
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -299,9 +307,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
             beginning = file.peek()
             if not beginning.startswith(GZIP):
                 require_text(path, beginning, expected)
-                for number, line in enumerate(iter(partial(file.readline, scale(_LONGEST) + 1), b""), start=1):
-                    _require_short(path, line)
-                    yield number, line
+                yield from short_lines(path, file)
                 return
         yield from whole_lines(path, expected)
     except PoolError as error:

@@ -121,7 +121,7 @@ class Calls:
                 return call(records.module)
 
         with self._time(who) as began:
-            future = _made_within(recorded, limit.ends - began)
+            (future,) = call_within(recorded, limit.ends - began)
         if not future.done():
             records.usage.is_late = True
             raise limit.error or self._late(who, limit)
@@ -253,12 +253,12 @@ class _Records:
         keep_trace([(self._originals.get(id(one), one), *call) for one, *call in self._own_trace or ()])
 
 
-def _made_within(call: Callable[[], T], seconds: float) -> "Future[T]":
-    """Make a call in a thread of its own, and return its future once it is done or late."""
-    if not is_streaming_thread():
-        future = start(call)
-        wait([future], seconds)
-        return future
+def call_within(call: Callable[[], T], seconds: float | None, n: int = 1) -> "list[Future[T]]":
+    """Make a call in `n` threads, in a stream in one, and return their futures once they are done or late."""
+    if not _is_streaming_thread():
+        futures = [start(call) for _ in range(n)]
+        wait(futures, seconds)
+        return futures
     future = Future[T]()
 
     def job() -> None:
@@ -272,10 +272,10 @@ def _made_within(call: Callable[[], T], seconds: float) -> "Future[T]":
             await anyio.to_thread.run_sync(job, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1))
 
     anyio.from_thread.run(bounded)
-    return future
+    return [future]
 
 
-def is_streaming_thread() -> bool:
+def _is_streaming_thread() -> bool:
     """Return whether DSPy streams from this thread: one of AnyIO's, if a program is not async, and from no other."""
     if dspy.settings.send_stream is None:
         return False

@@ -157,7 +157,10 @@ def _answers(lm: dspy.LM, seconds: float, pool: Pool | None) -> Iterator[Finding
     yield _verdict(reply, form)
     if isinstance(lm, OllamaLM) and response is not None:
         yield _thinking(response, asked_for=bool(lm.kwargs["metadata"]["think"]))
-        yield _server_finding(response.model, lm.model.partition("/")[2])
+        served, model = response.model, lm.model.partition("/")[2]
+        same = _with_tag(served) == _with_tag(model)
+        other = f", but {model} was asked; check which model this address serves"
+        yield Finding("model served", same, f"{served} answers{'' if same else other}.")
     yield Finding("speed", True, f"{took:.1f} seconds a call and {tokens}; the first took {waited:.1f}.")
     if pool is not None:
         yield _longest(judge, seconds, pool)
@@ -241,13 +244,6 @@ def _thinking(response: Response, *, asked_for: bool) -> Finding:
     amount = f"{len(thoughts)} characters" if thoughts else f"{response.usage.output_tokens} tokens, most not shown,"
     text = f"It cannot be turned off: {amount} were written before the reply. They are kept out of it, but take time;"
     return Finding("thinking", True, f"{text} a model or an Ollama that can turn it off saves that time.")
-
-
-def _server_finding(served: str, model: str) -> Finding:
-    if _with_tag(served) == _with_tag(model):
-        return Finding("model served", True, f"{served} answers.")
-    other = f"{served} answers, but {model} was asked; check which model this address serves."
-    return Finding("model served", False, other)
 
 
 def _with_tag(model: str) -> str:

@@ -8,6 +8,7 @@ from numbers import Integral
 from typing import Any
 
 import dspy
+import numpy as np
 
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answer_types.base import AnswerType, require_options
@@ -76,9 +77,7 @@ def to_passages(evidence: Any) -> tuple[Passage, ...]:
 
 
 def _options(options: Any, kind: AnswerType) -> tuple[str, ...]:
-    if isinstance(options, _NO_LIST) or not isinstance(options, Iterable):
-        raise ArgumentError(f"options must be a list of texts; got {_on_one_line(options)}.")
-    texts = [_number_as_text(option) for option in options]
+    texts = [_number_as_text(option) for option in _list(options, "options", "texts")]
     _require_at_most(MAX_OPTIONS, len(texts), "options")
     for index, option in enumerate(texts):
         if not isinstance(option, str):
@@ -96,9 +95,15 @@ def _pool(candidates: Any, answer_field: str) -> list[Any]:
         if answer_field not in candidates:
             raise _no_field("completions", answer_field, [name for name, _ in candidates.items()])
         return [candidates[index] for index in range(len(candidates))]
-    if isinstance(candidates, _NO_LIST) or not isinstance(candidates, Iterable):
-        raise ArgumentError(f"candidates must be a list of strings or predictions; got {_on_one_line(candidates)}.")
-    return list(candidates)
+    return _list(candidates, "candidates", "strings or predictions")
+
+
+def _list(value: Any, name: str, items: str) -> list[Any]:
+    """Return a list of what an argument holds. A table, such as a `DataFrame`, would yield the names of its columns."""
+    if isinstance(value, _NO_LIST) or not isinstance(value, Iterable) or hasattr(value, "columns"):
+        remedy = " Give its rows, as in table.to_dict('records')." if hasattr(value, "columns") else ""
+        raise ArgumentError(f"{name} must be a list of {items}; got {_on_one_line(value)}.{remedy}")
+    return list(value)
 
 
 def _require_field(pool: Sequence[Any], answer_field: str) -> None:
@@ -115,7 +120,8 @@ def _candidate(value: Any, index: int, kind: AnswerType, answer_field: str) -> t
         texts = (value.get(field) for field in _REASONING)
         reasoning = next((str(text) for text in texts if text is not None and isinstance(text, _REASONS)), "")
         name, expected, value = f"{name}.{answer_field}", "text, a finite number or None", value.get(answer_field)
-    if value is None or (isinstance(value, float) and math.isnan(value)):  # as a table writes what is missing
+    is_nan = isinstance(value, float | np.floating) and math.isnan(value)  # as a table writes what is missing
+    if value is None or is_nan:
         return _cap(reasoning, name), None
     value = value if isinstance(value, str) else _number_as_text(value)
     if not isinstance(value, str):
@@ -137,6 +143,7 @@ def _values_of(pool: Sequence[Any]) -> Iterator[Stated]:
 
 def _number_as_text(value: Any) -> Any:
     """Return a finite number of few digits as its shortest text without an exponent, 4.0 as "4"; all else unchanged."""
+    value = float(str(value)) if isinstance(value, np.floating) else value  # of its own shortest text: 0.1 of 32 bits
     if isinstance(value, bool) or not isinstance(value, Integral | float | Decimal):
         return value
     plain = int(value) if isinstance(value, Integral) else value
@@ -167,24 +174,19 @@ def _passages(evidence: Any) -> list[Any]:
         evidence = evidence["passages"]
     if isinstance(evidence, str):
         return [evidence]
-    if isinstance(evidence, _NO_LIST) or not isinstance(evidence, Iterable):
-        raise ArgumentError(f"evidence must be a list of strings or passages; got {_on_one_line(evidence)}.")
-    return list(evidence)
+    return _list(evidence, "evidence", "strings or passages")
 
 
 def _passage(value: Any, index: int) -> Passage:
     if isinstance(value, str):
         return Passage("", _cap(value, f"evidence[{index}]"))
-    fields = {name: _field(value, name) for name in (*_TEXT, "title")}
+    get = value.get if isinstance(value, _RECORD) else lambda name: getattr(value, name, None)
+    fields = {name: get(name) for name in (*_TEXT, "title")}
     text = next((fields[name] for name in _TEXT if fields[name] is not None), None)
     title = "" if fields["title"] is None else fields["title"]
     if not isinstance(text, str) or not isinstance(title, str):
         raise _wrong(f"evidence[{index}]", value, "a string, or something with text or long_text, and perhaps title")
     return Passage(title, _cap(text, f"evidence[{index}]"))
-
-
-def _field(record: Any, name: str) -> Any:
-    return record.get(name) if isinstance(record, _RECORD) else getattr(record, name, None)
 
 
 def _require_at_most(most: int, n: int, what: str) -> None:

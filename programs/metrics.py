@@ -37,17 +37,13 @@ def _example(row: Row) -> dspy.Example:
     options = {"options": list(row.options)} if row.options else {}
     return dspy.Example(
         question=row.question,
-        candidates=[_candidate(candidate.text, candidate.answer) for candidate in row.candidates],
+        candidates=[{**({"text": one.text} if one.text else {}), "answer": one.answer} for one in row.candidates],
         evidence=[{"title": passage.title, "text": passage.text} for passage in row.evidence],
         task=row.task,
         gold=list(row.gold),
         id=row.id,
         **options,
     ).with_inputs(*_INPUTS, *options)
-
-
-def _candidate(text: str, answer: str | None) -> dict[str, str | None]:
-    return {"text": text, "answer": answer} if text else {"answer": answer}
 
 
 def selection_score(gold: dspy.Example, pred: dspy.Prediction, trace: Any = None) -> bool:

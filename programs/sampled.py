@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Generator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
@@ -14,11 +15,11 @@ import dspy
 from eldgr_dspy.decision import adrive, drive
 from eldgr_dspy.errors import ArgumentError, describe_failure, result_of
 from eldgr_dspy.formats.rows import MAX_CANDIDATES
-from eldgr_dspy.programs.calls import is_streaming_thread
+from eldgr_dspy.programs.calls import call_within
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.lms.consulting import awaitable, is_failed_call
-from eldgr_dspy.programs.lms.lms import holds_lm
-from eldgr_dspy.programs.lms.rollouts import Trace, keep_trace, own_trace, rollout
+from eldgr_dspy.programs.lms.lms import holds_lm, replace_lms
+from eldgr_dspy.programs.lms.rollouts import Trace, keep_trace, numbered_lm, own_trace, rollout
 from eldgr_dspy.programs.samples import (
     Sample,
     by_name,
@@ -27,6 +28,7 @@ from eldgr_dspy.programs.samples import (
     gives_evidence,
     passages_of_sample,
     question_of,
+    require_free_names,
     require_prediction,
     shipment,
     with_completions,
@@ -55,11 +57,11 @@ class Sampled(Saved):
     evidence is the input `evidence`, `context` or `passages`. Without one, the passages that the samples return under
     these names, all together. The answer is the field that the selector's `answer_field` names.
 
-    A sample that fails is raised or dropped, as the selector says: `on_failure` covers calls that did not come through,
-    and raises by default; `on_error` covers everything else, such as a prediction without the answer field, and drops
-    it by default. A dropped sample is a candidate without an answer, logged and listed in `failed_samples`. If all
-    fail, the first error is raised. A note names the sample. `save` keeps n, stop and temperature, and `load` refuses
-    others.
+    A sample that fails is raised or dropped, as the selector says: `on_failure` covers calls that did not come through
+    within the selector's `timeout`, and raises by default; `on_error` covers everything else, such as a prediction
+    without the answer field, and drops it by default. A dropped sample is a candidate without an answer, logged and
+    listed in `failed_samples`. If all fail, the first error is raised. A note names the sample. `save` keeps n, stop
+    and temperature, and `load` refuses others.
 
     Attributes:
         program: The program. Its predictors are those that optimizers see, together with the selector's.
@@ -110,6 +112,7 @@ class Sampled(Saved):
         self.program = program
         self.n = n
         self.select = select or Selector()
+        require_free_names(program, self.select.answer_field)
         if stop == "settled":
             _require_settling(self.select)
         self.stop: Literal["settled"] | Posterior | None = stop
@@ -149,11 +152,9 @@ class Sampled(Saved):
 
     def named_parameters(self) -> list[tuple[str, Any]]:
         """Return the choices that `save` keeps, and the parameters of program and selector."""
-        return [(CHOICES, SavedChoices("Sampled", self._choices)), *super().named_parameters()]
-
-    def _choices(self) -> dict[str, Any]:
         stop = {"posterior": self.stop.threshold} if isinstance(self.stop, Posterior) else self.stop
-        return {"n": self.n, "stop": stop, "temperature": self.temperature}
+        choices = {"n": self.n, "stop": stop, "temperature": self.temperature}
+        return [(CHOICES, SavedChoices("Sampled", lambda: choices)), *super().named_parameters()]
 
     def _call(self, args: tuple[Any, ...], inputs: Mapping[str, Any]) -> "_Call":
         return _Call(by_name(self.program, args, inputs), holds_lm(self.program), outputs(self.program))
@@ -182,25 +183,38 @@ class Sampled(Saved):
 
     def _draw(self, call: "_Call", numbers: range) -> list[Sample]:
         """Draw samples in threads, each in a copy of this context: DSPy's settings, usage and callbacks hold in it."""
-        sample = partial(self._sample, call)
-        if is_streaming_thread():
-            return [*map(sample, numbers)]
-        with ThreadPoolExecutor(self.num_threads or len(numbers), "eldgr-sampling") as threads:
-            return [one.result() for one in [threads.submit(copy_context().run, sample, one) for one in numbers]]
+        samples, left = dict[int, Sample](), iter(numbers)
+
+        def draw() -> None:
+            for number in left:  # which the threads share
+                samples[number] = copy_context().run(self._sample, call, number)
+
+        try:
+            threads = call_within(draw, self.select.timeout, len(numbers[: self.num_threads]))
+        finally:
+            deque(left, maxlen=0)  # a late thread begins no further sample
+        for thread in threads:
+            if thread.done():
+                thread.result()
+        return [samples.get(number) or self._late(number) for number in numbers]
 
     async def _adraw(self, call: "_Call", numbers: range) -> list[Sample]:
-        places = asyncio.Semaphore(self.num_threads or len(numbers))
+        samples, places = dict[int, Sample](), asyncio.Semaphore(self.num_threads or len(numbers))
 
-        async def sample(number: int) -> Sample:
+        async def sample(number: int) -> None:
             async with places:
-                return await self._asample(call, number)
+                samples[number] = await self._asample(call, number)
 
-        return await asyncio.gather(*map(sample, numbers))
+        with suppress(TimeoutError):  # a sample raises none
+            async with asyncio.timeout(self.select.timeout):
+                await asyncio.gather(*map(sample, numbers))
+        return [samples.get(number) or self._late(number) for number in numbers]
 
     def _sample(self, call: "_Call", number: int) -> Sample:
         with rollout(self.program, number, self.n, self.temperature, bound=call.bound) as (program, trace):
             try:
-                output = result_of(program(**call.inputs), "program", "await it: await sampled.acall(...)")
+                output = program(**self._numbered(call, number))
+                output = result_of(output, "program", "await it: await sampled.acall(...)")
                 return self._read(output, call, trace)
             except Exception as error:  # noqa: BLE001 - the selector says what a failing sample does
                 return Sample(trace, self._with_note(error, number))
@@ -208,9 +222,17 @@ class Sampled(Saved):
     async def _asample(self, call: "_Call", number: int) -> Sample:
         with rollout(self.program, number, self.n, self.temperature, bound=call.bound) as (program, trace):
             try:
-                return self._read(await awaitable(program)(**call.inputs), call, trace)
+                return self._read(await awaitable(program)(**self._numbered(call, number)), call, trace)
             except Exception as error:  # noqa: BLE001 - as in `_sample`
                 return Sample(trace, self._with_note(error, number))
+
+    def _numbered(self, call: "_Call", number: int) -> Any:
+        """Return the inputs with the LM that the call may set in them numbered as the program's own."""
+        return replace_lms(call.inputs, partial(numbered_lm, sample=number, of=self.n, temperature=self.temperature))
+
+    def _late(self, number: int) -> Sample:
+        error = TimeoutError(f"the program did not answer within the selector's timeout of {self.select.timeout:g} s")
+        return Sample([], self._with_note(error, number))
 
     def _read(self, output: Any, call: "_Call", trace: Trace) -> Sample:
         """Return a sample, if what the program returned can be a candidate."""

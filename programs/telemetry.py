@@ -90,41 +90,32 @@ def watch(select: dspy.Module, calls: Calls) -> Iterator[_Report]:
             return
         began, usage = monotonic(), Usage()
 
-        def report(prediction: dspy.Prediction, replies: Mapping[Role, Reply]) -> dspy.Prediction:
-            event = _event(prediction, replies, calls, usage, monotonic() - began)
+        def report(prediction: Any, replies: Mapping[Role, Reply]) -> dspy.Prediction:
+            silent = [role for role in prediction.abstentions if role not in calls.failed]
+            event = DecisionEvent(
+                branch=prediction.branch,
+                reason=prediction.reason,
+                certified=prediction.certified,
+                consulted=tuple(prediction.consulted),
+                abstentions={role: getattr(replies[role], "kind", "invalid") for role in silent},  # the case refused it
+                failures={who: why.kind for who, why in calls.failed.items()},
+                input_tokens=usage.total("prompt_tokens"),
+                output_tokens=usage.total("completion_tokens"),
+                seconds=monotonic() - began,
+                call_seconds=dict(calls.seconds),
+            )
             if span is not None:
                 span.set_attributes(event.attributes())
             for listener in listeners:
-                _hand(event, listener, select)
+                try:
+                    listener(call_id=ACTIVE_CALL_ID.get(), instance=select, event=event)
+                except Exception as error:  # noqa: BLE001 - the user's; it is logged, as DSPy logs it
+                    message = f"A callback's on_decision failed: {describe_failure(error)}"
+                    LOG.log(logging.WARNING, ("callback", type(error).__name__), message)
             return prediction
 
         with dspy.context(usage_tracker=usage):
             yield report
-
-
-def _event(prediction: Any, replies: Mapping[Role, Reply], calls: Calls, usage: Usage, seconds: float) -> DecisionEvent:
-    silent = [role for role in prediction.abstentions if role not in calls.failed]
-    return DecisionEvent(
-        branch=prediction.branch,
-        reason=prediction.reason,
-        certified=prediction.certified,
-        consulted=tuple(prediction.consulted),
-        abstentions={role: getattr(replies[role], "kind", "invalid") for role in silent},  # or the case refused it
-        failures={who: why.kind for who, why in calls.failed.items()},
-        input_tokens=usage.total("prompt_tokens"),
-        output_tokens=usage.total("completion_tokens"),
-        seconds=seconds,
-        call_seconds=dict(calls.seconds),
-    )
-
-
-def _hand(event: DecisionEvent, listener: Callable[..., Any], select: dspy.Module) -> None:
-    """Give a callback an event. What it raises is logged, as DSPy logs it, and does not end the call."""
-    try:
-        listener(call_id=ACTIVE_CALL_ID.get(), instance=select, event=event)
-    except Exception as error:  # noqa: BLE001 - a callback of the user's may raise anything
-        message = f"A callback's on_decision failed: {describe_failure(error)}"
-        LOG.log(logging.WARNING, ("callback", type(error).__name__), message)
 
 
 @cache

@@ -17,14 +17,10 @@ EVIDENCE = [{"title": "Lyon", "text": "Lyon lies on the Rhone."}, {"title": "Par
 def row(number: int, **changes: Any) -> dict[str, Any]:
     answers = changes.pop("answers", ("Nice", "Nice", "Paris"))
     return {
-        "id": f"q{number}",
-        "question": f"What is capital number {number}?",
-        "task": "retrieval",
-        "candidates": [{"text": f"I think {answer}", "answer": answer} for answer in answers],
-        "evidence": EVIDENCE,
-        "gold": ["Paris"],
-        **changes,
-    }
+        "id": f"q{number}", "question": f"What is capital number {number}?", "task": "retrieval",
+        "candidates": [{"text": f"I think {answer}", "answer": answer} for answer in answers], "evidence": EVIDENCE,
+        "gold": ["Paris"], **changes,
+    }  # fmt: skip
 
 
 def write_pool(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:

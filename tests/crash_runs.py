@@ -79,13 +79,10 @@ def _row(task: str, number: int) -> dict[str, Any]:
     answers = [draw.choice(names) for _ in range(4)]
     passages = [{"title": name, "text": f"The ship of {name} lies in {name}."} for name in draw.sample(names, 2)]
     return {
-        "id": f"q{number}",
-        "question": f"{task}/q{number}: which is it, given {number} and 3?",
-        "task": task,
+        "id": f"q{number}", "question": f"{task}/q{number}: which is it, given {number} and 3?", "task": task,
         "candidates": [{"text": f"It is {answer}.", "answer": answer} for answer in answers],
-        "evidence": passages if task == "retrieval" else [],
-        "gold": [names[number % len(names)]],
-    }
+        "evidence": passages if task == "retrieval" else [], "gold": [names[number % len(names)]],
+    }  # fmt: skip
 
 
 def command(pools: list[str], address: str, out: Path) -> list[str]:

@@ -9,14 +9,9 @@ def rule_figures(em: float | None, f1: float | None = None, *, seconds: float = 
     """A rule's figures, with one call a question that it asks."""
     calls = {**NOBODY, **asked}
     return {
-        "em": em,
-        "f1": f1,
-        "official": None,
-        "calls": calls,
-        "asked": calls,
-        "tokens": {**NOBODY},
+        "em": em, "f1": f1, "official": None, "calls": calls, "asked": calls, "tokens": {**NOBODY},
         "seconds": seconds,
-    }
+    }  # fmt: skip
 
 
 def contrast_figures(rule: str, against: str, **figures: Any) -> Any:
@@ -29,27 +24,12 @@ def pool_figures(**figures: Any) -> Any:
     """The figures of a pool, all of whose questions are scored; without rules, where nothing else is said."""
     n = figures.get("n", 0)
     return {
-        "n": n,
-        "n_scored": n,
-        "n_distinct": n,
-        "n_failed": 0,
-        "task": "retrieval",
-        "ties": 0,
-        "candidates": {"fewest": None, "most": 0, "without_answer": 0},
-        "conflicts": 0,
-        "rules": {},
-        "withheld": {},
-        "contrasts": [],
-        "bounds": {},
-        "bounds_any_span": {},
-        "price": {},
-        "audit": None,
-        "decided": None,
+        "n": n, "n_scored": n, "n_distinct": n, "n_failed": 0, "task": "retrieval", "ties": 0,
+        "candidates": {"fewest": None, "most": 0, "without_answer": 0}, "conflicts": 0, "rules": {}, "withheld": {},
+        "contrasts": [], "bounds": {}, "bounds_any_span": {}, "price": {}, "audit": None, "decided": None,
         "baselines": {"scores": {"best_source": {"em": None, "sources": [], "reason": None}}, "judges": {}},
-        "shipping": {},
-        "remarks": [],
-        **figures,
-    }
+        "shipping": {}, "remarks": [], **figures,
+    }  # fmt: skip
 
 
 def summary_figures(pools: dict[str, Any]) -> Any:

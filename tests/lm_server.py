@@ -14,8 +14,6 @@ import hashlib
 import json
 import random
 import re
-import socket
-import struct
 import sys
 import threading
 import time
@@ -26,7 +24,7 @@ from dataclasses import asdict, dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from tests.loopback import listening
+from tests.loopback import QuietHandler, listening
 
 _ROLES = {"judge": "preferred", "deriver": "derived_answer", "repairer": "repaired_answer"}
 _UNFENCED = {"certificate": "certified", "program": "answer"}
@@ -164,11 +162,8 @@ def _certificate(request: Asked, draw: random.Random) -> dict[str, Any]:
 
 
 _REPLIES: dict[str, Callable[[Asked, random.Random], dict[str, Any]]] = {
-    "judge": _verdict,
-    "deriver": _derivation,
-    "repairer": _repair,
-    "certificate": _certificate,
-}
+    "judge": _verdict, "deriver": _derivation, "repairer": _repair, "certificate": _certificate,
+}  # fmt: skip
 
 
 def understand(token: str, body: dict[str, Any]) -> Asked:
@@ -207,11 +202,9 @@ class LMServer(ThreadingHTTPServer):
 
     @property
     def address(self) -> str:
-        """What to give as `api_base`."""
         return f"http://127.0.0.1:{self.server_port}/v1"
 
     def receive(self, token: str, body: dict[str, Any], sent: tuple[str, ...] = ()) -> tuple[Asked, Logged]:
-        """Log a request."""
         asked = replace(understand(token, body), sent=sent)
         entry = Logged(token, asked.role, asked.question, body["model"])
         with self._lock:
@@ -225,7 +218,7 @@ class LMServer(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(QuietHandler, BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     wbufsize = -1  # head and body in one packet: the client would wait for a second one
@@ -249,7 +242,7 @@ class _Handler(BaseHTTPRequestHandler):
             if answer.status:
                 self._send(answer, _completion(answer, len(body), id(entry)))
             else:
-                self._reset()
+                self.reset()
             entry.finished = True
         finally:
             entry.done = True
@@ -262,17 +255,12 @@ class _Handler(BaseHTTPRequestHandler):
         data = json.dumps(content).encode() if answer.body is None else answer.body
         for copy in range(answer.copies):
             time.sleep(answer.gap if copy else 0)
-            self.send_response(answer.status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            if answer.status >= 400:
-                self.send_header("Retry-After", answer.retry_after)
-            if answer.closes:
-                self.send_header("Connection", "close")
-            self.end_headers()
+            late = {"Retry_After": answer.retry_after} if answer.status >= 400 else {}
+            last = {"Connection": "close"} if answer.closes else {}
+            self.begin(answer.status, Content_Type="application/json", Content_Length=len(data), **late, **last)
             self._write(answer, data[: answer.cut])
         if answer.cut is not None:
-            self._reset()
+            self.reset()
 
     def _write(self, answer: Answer, data: bytes) -> None:
         step = len(data) // 100 + 1 if answer.drip else max(len(data), 1)
@@ -281,13 +269,6 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(data[start : start + step])
             self.wfile.flush()
 
-    def _reset(self) -> None:
-        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.close_connection = True
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
-
 
 def _completion(answer: Answer, size: int, number: int) -> dict[str, Any]:
     if answer.status >= 400:
@@ -295,19 +276,15 @@ def _completion(answer: Answer, size: int, number: int) -> dict[str, Any]:
     read, written = size // 4, len(answer.text) // 4 + 1
     message = {"role": "assistant", "content": answer.text}
     completion = {
-        "id": f"chatcmpl-{number}",
-        "object": "chat.completion",
-        "created": 0,
-        "model": "gpt-4o-mini-2024-07-18",
+        "id": f"chatcmpl-{number}", "object": "chat.completion", "created": 0, "model": "gpt-4o-mini-2024-07-18",
         "choices": [{"index": 0, "finish_reason": answer.finish, "message": message}],
         "usage": {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written},
         **answer.changes,
-    }
+    }  # fmt: skip
     return {name: value for name, value in completion.items() if value is not None}
 
 
 def serving(behaviour: Behaviour = obliging) -> AbstractContextManager[LMServer]:
-    """Serve from threads of this process inside the block."""
     return listening(LMServer(behaviour))
 
 

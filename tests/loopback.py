@@ -1,6 +1,8 @@
 """Serves from threads of this process, for the servers on loopback."""
 
 import json
+import socket
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,6 +25,27 @@ def listening(server: S) -> Iterator[S]:
             thread.join()
 
 
+class QuietHandler(BaseHTTPRequestHandler):
+    """Sends a head with headers, whose dashes are underscores here, or a whole answer, or resets; writes no log."""
+
+    def begin(self, status: int = 200, **headers: object) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), str(value))
+        self.end_headers()
+
+    def whole(self, data: bytes, status: int = 200, kind: str = "application/json") -> None:
+        self.begin(status, Content_Type=kind, Content_Length=len(data))
+        self.wfile.write(data)
+
+    def reset(self) -> None:
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.close_connection = True
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
 Body: TypeAlias = dict[str, Any]
 Answer: TypeAlias = "Callable[[Body], str | tuple[int, str]]"
 
@@ -31,20 +54,14 @@ Answer: TypeAlias = "Callable[[Body], str | tuple[int, str]]"
 def openai_server(answer: Answer) -> Iterator[str]:
     """A server of OpenAI's format that says to each request what `answer` makes of it: a text, or a refusal."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def do_POST(self) -> None:
             reply = answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
             status, text = (200, reply) if isinstance(reply, str) else reply
             choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
             whole = {"id": "c", "object": "chat.completion", "model": "m", "choices": [choice]}
-            data = json.dumps(whole if status == 200 else {"error": {"message": text, "type": "invalid"}}).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
+            content = whole if status == 200 else {"error": {"message": text, "type": "invalid"}}
+            self.whole(json.dumps(content).encode(), status)
 
     with listening(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
         yield f"http://127.0.0.1:{server.server_port}/v1"

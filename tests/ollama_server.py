@@ -7,8 +7,6 @@ that asks for no stream, in one object. Everything that was received is in `log`
 
 import gzip
 import json
-import socket
-import struct
 import sys
 import threading
 import time
@@ -18,7 +16,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 
-from tests.loopback import listening
+from tests.loopback import QuietHandler, listening
 
 Body = dict[str, Any]
 
@@ -115,7 +113,6 @@ class OllamaServer(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
     def bodies(self, path: str = "/api/chat") -> list[Body]:
-        """The bodies of the requests for a path."""
         return [body for _, asked, body, _ in self.log if asked == path]
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -126,7 +123,7 @@ class OllamaServer(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(QuietHandler, BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     @property
@@ -142,7 +139,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path in known:
             self._object(known[self.path])
         else:
-            self._whole(b"404 page not found", 404, "text/plain")
+            self.whole(b"404 page not found", 404, "text/plain")
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -151,7 +148,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path in known:
             known[self.path](body)
         else:
-            self._whole(b"404 page not found", 404, "text/plain")
+            self.whole(b"404 page not found", 404, "text/plain")
 
     def _chat(self, body: Body) -> None:
         if body["model"] not in self._at.models.names:
@@ -172,13 +169,9 @@ class _Handler(BaseHTTPRequestHandler):
         if body["model"] not in models.names:
             self._missing(body["model"])
             return
-        self._object(
-            {
-                "details": {"family": "qwen2", "parameter_size": "7.6B", "quantization_level": "Q4_K_M"},
-                "model_info": {"general.architecture": "qwen2", "qwen2.context_length": models.context_length},
-                "capabilities": list(models.capabilities),
-            }
-        )
+        details = {"family": "qwen2", "parameter_size": "7.6B", "quantization_level": "Q4_K_M"}
+        about = {"general.architecture": "qwen2", "qwen2.context_length": models.context_length}
+        self._object({"details": details, "model_info": about, "capabilities": list(models.capabilities)})
 
     def _pull(self, body: Body) -> None:
         if body["model"] not in self._at.models.remote:
@@ -192,7 +185,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._stream(list(models.steps), models.pause)
 
     def _stall(self, models: Models) -> None:
-        self._begin()
+        self.begin(Content_Type="application/x-ndjson", Transfer_Encoding="chunked")
         for step in models.steps[:2]:
             self._chunk(_encoded(step))
         while models.stall == "repeat":
@@ -208,13 +201,11 @@ class _Handler(BaseHTTPRequestHandler):
             self._drip(b"HTTP/1.1 200 OK\r\nX-Slow: " + b"z" * 4000)
             return
         if fault == "packed":
-            self.send_response(200)
-            self.send_header("Content-Encoding", "gzip")
-            self.end_headers()
+            self.begin(Content_Encoding="gzip")
             self.wfile.write(gzip.compress(bytes(2**24)))
             self.close_connection = True
             return
-        self._begin()
+        self.begin(Content_Type="application/x-ndjson", Transfer_Encoding="chunked")
         if fault == "flood":
             while True:
                 self._chunk(b" " * 2**16)
@@ -229,8 +220,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._chunk(whole[:40])
             if fault == "reset":
-                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                self.close_connection = True
+                self.reset()
             else:
                 self._chunk(b"")
 
@@ -241,41 +231,24 @@ class _Handler(BaseHTTPRequestHandler):
             time.sleep(0.02)
 
     def _gone(self) -> None:
-        """Wait until the client has gone."""
         self.connection.settimeout(20)
         if self.connection.recv(1) == b"":
             self._at.gone.set()
         self.close_connection = True
 
     def _stream(self, lines: list[Any], pause: float = 0.0) -> None:
-        self._begin()
+        self.begin(Content_Type="application/x-ndjson", Transfer_Encoding="chunked")
         for line in lines:
             time.sleep(pause)
             self._chunk(_encoded(line))
         self._chunk(b"")
-
-    def _begin(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "application/x-ndjson")
-        self.send_header("Transfer-Encoding", "chunked")
-        self.end_headers()
 
     def _chunk(self, data: bytes) -> None:
         self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
         self.wfile.flush()
 
     def _object(self, content: Any, status: int = 200) -> None:
-        self._whole(json.dumps(content).encode(), status, "application/json; charset=utf-8")
-
-    def _whole(self, data: bytes, status: int, kind: str) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
+        self.whole(json.dumps(content).encode(), status, "application/json; charset=utf-8")
 
 
 def _whole(reply: Reply, body: Body) -> Body:
@@ -295,5 +268,4 @@ def _encoded(line: Any) -> bytes:
 def ollama_server(
     behaviour: Behaviour = obedient, models: Models | None = None
 ) -> AbstractContextManager[OllamaServer]:
-    """Serve from threads of this process inside the block."""
     return listening(OllamaServer(behaviour, models or Models()))

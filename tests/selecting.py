@@ -1,4 +1,4 @@
-"""What the tests of the selector share: questions, replies, an LM that gives them, and every way to call."""
+"""What the tests of the selector share: an LM that gives replies, selectors made of them, and every way to call."""
 
 import asyncio
 import json
@@ -7,8 +7,6 @@ from typing import Any, cast
 
 import dspy
 import pytest
-from dspy.utils import BaseCallback
-from dspy.utils.callback import ACTIVE_CALL_ID
 from hypothesis import strategies as st
 
 from eldgr_dspy.certificates import certify
@@ -17,64 +15,16 @@ from eldgr_dspy.programs.testing import ScriptedLM, role_of, scripted_lm
 from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.words import Policy
 from tests.public_strategies import json_values, raw_contents
-
-ASPECTS = ("logic", "fact", "epist", "info", "triang", "adv", "min", "scalar")
-SCORES = dict.fromkeys(ASPECTS, 0.5)
-DERIVATION = {
-    "derivation_steps": [{"expression": "3 * 12", "value": "36"}],
-    "derived_answer": "36",
-    "consistency_check": "36 / 12 = 3",
-}
-SILENT = {"repair_passage": -1, "repaired_answer": ""}
-ABSTAINS = {"abstained": "?"}
-
-# Consensus (Dubai) is uncertified and Doha is certified, so that judge and repairer both matter.
-CONTESTED: dict[str, Any] = {
-    "question": "What is the capital of the country that lies on the Qatar peninsula?",
-    "candidates": ["Dubai", "Dubai", "Doha"],
-    "evidence": ["Doha is the capital of Qatar.", "Qatar lies on the Persian Gulf."],
-}
-SETTLED: dict[str, Any] = {**CONTESTED, "candidates": ["Doha", "Doha", "Dubai"]}
-PENS: dict[str, Any] = {
-    "question": "Tom has 3 boxes of 12 pens. How many pens has he?",
-    "candidates": ["35", "35", "36"],
-    "answer": "number",
-}
-
-
-def verdict(preferred: Any, n: int = 3) -> dict[str, Any]:
-    return {"judge_rationale": "Passage 0.", "assessments": [SCORES] * n, "preferred": preferred}
-
-
-def repair(span: str, passage: int = 0) -> dict[str, Any]:
-    return {"repair_passage": passage, "repaired_answer": span}
-
-
-def in_style(request: Any, index: int, scalar: float, n: int = 0, span: str = "") -> dict[str, Any]:
-    """A reply in whatever way a role is asked: this candidate, this score or this span; n candidates have scores."""
-    properties = request.config.response_format["schema"]["properties"]
-    if "better" in properties:
-        return {"comparison_rationale": "", "better": index % 2}
-    if "assessment" in properties:
-        return {"candidate_rationale": "", "assessment": [5] * 7 + [round(10 * scalar)]}
-    replies: dict[str, dict[str, Any]] = {
-        "sound": {"slice_rationale": "", "sound": scalar >= 0.5},
-        "checks": {"checks": ["It is a city."]},
-        "passed": {"check_rationale": "", "passed": [scalar >= 0.5], "consistent": True},
-    }
-    if fitting := [reply for name, reply in replies.items() if name in properties]:
-        return fitting[0]
-    return verdict(index, n) if "preferred" in properties else repair(span, -1)
-
-
-# What is consulted of whom, on which inputs: a branch each.
-SAID: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "judge": (CONTESTED, {"judge": verdict(2)}),
-    "repair": (CONTESTED, {"judge": verdict(0), "repairer": repair("Persian Gulf", 1)}),
-    "consensus": (CONTESTED, {"judge": "no verdict", "repairer": repair("Manama")}),
-    "nobody": (SETTLED, {}),
-    "derivation": (PENS, {}),
-}
+from tests.scenes import ASPECTS as ASPECTS
+from tests.scenes import CONTESTED as CONTESTED
+from tests.scenes import DERIVATION as DERIVATION
+from tests.scenes import PENS as PENS
+from tests.scenes import SCORES
+from tests.scenes import SETTLED as SETTLED
+from tests.scenes import SILENT as SILENT
+from tests.scenes import in_style as in_style
+from tests.scenes import repair as repair
+from tests.scenes import verdict as verdict
 
 
 def saying(judge: Any = "?", repairer: Any = SILENT, deriver: Any = DERIVATION, **options: Any) -> ScriptedLM:
@@ -144,40 +94,10 @@ def select_streamify_async(select: Selector, inputs: Mapping[str, Any]) -> Any:
     return asyncio.run(streamed(dspy.streamify(select, is_async_program=True), inputs))[-1]
 
 
-WAYS = [
-    select_sync,
-    select_acall,
-    select_asyncify,
-    select_batch,
-    select_parallel,
-    select_evaluate,
-    select_streamify,
-    select_streamify_async,
-]
+WAYS = [select_sync, select_acall, select_asyncify, select_batch, select_parallel, select_evaluate]
+WAYS += [select_streamify, select_streamify_async]
 each_way = pytest.mark.parametrize("call", WAYS)
 each_call = pytest.mark.parametrize("call", [select_sync, select_acall])
-
-
-class Announce(dspy.streaming.StatusMessageProvider):
-    """Tells in a stream which module is called."""
-
-    def module_start_status_message(self, instance: Any, inputs: dict[str, Any]) -> str:
-        return type(instance).__name__
-
-
-class Spans(BaseCallback):
-    """Keeps which module called which, by the names of their classes."""
-
-    def __init__(self) -> None:
-        self.names: dict[str, str] = {}
-        self.parents: dict[str, str | None] = {}
-
-    def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-        self.names[call_id], self.parents[call_id] = type(instance).__name__, ACTIVE_CALL_ID.get()
-
-    def below(self, parent: str | None = None) -> list[Any]:
-        """The spans below one, each with those below itself."""
-        return [[self.names[one], *self.below(one)] for one, above in self.parents.items() if above == parent]
 
 
 class Returns(dspy.Module):
@@ -262,17 +182,3 @@ nearly = st.fixed_dictionaries(
     {"judge_rationale": st.text(max_size=5), "assessments": st.just([SCORES] * 2), "preferred": st.integers(-1, 3)}
 ) | st.builds(repair, st.sampled_from(("Paris", "Doha", "1976", "")), st.integers(-2, 3))
 any_reply = st.text(max_size=40) | st.one_of(json_values, raw_contents, nearly).map(json.dumps)
-
-
-class Answers(dspy.Module):
-    """A program that returns or raises what it is given, call after call."""
-
-    def __init__(self, *said: Any) -> None:
-        super().__init__()
-        self.left = iter(said)
-
-    def forward(self, **_: Any) -> Any:
-        reply = next(self.left)
-        if isinstance(reply, Exception):
-            raise reply
-        return reply

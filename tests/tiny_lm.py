@@ -36,16 +36,10 @@ def remembering(exchanges: Sequence[Exchange], folder: Path) -> Path:
     rows = [_row(tokenizer, exchange) for exchange in exchanges]
     longest = max(len(tokens) for tokens, _ in rows)
     config = Qwen2Config(
-        vocab_size=len(tokenizer),
-        hidden_size=64,
-        intermediate_size=128,
-        num_hidden_layers=1,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=2 * longest,
-        eos_token_id=tokenizer.eos_token_id,
+        vocab_size=len(tokenizer), hidden_size=64, intermediate_size=128, num_hidden_layers=1, num_attention_heads=4,
+        num_key_value_heads=2, max_position_embeddings=2 * longest, eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
-    )
+    )  # fmt: skip
     model = Qwen2ForCausalLM(config)
     _train(model, rows)
     model.generation_config.max_new_tokens = longest

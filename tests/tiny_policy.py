@@ -27,13 +27,9 @@ def tiny_tokenizer(texts: Sequence[str]) -> Any:
     words.pre_tokenizer, words.decoder = split, decoders.Fuse()
     fast: Any = PreTrainedTokenizerFast
     tokenizer = fast(
-        tokenizer_object=words,
-        pad_token=PAD,
-        eos_token=END,
-        unk_token=_UNKNOWN,
-        additional_special_tokens=[START],
+        tokenizer_object=words, pad_token=PAD, eos_token=END, unk_token=_UNKNOWN, additional_special_tokens=[START],
         padding_side="left",
-    )
+    )  # fmt: skip
     tokenizer.chat_template = TEMPLATE
     return tokenizer
 
@@ -42,19 +38,10 @@ def tiny_policy(tokenizer: Any, *, seed: int = 0) -> Any:
     """An untrained model; its first weights are wide enough for LoRA to learn beside frozen embeddings."""
     torch.manual_seed(seed)
     config = Qwen2Config(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=256,
-        initializer_range=0.2,
-        tie_word_embeddings=True,
-        pad_token_id=tokenizer.pad_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-        bos_token_id=None,
-    )
+        vocab_size=len(tokenizer), hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, max_position_embeddings=256, initializer_range=0.2, tie_word_embeddings=True,
+        pad_token_id=tokenizer.pad_token_id, eos_token_id=tokenizer.eos_token_id, bos_token_id=None,
+    )  # fmt: skip
     return Qwen2ForCausalLM(config)
 
 

@@ -169,7 +169,6 @@ class _Worker:
 
 @cache
 def _worker(program: int) -> _Worker:
-    """Return the worker of a program, by its process id: a forked one has its own."""
     return _Worker()
 
 

@@ -152,7 +152,6 @@ def _are_other_numbers(one: str, other: str) -> bool:
 
 
 def _expression(answer: str) -> str:
-    """The text of an answer as LaTeX, without what surrounds it."""
     text = _DELIMITER.sub("", drop_invisible(answer).translate(_SIGNS))
     text = " ".join(text.split()).lstrip(" *_`").rstrip(" *_`.,;:")
     for plain, latex in _PLAIN:

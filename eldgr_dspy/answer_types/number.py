@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from eldgr_dspy.answer_types.base import AnswerType, Score, require_gold
-from eldgr_dspy.matching.text_keys import AnswerClass, class_of_text, note_on, read_answer
+from eldgr_dspy.matching.text_keys import AnswerClass, class_of_text, note_on, read_answer, short_class
 from eldgr_dspy.text.folding import BIDI_CONTROLS
 from eldgr_dspy.text.numbers import Number, last_number, parse_number, read_number, stated_number
 from eldgr_dspy.text.stripping import strip_answer
@@ -42,7 +42,10 @@ class ANumber(AnswerType):
 
     def stated(self, payload: str, mark: Mark) -> str:
         """Return the number of an explicit answer, cut out where that is safe."""
-        return stated_number(payload, mark)
+        number = stated_number(payload, mark)
+        words = () if re.search(r"\d", payload) else (payload, f"{strip_answer(payload)} units")
+        keys = (class_.key for class_ in map(short_class, words) if class_)
+        return next((amount[0] for amount in map(_AMOUNT, keys) if amount), number)
 
     def unmarked(self, text: str) -> tuple[str, Form]:
         """Return the last number of the text."""
@@ -64,6 +67,7 @@ def number_class(answer: str) -> AnswerClass | None:
     return AnswerClass(f"text:{''.join(plain.split()) if symbols else text.key}", text.note)
 
 
+_AMOUNT = re.compile(r"[0-9.]+%?").match
 _INFINITY = re.compile(r"\\infty(?![a-z])|(?<![a-z])(?:infinity|inf|oo)(?![a-z])")
 _SYMBOLS = re.compile(
     r"""\\[a-z] | [+/^=<>√∞] | [\w)\]}]\s?\*\s?[\w(\[\\] | \w_[\w{] | (?<![^\W\d_])[a-z]'++(?!\w)

@@ -213,19 +213,19 @@ def read_object(line: bytes, where: str, most: int = MAX_VALUES) -> Any:
     except PoolError:
         raise
     except UnicodeDecodeError as error:
-        place = error.start + 1
-        raise PoolError(
-            f"{where}: byte {place} is not UTF-8; save the file as UTF-8 (not UTF-16 or Latin-1)."
-        ) from error
+        fault = json_fault(line, error)
+        raise PoolError(f"{where}: {fault}; save the file as UTF-8 (not UTF-16 or Latin-1).") from error
     except ValueError as error:
-        raise PoolError(
-            f"{where}: not one JSON object ({_reason(line, error)}); write one object a line, with no comma after it."
-        ) from error
+        fault = f"not one JSON object ({json_fault(line, error)})"
+        raise PoolError(f"{where}: {fault}; write one object a line, with no comma after it.") from error
 
 
-def _reason(line: bytes, error: Exception) -> str:
+def json_fault(line: bytes, error: Exception) -> str:
+    """Return why a line is not JSON, from the error of the parser."""
     if b"\0" in line:
         return "a NUL byte, as in UTF-16 or in a binary file"
+    if isinstance(error, UnicodeDecodeError):
+        return f"byte {error.start + 1} is not UTF-8"
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg} at column {error.colno}"
     return str(error).split(";")[0]  # Python's advice for a number of 5,000 digits does not apply here

@@ -163,6 +163,7 @@ def _differences(reference: NamedRun, named: NamedRun) -> Iterator[str]:
 class SeedRun(WinsLosses):
     """One seed: the scores of both rules, and their difference."""
 
+    name: str
     run: str
     pool: str
     sha256: str
@@ -224,6 +225,7 @@ def over_seeds(runs: Mapping[str, NamedRun], *, rule: str = "eldgr", against: st
         "n_scored": first.figures["n_scored"],
         "runs": [
             {
+                "name": arm.named.name,
                 "run": arm.named.run.path.as_posix(),
                 "pool": arm.pool,
                 "sha256": arm.sha256,

@@ -21,6 +21,7 @@ _CURRENCIES = {"$": "dollar", "\u20ac": "euro"}  # a pound is a weight too
 _LONGEST = 240  # a number in words with its unit
 _MOST, _MOST_IN_WORDS, _PLACES = 10**15, 10**12, 10**6
 _DIGITS = r"[0-9][0-9.]*+"
+SCALE = f"(?:hundred|{'|'.join(SCALES)}|quadrillion|dozen|lakh|crore|[mbt]n)s?"
 _NO_UNIT = rf"(?:[ap]m|dozen|lakh|crore|[mbt]n|and|of|or|to|in|{WORD})s?\b"
 _QUANTITY = re.compile(
     rf"""(?P<sign>[{CURRENCY_SIGNS}])(?P<price>{_DIGITS}(?:\ ?[a-z]+)?)
@@ -30,25 +31,44 @@ _QUANTITY = re.compile(
       (?:(?P<percent>%|\ per\ ?cent)|\ (?P<unit>(?!{_NO_UNIT})[^\W\d_]{{2,30}}))""",
     re.VERBOSE,
 ).fullmatch
-_MAY_BE = re.compile(rf"[0-9{CURRENCY_SIGNS}]|{WORD}").match
+_MAY_BE = re.compile(rf"[0-9{CURRENCY_SIGNS}]|{WORD}", re.I).match
 # Units of which a larger one is often followed by a smaller one.
 _MEASURES = (
-    "years? months? weeks? days? (?:hours?|hrs?) (?:minutes?|mins?) (?:seconds?|secs?)",
+    "years? months? weeks? days? (?:hours?|hrs?|h) (?:minutes?|mins?|m) (?:seconds?|secs?)",
     "miles? yards? (?:feet|foot|ft) (?:inch(?:es)?|in)",
     "stones? (?:pounds?|lbs?) (?:ounces?|oz)",
     "(?:pounds?|dollars?|euros?) (?:pence|cents?)",
 )
 _TWO_UNITS = "|".join(
-    rf"{larger},?(?:\ and)?\ (?:[0-9][0-9.,/]*+|{WORD}(?>(?:[ -]{WORD})*))[ -](?:{'|'.join(units[at:])})"
+    rf"{larger},?(?:\ and)?\ (?:[0-9][0-9.,/]*+|{WORD}(?>(?:[ -]{WORD})*))[ -]?(?:{'|'.join(units[at:])})"
     for units in map(str.split, _MEASURES)
     for at, larger in enumerate(units[:-1], start=1)
 )
-_COMPOUNDS = re.compile(rf"(?=((?:[0-9]|\b(?:an?|{WORD}))[ -](?:{_TWO_UNITS})\b))").finditer
-# What makes a number in words another one: one point five million, a tenth of one percent.
+_COMPOUNDS = re.compile(rf"(?=((?:[0-9]|\b(?:an?|{WORD}))[ -]?(?:{_TWO_UNITS})\b))", re.I).finditer
+# What makes an amount another one. Around any: half a million; minus five, "$10-15"; two and a half, per hour, a day.
+_HALVED = re.compile(r"\b(?:half|(?:third|quarter) of) an? \Z", re.I).search
+_GOES_BEFORE = re.compile(
+    rf"\b(?:minus|negative|point)[ -][^\W\d_]\Z|[{CURRENCY_SIGNS}] ?[0-9.,]+(?:-| - |[ -](?:to|or|and)[ -])[0-9]\Z",
+    re.I,
+).search
+_GOES_ON = re.compile(
+    rf"""[ -]and[ -](?:an?[ -](?:half|quarter)|{WORD}[ -](?:half|quarters?|thirds?|fifths?|tenths?))\b(?!\ of)
+    | (?:\ [^\W\d_]{{1,10}}){{0,2}}\ per\ (?!cent\b)[^\W\d_]
+    | (?<![12]\d\d\d)(?:\ [^\W\d_]{{1,10}})?\ an?\ (?:second|minute|hour|day|week|month|year)
+        (?![\w-]|\ (?:time|later|earlier|after|before|ago)\b)""",
+    re.VERBOSE | re.I,
+).match
+# Around a number without a unit, and a year is none: the million of "5-6 million".
+_IS_BARE = re.compile(rf"[{CURRENCY_SIGNS}]?{_DIGITS}|\b(?:\ ?(?:{'|'.join(SPELLED)})\b){{1,2}}", re.I).fullmatch
+_SHARES_SCALE = re.compile(
+    rf"""(?:-|(?<![12]\d\d\d)(?:\ -\ |[ -](?:to|or|and)[ -]))[{CURRENCY_SIGNS}]?
+    (?:[0-9][0-9.,]*+[ -]?|(?:{WORD}[ -]){{1,4}}?)(?:(?:{SCALE}|[kmb])\b|[%{CURRENCY_SIGNS}](?!\w))""",
+    re.VERBOSE | re.I,
+).match
+# Around one with its unit: point 5 million, a tenth of one percent.
 _PARTED = re.compile(
-    r"\b(?:point[ -]|(?:hal[fv]e?s?|thirds?|quarters?|fifths?|tenths?|hundredths?|thousandths?) of )\Z"
-)
-_PART_BEHIND = re.compile(r" and (?:(?:an?|one)[ -](?:half|quarter)|one[ -]third)\b(?! of)").match
+    r"\b(?:point[ -]|(?:hal[fv]e?s?|thirds?|quarters?|fifths?|tenths?|hundredths?|thousandths?) of )\Z", re.I
+).search
 _NEAR = 60
 
 
@@ -67,12 +87,17 @@ def spellings_of(key: str) -> tuple[str, ...]:
 
 def is_part(key: str, text: str, start: int, end: int) -> bool:
     """Return whether `text[start:end]`, of a quantity's key, is part of another: 2 hours 30 minutes, two and a half."""
-    if len(spellings_of(key)) == 1:
-        return False
-    if _PARTED.search(text, max(0, start - _NEAR), start) or _PART_BEHIND(text, end):
+    near = max(0, start - _NEAR)
+    if _HALVED(text, near, start):
         return True
-    compounds = _COMPOUNDS(text, max(0, start - _NEAR), end + _NEAR)
-    return any(compound.start() < end and start < compound.end(1) for compound in compounds)
+    if not _MAY_BE(key):
+        return False
+    if _GOES_BEFORE(text, near, start + 1) or _GOES_ON(text, end) or (_IS_BARE(key) and _SHARES_SCALE(text, end)):
+        return True
+    if len(spellings_of(key)) > 1 and _PARTED(text, near, start):
+        return True
+    spans = (compound.span(1) for compound in _COMPOUNDS(text, near, end + _NEAR))
+    return any(first < end and start < last and (first < start or end < last) for first, last in spans)
 
 
 def value_of(amount: str) -> Fraction | None:

@@ -204,7 +204,6 @@ def _restates(sides: Sides, steps: Sequence[Sides], answer: Fraction) -> bool:
 
 
 def _names(operands: Iterable[Operand], answer: Fraction) -> bool:
-    """Whether the answer is among numbers, with its own sign."""
     return any(answer in operand.readings for operand in operands)
 
 

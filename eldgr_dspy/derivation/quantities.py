@@ -72,7 +72,6 @@ def _of_a_word(before: str, word: str, following: str) -> Quantity | None:
 
 
 def _of_an_amount(amount: Fraction, tokens: list[str], position: int, after: int) -> tuple[Quantity, int]:
-    """Return the quantity that an amount makes with the words after it, and where it ends."""
     if tokens[after] in tracing.SCALES:
         amount *= tracing.SCALES[tokens[after]]
         after += 1

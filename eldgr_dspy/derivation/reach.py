@@ -161,7 +161,6 @@ class _Search:
                     combine(first, right.levels[remaining], sums, into)
 
     def _take_again(self, group: _Group, source: _Numbers, results: _Numbers) -> None:
-        """Add the group's quantities to its own numbers, and subtract them."""
         for money, numbers in enumerate(source):
             terms = group.terms(bool(money))
             self._try(len(numbers) * len(terms))
@@ -182,7 +181,6 @@ class _Search:
 
 
 def _groups(quantities: list[Quantity]) -> list[_Group]:
-    """Return every group of the quantities, each after all of its parts."""
     groups: dict[int, _Group] = {}
     for mask in sorted(range(1, 1 << len(quantities)), key=lambda mask: (mask.bit_count(), mask)):
         places = [place for place in range(len(quantities)) if mask >> place & 1]
@@ -203,7 +201,6 @@ def _parts(mask: int) -> Iterator[int]:
 
 
 def _multiply(first: _Numbers, second: _Numbers, sums: bool, results: _Numbers) -> None:
-    """Add the products of two groups' numbers, and their sums."""
     for kind, left in enumerate(first):
         for other, right in enumerate(second):
             if not (kind and other):
@@ -213,7 +210,6 @@ def _multiply(first: _Numbers, second: _Numbers, sums: bool, results: _Numbers) 
 
 
 def _divide(first: _Numbers, second: _Numbers, sums: bool, results: _Numbers) -> None:
-    """Add the whole quotients of two groups' numbers, either way, and their differences."""
     for kind, left in enumerate(first):
         for other, right in enumerate(second):
             if kind >= other:
@@ -226,7 +222,6 @@ def _divide(first: _Numbers, second: _Numbers, sums: bool, results: _Numbers) ->
 
 
 def _split(first: _Numbers, second: _Numbers, _sums: bool, results: _Numbers) -> None:
-    """Add the quotients that are not whole."""
     for kind, left in enumerate(first):
         for other, right in enumerate(second):
             if kind >= other:

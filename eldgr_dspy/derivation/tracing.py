@@ -101,6 +101,14 @@ HUNDREDTHS: Final = PERCENT | {"¢", "cent"}
 _LONGEST: Final = 40  # digits of a numeral; a longer one is not a quantity of a word problem
 _VULGAR: Final = re.compile(f"[{VULGAR_FRACTIONS}]")
 _TOKEN: Final = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)|\d*\.?\d+|[^\W\d_]+|[%¢$€£/]")
+_SPELLINGS: Final = (
+    (re.compile(r"\ba (?=(?:hundred|thousand|million|billion)\b)"), "one "),
+    (re.compile(r"\bper cent\b"), "percent"),
+    (re.compile(r"(?<=\d)k\b"), " thousand"),
+    (re.compile(r"(?<=\d)\s(?=(?:\d{3}\s){0,3}000(?!\d))"), ""),
+    (re.compile(r"(?<![\d.,])(\d{1,9}),(?=\d{1,2} ?[%€a-z])(?!\d+ (?:and|or|to)\b)"), r"\1."),
+)
+"""How quantities are spelled, and what is read instead of each spelling: a hundred, $50k, 3,5 kg."""
 
 
 def traceable(question: str) -> frozenset[Exact]:
@@ -148,6 +156,8 @@ def _fold_last(program: list[Operand | str], values: Container[Exact]) -> None:
 def tokens_of(question: str) -> list[str]:
     """Return the numerals, words and signs of a question, words in lower case and in the singular."""
     plain = _VULGAR.sub(_as_fraction, fold_digits(question)).lower()  # digits in ASCII, and `½` as ` 1/2`
+    for spelling, usual in _SPELLINGS:
+        plain = spelling.sub(usual, plain)
     return [_singular(token) for token in _TOKEN.findall(plain)]
 
 
@@ -164,7 +174,6 @@ def _singular(token: str) -> str:
 
 
 def _numbers_in(tokens: list[str]) -> Iterator[Fraction]:
-    """Yield each number of the question, and the numbers that it forms with the words right after it."""
     position = 0
     while position < len(tokens):
         amount, after = amount_at(tokens, position)
@@ -181,30 +190,26 @@ def _numbers_in(tokens: list[str]) -> Iterator[Fraction]:
 
 
 def _combine(amount: Fraction, tokens: list[str], after: int) -> Iterator[Fraction]:
-    """Yield `amount` as a percentage, a number of cents or of parts, a fraction, or with a fraction added."""
     following = tokens[after : after + 4]
     if not following:
         return
     part = fraction_at(following)
-    if following[0] in HUNDREDTHS:
+    if following[0] in PERCENT:
+        yield 1 + amount / 100
+        yield from _share(amount / 100)
+    elif following[0] in HUNDREDTHS:
         yield amount / 100
-        if following[0] in PERCENT:
-            yield 1 + amount / 100
-            yield from _rest(amount / 100)
     elif following[0] in PARTS and part is not None:
-        yield amount * part
-        yield from _rest(amount * part)
+        yield from _share(amount * part)
     elif following[0] == "/":
-        divisor = numeral_at(tokens, after + 1)
-        if divisor:
-            yield amount / divisor
-            yield from _rest(amount / divisor)
+        if divisor := numeral_at(tokens, after + 1):
+            yield from _share(amount / divisor)
     elif part is not None:
         yield amount + part
 
 
-def _rest(share: Fraction) -> Iterator[Fraction]:
-    """Yield the rest of the whole after a share. Nothing for more than the whole."""
+def _share(share: Fraction) -> Iterator[Fraction]:
+    yield share
     if share < 1:
         yield 1 - share
 
@@ -239,30 +244,23 @@ def numeral_at(tokens: list[str], position: int) -> Fraction | None:
 
 
 def _word_number(tokens: list[str], position: int) -> tuple[Fraction | None, int]:
-    """Return the number that the words from `position` spell, up to a scale, and where it ends."""
     total, group, after = 0, 0, position
     while after < len(tokens):
         word = tokens[after]
         value = SPELLED.get(word)
+        is_followed = not SPELLED.keys().isdisjoint(tokens[after + 1 : after + 2])  # two hundred and five
         if value is not None and _fits(group, value):
             group += value
         elif word == "hundred" and 0 < group < 100:
             group *= 100
         elif word in ("thousand", "million", "billion") and group:
             total, group = total + group * SCALES[word], 0
-        elif not (word == "and" and total + group and _within(tokens, after)):
+        elif not (word == "and" and total + group and tokens[after - 1] in SCALES and is_followed):
             break
         after += 1
     return (None, position) if after == position else (Fraction(total + group), after)
 
 
-def _within(tokens: list[str], position: int) -> bool:
-    """Whether the `and` at `position` is inside one number: `two hundred and five`."""
-    return tokens[position - 1] in SCALES and position + 1 < len(tokens) and tokens[position + 1] in SPELLED
-
-
 def _fits(group: int, value: int) -> bool:
     """Whether a number word may follow within a group: `twenty` then `four`, `hundred` then anything below it."""
-    if group % 100 == 0:
-        return True
-    return group % 100 >= 20 and group % 10 == 0 and 0 < value < 10
+    return group % 100 == 0 or (group % 100 >= 20 and group % 10 == 0 and 0 < value < 10)

@@ -8,10 +8,10 @@ bound holds for any rule of the same form. Source: ours; it makes the paper's ti
 import re
 import string
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import count, product
+from itertools import count, islice, product
 from typing import Any
 
-from eldgr_dspy.answer_types.answers import normalise, number_in
+from eldgr_dspy.answer_types.answers import differ_by_percent_sign, normalise, number_in
 from eldgr_dspy.decision import Rule, drive, relayed
 from eldgr_dspy.derivation.arithmetic import Exact
 from eldgr_dspy.derivation.reach import reach
@@ -150,8 +150,9 @@ def derivable(case: Case, gold: Sequence[str] = ()) -> list[Derivation]:
     texts = dict.fromkeys(text for text in (*case.votes(), *gold) if text)
     answers = [text for text in texts if _may_be_derived(case, text, numbers)]
     others = count(10_007) if numbers is None else sorted(numbers | {0}, reverse=True) if numbers else ()
-    further = (str(other) for other in others)
-    answers += next(([one] for one in further if not any(case.same(one, text) for text in texts)), [])
+    alike = case.same, differ_by_percent_sign
+    further = (one for one in map(str, others) if not any(are(one, text) for are in alike for text in texts))
+    answers += islice(further, 1)
     return [Derivation((), answer) for answer in answers]
 
 

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any, get_args, get_origin
+from typing import Any, get_args, get_origin
 from unicodedata import category, normalize
 
 from typing_extensions import get_type_hints
@@ -55,7 +55,11 @@ def export(decisions: Iterable[Decided], path: Path) -> int:
 
     with replacing(path) as out:
         if suffix == ".csv":
-            _write_csv(out, rows())
+            text = io.TextIOWrapper(out, encoding="utf-8", errors="replace", newline="")
+            writer = csv.writer(text)
+            writer.writerow(COLUMNS)
+            writer.writerows(map(_csv_cell, row.values()) for row in rows())
+            text.detach()
         else:
             write_table(path, out, rows(), _TYPES)
     return n
@@ -72,14 +76,6 @@ def _cell(value: Any) -> Any:
     if isinstance(value, list | dict):
         return encodable(json.dumps(value, ensure_ascii=False))
     return encodable(value) if isinstance(value, str) else value
-
-
-def _write_csv(out: IO[bytes], rows: Iterable[Mapping[str, Any]]) -> None:
-    text = io.TextIOWrapper(out, encoding="utf-8", errors="replace", newline="")
-    writer = csv.writer(text)
-    writer.writerow(COLUMNS)
-    writer.writerows(map(_csv_cell, row.values()) for row in rows)
-    text.detach()
 
 
 def _csv_cell(value: Any) -> Any:

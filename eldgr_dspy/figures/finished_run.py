@@ -25,7 +25,7 @@ from eldgr_dspy.figures.results.decision_fields import Decided
 from eldgr_dspy.figures.results.record_fields import Record
 from eldgr_dspy.figures.results.summary_fields import Summary
 from eldgr_dspy.formats.rows import Row
-from eldgr_dspy.journal import read_journal
+from eldgr_dspy.journal import read_journal, short_lines
 from eldgr_dspy.rule.consultations import Consultation
 from eldgr_dspy.rule.questions import Question, Settings, option_of, own_names
 
@@ -149,18 +149,22 @@ class RunRead:
     def decisions(self, summary: Summary) -> Iterator[Decided]:
         """Yield the decisions of `decisions.jsonl`; an ArgumentError if one is unreadable or their number is wrong."""
         path, counts = self.path / "decisions.jsonl", Counter[tuple[str, str]]()
+        expected = {(name, rule): pool["n"] for name, pool in summary["pools"].items() for rule in pool["rules"]}
         with self._reading(path), open_file(path) as file:
-            for number, line in enumerate(file, start=1):
+            for number, line in short_lines(path, file):
                 decided = self._parse(line, f"{path}, line {number},", DECIDED, MAX_VALUES)
-                counts[decided["pool"], decided["rule"]] += 1
+                pool, rule = decided["pool"], decided["rule"]
+                if pool not in summary["pools"] or (decided["em"] is None) is bool(decided["gold"]):
+                    wrong = "a pool that summary.json lacks, or a score without gold answers or the reverse"
+                    raise ArgumentError(f"{path}, line {number}, has {wrong}; {_MEND}.")
+                counts[pool, rule] += 1
                 yield decided
-        for name, pool in summary["pools"].items():
-            for rule in pool["rules"]:
-                if counts[name, rule] != pool["n"]:
-                    raise ArgumentError(
-                        f"{path} has {counts[name, rule]:,} decisions of rule {rule!r} on pool {name!r}, and "
-                        f"summary.json counts {pool['n']:,}: a part is missing; {_MEND}."
-                    )
+        for (pool, rule), n in expected.items():
+            if counts[pool, rule] != n:
+                raise ArgumentError(
+                    f"{path} has {counts[pool, rule]:,} decisions of rule {rule!r} on pool {pool!r}, and "
+                    f"summary.json counts {n:,}: a part is missing; {_MEND}."
+                )
 
     def _result(self, name: str, content: TypeAdapter[_Content]) -> _Content:
         path = self.path / name
@@ -217,7 +221,10 @@ def read_run(path: Path, **own: object) -> RunRead:
         raise ArgumentError(f"{path} holds no journal.jsonl; give the directory of a run, such as runs/NAME.")
     heads = list[dict[str, Any]]()
     try:
-        torn, lines = _is_torn(journal), read_journal(journal, heads, on_torn=lambda error: None)
+        with journal.open("rb") as file:
+            file.seek(max(0, file.seek(0, 2) - 1))
+            torn = file.read(1) not in (b"", b"\n")
+        lines = read_journal(journal, heads, on_torn=lambda error: None)
         run = RunRead(path, heads, journal_totals(lines), torn, own)
     except OSError as error:
         raise ArgumentError(refusal(error, journal)) from error
@@ -229,13 +236,6 @@ def read_run(path: Path, **own: object) -> RunRead:
         if {"sha256": str, "rows": int} != {key: type(head["details"].get(key)) for key in ("sha256", "rows")}:
             raise JournalError(f"{journal}: pool {name!r} is stated without sha256 and rows, as by another version.")
     return run
-
-
-def _is_torn(journal: Path) -> bool:
-    with journal.open("rb") as file:
-        size = file.seek(0, 2)
-        file.seek(max(0, size - 1))
-        return size > 0 and file.read(1) != b"\n"
 
 
 def installed_version() -> str:

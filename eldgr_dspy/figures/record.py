@@ -189,7 +189,10 @@ def judges_record(summary: Summary, heads: Sequence[Mapping[str, Any]], totals: 
 
     `heads` is what the journal states that the run is made with; `totals` are those of its consultations.
     """
-    settings, pools, details = (_details(heads, kind) for kind in ("settings", "pool", "role"))
+    settings, pools, details = (
+        {head["name"]: head["details"] for head in heads if head["kind"] == kind}
+        for kind in ("settings", "pool", "role")
+    )
     rule = settings.get("rule", {})
     roles = {role: details[role] for role in in_order(details) if role in details}
     return {
@@ -207,10 +210,6 @@ def judges_record(summary: Summary, heads: Sequence[Mapping[str, Any]], totals: 
         "roles": roles,
         "confirmation": summary["confirmation"],
     }
-
-
-def _details(heads: Sequence[Mapping[str, Any]], kind: str) -> dict[str, Any]:
-    return {head["name"]: head["details"] for head in heads if head["kind"] == kind}
 
 
 def _on_addresses(heads: Sequence[Mapping[str, Any]]) -> Iterator[str]:

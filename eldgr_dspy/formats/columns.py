@@ -142,18 +142,14 @@ class LogprobsRow(BaseModel):
         return Logprobs(self.mean, self.min, self.probability, self.reasoning, self.answer)
 
 
-def _no_blank(logprobs: LogprobsRow | None) -> LogprobsRow | None:
-    return logprobs if logprobs is not None and logprobs.model_dump() else None
-
-
 class Columns(BaseModel):
     """What may be stated of a candidate. See `eldgr_dspy.rule.ballots.Stated`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     confidence: Confidence | None = Field(default=None, description="How probable its model says its answer is.")
-    logprobs: Annotated[LogprobsRow | None, AfterValidator(_no_blank)] = Field(
-        default=None, description="Log-probabilities of its tokens."
+    logprobs: Annotated[LogprobsRow | None, AfterValidator(lambda one: one if one and one.model_dump() else None)] = (
+        Field(default=None, description="Log-probabilities of its tokens.")
     )
     scores: Scores = Field(default_factory=dict, description="A number by name, or one for each step of its reasoning.")
     tags: Tags = Field(default_factory=list, description="What made it: the parts of its pipeline.")

@@ -10,6 +10,7 @@ from zlib import crc32
 
 from eldgr_dspy.answer_types.comparing import is_record
 from eldgr_dspy.base.file_limits import MAX_DEPTH, MAX_LINE, MAX_VALUES, parsed_json, scale
+from eldgr_dspy.base.files import json_fault
 from eldgr_dspy.errors import JournalError, PoolError
 from eldgr_dspy.redaction import redacted, redacted_value
 from eldgr_dspy.rule.consultations import Consultation, Outcome
@@ -86,7 +87,8 @@ def parse(line: bytes, path: Path, where: str) -> dict[str, Any]:
     except PoolError as error:
         raise JournalError(error.args[0]) from error
     except ValueError as error:
-        raise JournalError(f"{path}, {where}: not a JSON object ({error}); restore the journal from a copy.") from error
+        fault = f"not a JSON object ({json_fault(line, error)})"
+        raise JournalError(f"{path}, {where}: {fault}; correct it, or restore the journal from a copy.") from error
     if not isinstance(record, dict):
         raise JournalError(f"{path}, {where}: {record!r:.80} is not a JSON object; restore the journal from a copy.")
     checksum = record.pop("crc32", None)
@@ -107,6 +109,8 @@ def head_of(record: dict[str, Any], path: Path, where: str) -> dict[str, Any]:
         raise JournalError(f"{path}, {where}: kind={kind!r:.80} is not one of {kinds}; expected a journal.")
     _check(isinstance(record.get("name"), str), path, where, f"a {kind} without a name")
     _check(isinstance(record.get("details"), dict), path, where, f"a {kind} without details")
+    lm = record["details"].get("lm") if kind == "role" else None
+    _check(isinstance(lm, dict | None), path, where, "a role whose lm is not an object or null")
     _check(kind != "comparisons" or is_record(record["details"]), path, where, "comparisons without their pairs")
     return record
 
@@ -114,17 +118,17 @@ def head_of(record: dict[str, Any], path: Path, where: str) -> dict[str, Any]:
 def consultation_of(record: dict[str, Any], path: Path, where: str) -> Consultation:
     """Return the consultation of a line, checked."""
     del record["kind"]
-    try:
-        consultation = Consultation(**{"pool": "", **record})
-    except TypeError as error:
-        raise JournalError(f"{path}, {where}: not a consultation ({error}).") from error
+    lacks = [name for name in ("id", "role", "outcome") if name not in record]
+    _check(not lacks, path, where, f"a consultation without {' and '.join(lacks)}")
+    for name in record.keys() - {*_FIELDS}:
+        raise JournalError(f"{path}, {where}: {name!r:.80} is no field of a consultation; remove it.")
     require_types(record, path, where)
-    roles = (*CONSULTED, PROGRAM)
+    consultation, roles, outcomes = Consultation(**{"pool": "", **record}), (*CONSULTED, PROGRAM), get_args(Outcome)
     role, judge, outcome = consultation.role, consultation.judge, consultation.outcome
     names_judge = judge is None or (role == "judge" and is_name(judge))
-    _check(role in roles, path, where, f"role={role!r} is not one of {', '.join(roles)}")
+    _check(role in roles, path, where, f"role={role!r:.80} is not one of {', '.join(roles)}")
     _check(names_judge, path, where, f"judge={judge!r:.80} does not name a judge")
-    _check(outcome in get_args(Outcome), path, where, f"outcome={outcome!r} is not known")
+    _check(outcome in outcomes, path, where, f"outcome={outcome!r:.80} is not one of {', '.join(outcomes)}")
     _check(outcome != "ok" or consultation.content is not None, path, where, "outcome 'ok' without content")
     return consultation
 

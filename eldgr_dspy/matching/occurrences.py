@@ -51,6 +51,7 @@ _HEAD_ARTICLE = re.compile(r"\b(?:the|an?)\s\Z", re.IGNORECASE)
 _DOTTED = re.compile(r"[^\W\d_]\.\s?[^\W\d_]")
 _BEFORE_LETTER = re.compile(r"[^\W_][ -]\Z")
 _NEAR = 80
+_sentence_ends = lru_cache(maxsize=1 << 10)(sentence_ends)  # a text that repeats itself has the same words often
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,6 @@ class Source:
         return starts[word] + at - before[word]
 
     def _stands(self, start: int, end: int, key: str) -> Span | None:
-        """The slice of the text that is an occurrence at these letters, or None."""
         text = self._folded.text
         if key in FUNCTION_WORDS and (span := self._slice(start, end)) and self.text[slice(*span)] == key:
             return None  # in small letters it is not a name; most words of a text end here
@@ -140,7 +140,7 @@ class Source:
             head := _HEAD_ARTICLE.search(text, max(0, first - 5), first)
         ):
             first = head.start()  # "The A Team" is the class "a team", and "A Team" is "team"
-        if self._crosses(text[start:end], text[first:last]) or _key_of(text[first:last]) != key:
+        if _key_of(text[first:last]) != key or self._crosses(text[start:end], text[first:last]):
             return None
         if is_part(key, text, first, last):
             return None
@@ -163,7 +163,7 @@ class Source:
         """Whether a sentence or a clause ends within a span, or a bracket in it has no other half."""
         if _CLAUSE_ENDS(inner) or (not is_balanced(inner) and not is_balanced(around)):
             return True
-        return not self.is_title and bool(sentence_ends(inner))
+        return not self.is_title and bool(_sentence_ends(inner))
 
     def _reads_otherwise(self, start: int, end: int) -> bool:
         """Whether the retrieved text has something in this span that folding hides."""
@@ -213,7 +213,6 @@ def _needle(answer: str, keep_case: bool) -> tuple[str, int, int]:
 
 @lru_cache(maxsize=1 << 14)
 def _key_of(folded: str) -> str:
-    """The key of a part of a folded text, read as an answer."""
     return quantity_key(text_key(respell(strip_answer(folded))))
 
 

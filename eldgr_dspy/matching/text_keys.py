@@ -136,7 +136,6 @@ def without_article(text: str) -> str:
 
 
 def _guard(text: str) -> str:
-    """The text without the marks that mean nothing next to a number."""
     text = _THOUSANDS.sub(lambda match: match[0].replace(",", ""), text)
     if "'" in text or '"' in text:
         text = _QUOTED.sub(lambda match: match[0][:-1], text)

@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import chain
 from unicodedata import category
 
-from eldgr_dspy.derivation.amounts import SCALES
+from eldgr_dspy.derivation.amounts import SCALE, SCALES
 from eldgr_dspy.derivation.tracing import SPELLED
 from eldgr_dspy.text.numbers import CURRENCY_SIGNS
 
@@ -33,13 +33,12 @@ _FRACTION = "[\u00bc-\u00be\u2150-\u215f\u2189]"
 _DIGIT = r"[\d\u00bc-\u00be\u2150-\u215f\u2189]"
 _PERCENT = "[%\u0609\u060a\u066a\u2030\u2031]"  # and per mille, per ten thousand
 _SLASH = "[/\u2044\u2215]"
-_SCALE = "(?:hundred|thousand|million|billion|trillion|quadrillion|dozen|lakh|crore|mn|bn|tn)s?"
-_NUMBER_WORDS = frozenset((*SPELLED, "hundred", *SCALES))
-_NUMBER_WORD = f"(?:{'|'.join(sorted(_NUMBER_WORDS))})"
+_NUMBER_WORD = f"(?:{'|'.join(sorted((*SPELLED, 'hundred', *SCALES)))})"
 _PART_WORD = (
     "(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|half|halves|thirds|quarters?|fourths|fifths"
     r"|sixths|eighths|tenths|dozen|score|and\ a\ half|and\ a\ quarter)"
 )
+_AND = rf"\ and\ (?:(?<=(?:dred|sand|lion)\ and\ )|(?=\w+ty\b|{_NUMBER_WORD}[-\ ]{_PART_WORD}))"
 _LETTER = r"[^\W\d_\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u2089\u2150-\u2189]"
 # What is one whole, from the character before to the one after, by kind. First comes what each joint of the kind has in
 # it, which is quickly looked for. Each kind is searched for separately, so that "$5" does not hide "$5 M".
@@ -64,24 +63,25 @@ _KINDS = (
     # its scale and factors: 5 million, $5 M; 1.5 × 10; and TeX's 5{,}000 and \frac{5}
     (
         "",
-        rf"""{_DIGIT}[*_"')\]]{{0,3}}[\ -]{_SCALE}(?!\w) | [{_SIGNS}]\ ?[\d.,]+\ [kmb](?!\w)
+        rf"""{_DIGIT}[*_"')\]]{{0,3}}[\ -]{SCALE}(?!\w) | [{_SIGNS}]\ ?[\d.,]+\ [kmb](?!\w)
         | \d\ ?(?:[×x]|\*{{1,2}}|\\times|\\cdot)\ ?\d | \d(?:\{{,\}}|\\,)\d | \\{_LETTER}{{1,6}}\{{{_DIGIT}""",
     ),
-    # number words: thirty-five, two-thirds
-    ("", rf"""(?<!\w){_NUMBER_WORD}(?:-|\ |\ and\ )(?:{_NUMBER_WORD}|{_PART_WORD})(?!\w)"""),
+    # number words: thirty-five, two-thirds; hundred and five, four and twenty, one and two thirds, not four and five
+    ("", rf"""(?<!\w){_NUMBER_WORD}(?:-|\ |{_AND})(?:{_NUMBER_WORD}|{_PART_WORD})(?!\w)"""),
     # a unit: 5 km/h, $5/hour, 5 km per hour; °C, which a number may precede
     (
         "[/°]|\\ per\\ ",
-        rf"""\d\ (?:{_SCALE}\ )?{_LETTER}{{1,4}}[²³]?/{_LETTER} | \d/{_LETTER} | \d\ {_LETTER}{{1,10}}\ per\ {_LETTER}
-        | (?<![12]\d\d)\d\ (?:{_SCALE}\ )?{_LETTER}{{5,10}}/{_LETTER}
+        rf"""\d\ (?:{SCALE}\ )?{_LETTER}{{1,4}}[²³]?/{_LETTER} | \d/{_LETTER} | \d\ {_LETTER}{{1,10}}\ per\ {_LETTER}
+        | (?<![12]\d\d)\d\ (?:{SCALE}\ )?{_LETTER}{{5,10}}/{_LETTER}
         | °\ ?{_LETTER}(?!\w)""",
     ),
-    # a name: U.S, Node.js; J. R.; AT&T, A & W; F-16, X-ray, Jay-Z, 3-D
+    # a name: U.S, Node.js; J. R.; AT&T, A & W; F-16, not 206 BC-220; X-ray, Jay-Z, 3-D
     (
         "[.&-]",
         rf"""{_LETTER}\.{_LETTER} | (?<!\w){_LETTER}\.\ {_LETTER}\.
         | [^\W_]&[^\W_] | (?<!\w){_LETTER}{{1,2}}\ &\ {_LETTER}(?!\w)
-        | (?<!\w){_LETTER}{{1,2}}-\d | (?<!\w){_LETTER}-{_LETTER} | [^\W_]-{_LETTER}(?!\w)""",
+        | (?<!\w)(?<!\d\ (?=(?:ad|bc|ce|[ap]m)-)){_LETTER}{{1,2}}-\d
+        | (?<!\w){_LETTER}-{_LETTER} | [^\W_]-{_LETTER}(?!\w)""",
     ),
 )
 JOINTS = tuple(
@@ -90,11 +90,14 @@ JOINTS = tuple(
 )
 """For each kind of joint a quick test of whether a text may hold one, and the search for all of them."""
 
-_MAY_JOIN = re.compile(rf"[\d^&{_FRACTION[1:-1]}]|(?<!\w){_LETTER}[.&-]|[-/&.]{_LETTER}|\\{_LETTER}").search
+_MAY_JOIN = re.compile(
+    rf"[\d^&{_FRACTION[1:-1]}]|(?<!\w){_LETTER}[.&-]|[-/&.]{_LETTER}|\\{_LETTER}|\b{_NUMBER_WORD}\b", re.IGNORECASE
+).search
 _CONTRACTED = re.compile(r"(?:am|d|em|ll|m|re|s|t|ve)(?!\w)", re.IGNORECASE).match
 _POSSESSIVE = re.compile(r"'s(?!\w)", re.IGNORECASE).match
 _MARKS_BEFORE = re.compile(r"(?<!\S)[^\w\s]{1,8}\Z")
 _MARKS_BEHIND = re.compile(r"(?!°)[^\w\s]{1,8}+(?!\w)")  # a degree is a unit, as in "5 km"
+# Behind such a text a quotation mark does not mean feet or inches.
 _CLOSES_QUOTATION = re.compile(r"""(?<![\w"])"[^"]*\Z|(?<![\w'])'(?:[^']|(?<=\w)'(?=\w))*\Z""")
 
 
@@ -120,14 +123,9 @@ def whole(text: str, start: int, end: int) -> tuple[int, int]:
         first, last = wider
     before = _MARKS_BEFORE.search(text, max(0, first - 8), first)
     behind = _MARKS_BEHIND.match(text, last)
-    if behind and behind[0][0] in "\"'" and text[last - 1].isnumeric() and not before and _closes(text, last):
-        behind = None
+    if behind and behind[0][0] in "\"'" and text[last - 1].isnumeric() and not before:
+        behind = None if _CLOSES_QUOTATION.search(text[max(0, last - 200) : last]) else behind
     return first - len(before[0]) if before else first, behind.end() if behind else last
-
-
-def _closes(text: str, at: int) -> bool:
-    """Whether the quotation mark at `at` closes a quotation instead of meaning feet or inches."""
-    return _CLOSES_QUOTATION.search(text[max(0, at - 200) : at]) is not None
 
 
 def _start(text: str, at: int) -> int:
@@ -140,7 +138,7 @@ def _start(text: str, at: int) -> int:
 
 def _end(text: str, at: int) -> int:
     apostrophe = text[at : at + 1] == "'" and _is_word(text[at + 1 : at + 2] or " ")
-    if apostrophe and (text[at - 1].isnumeric() or not _POSSESSIVE(text, at)):
+    if apostrophe and (text[at - 1] == "0" or not _POSSESSIVE(text, at)):  # the 1980's, not 1994's
         return _word_end(text, at + 1)
     reach = min(REACH, at)
     _, end = _joined(text[at - reach : at + REACH], reach)
@@ -153,7 +151,7 @@ def _joined(window: str, at: int) -> tuple[int, int]:
     first = last = at
     if not 0 < at < len(window):
         return at, at
-    if _MAY_JOIN(window) or not _NUMBER_WORDS.isdisjoint(window.lower().replace("-", " ").split()):
+    if _MAY_JOIN(window):
         for joint in chain.from_iterable(find(window) for may_hold, find in JOINTS if may_hold(window)):
             if joint.start() < at < joint.end(1):
                 first, last = min(first, joint.start()), max(last, joint.end(1))

@@ -1,6 +1,6 @@
 """The report of an evaluation: one static HTML page that reads and prints without a network, a script or a server."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -70,7 +70,7 @@ def _judge(summary: Summary, record: Record) -> str:
         return "recorded replies"
     if judge is None:
         return "not asked"
-    if lm := judge.get("lm"):
+    if isinstance(lm := judge.get("lm"), Mapping):
         return str(lm.get("model"))
     module = str(judge.get("module", "eldgr_dspy."))
     return "heuristic judge, no LM" if module.startswith("eldgr_dspy.") else f"{module}, no LM of DSPy's"

@@ -1,7 +1,7 @@
 """Text as a page shows it: cut where it is long, with a count; and the templates of pages."""
 
-import base64
-import hashlib
+from base64 import b64encode
+from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -23,15 +23,11 @@ def template(name: str, script: str = "") -> "Template":
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, loader=FunctionLoader(_source)
     )
-    environment.filters["digest"] = _digest
+    # The name of a style or script in the policy of its page.
+    environment.filters["digest"] = lambda text: f"sha256-{b64encode(sha256(text.encode()).digest()).decode('ascii')}"
     parts = {"style": _source("style.css.jinja"), "script": script and _source(script)}
     return environment.get_template(name, globals=parts)
 
 
 def _source(name: str) -> str:
     return files("eldgr_dspy.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def _digest(text: str) -> str:
-    """The name of a style or script in the policy of its page."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"

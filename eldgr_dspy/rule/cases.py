@@ -12,6 +12,7 @@ from eldgr_dspy.answer_types.answers import differ_by_percent_sign
 from eldgr_dspy.answer_types.base import for_question
 from eldgr_dspy.certificates import Certificate, Passage, is_as_written
 from eldgr_dspy.decision import Choice, Decision, Rule, always
+from eldgr_dspy.matching.text_keys import short_class
 from eldgr_dspy.rule.consultations import Abstention, Derivation, Repair, Reply, Verdict
 from eldgr_dspy.rule.derivations import Checked, check_derivation
 from eldgr_dspy.rule.evidence import CertifyingEvidence
@@ -106,12 +107,12 @@ class Case:
     def stated(self, reply: Reply) -> str | None:
         """The answer that a judge's reply prefers, in the spelling that ships; None where it abstained."""
         verdict = self._usable(reply)
-        return self._answer_at(verdict.preferred) if isinstance(verdict, Verdict) else None
+        return self._answer_of(self._voters[verdict.preferred]) if isinstance(verdict, Verdict) else None
 
     def preferred(self, reply: Reply) -> str | None:
         """The answer that a judge's reply stands for under the setting `preference`; None if it abstained."""
         verdict = self._usable(reply)
-        return self._answer_at(self._preferred_index(verdict)) if isinstance(verdict, Verdict) else None
+        return self._answer_of(self._voters[self._preferred_index(verdict)]) if isinstance(verdict, Verdict) else None
 
     def repaired(self, reply: Reply) -> str | None:
         """The span that a repairer's reply gives, None if it abstained or the span is blank."""
@@ -146,9 +147,6 @@ class Case:
             return verdict.preferred
         certified = [index for index in range(len(self.question.answers)) if self._supports(index)]
         return max(certified, key=verdict.scores.__getitem__, default=verdict.preferred)
-
-    def _answer_at(self, index: int) -> str:
-        return self._answer_of(self._voters[index])
 
     def check(self, derivation: Derivation) -> Checked:
         """The check of a derivation at the level of the settings, made once."""
@@ -211,16 +209,18 @@ class Case:
         return class_.key if class_ else None
 
     def _spelling(self, answer: str) -> str:
-        """The spelling of a repair that ships: its own if it occurs in the evidence as written, else the pool's."""
+        """The spelling of a repair that ships: the pool's if it alone is certified as written, else the evidence's."""
         key, own = self._key(answer), self._certify(answer)
-        if own.certified is None or (own.certified and is_as_written(own)) or key is None:
+        if own.certified is None or key is None:
             return answer
-        spelling, certificate = self._class(key) if key in self._spellings else (answer, own)
-        return spelling if certificate.certified else answer
+        if key in self._spellings and not (own.certified and is_as_written(own)):
+            spelling, certificate = self._class(key)
+            return spelling if certificate.certified else answer
+        text = own.witness.text if own.witness and type(answer) is str else answer
+        return text if short_class(text) == short_class(answer) else answer  # a choice's witness is not its letter
 
     @cached_property
     def _spellings(self) -> Mapping[str, Mapping[str, None]]:
-        """The spellings of each class, in pool order."""
         spellings: dict[str, dict[str, None]] = {}
         for answer, key in zip(self.question.answers, self.vote.classes, strict=True):
             if key is not None:
@@ -275,10 +275,9 @@ class Case:
         if not isinstance(verdict, Verdict):
             return None
         index = self._preferred_index(verdict)
-        return index if self.same(choice.answer, self._answer_at(index)) else verdict.preferred
+        return index if self.same(choice.answer, self._answer_of(self._voters[index])) else verdict.preferred
 
     def _notes(self, replies: Mapping[Role, Reply]) -> Iterator[str]:
-        """What a reader of the decision should also know, each a phrase."""
         yield from self.vote.notes
         if self.type.way == "evidence":
             yield from self._notes_on_evidence
@@ -306,7 +305,6 @@ class Case:
 
     @cached_property
     def _voters(self) -> Mapping[int, str]:
-        """The candidates that have an answer by pool index, each with its class."""
         return {index: key for index, key in enumerate(self.vote.classes) if key is not None}
 
     @cached_property

@@ -67,7 +67,6 @@ def ballot_of(case: Case) -> Ballot:
 
 
 def _answers_to_certify(case: Case, name: Consulted, replies: Mapping[Consulted, Heard]) -> tuple[str, ...]:
-    """The answers on which the certificate is asked: those of the pool, or the repairer's."""
     return case.to_certify(replies["repairer"] if name == "repair_certificate" else None)
 
 

@@ -97,7 +97,6 @@ class _Line:
 
 
 def _examine(derivation: Derivation, question: str, level: Strictness, answer: Fraction | None) -> str:
-    """Return the sentence that says which checks passed."""
     if answer is None:
         raise _FaultError(f"The answer {quote(derivation.answer)} is not a number.")
     if not derivation.check.strip():
@@ -130,7 +129,6 @@ def _examine(derivation: Derivation, question: str, level: Strictness, answer: F
 
 
 def _require_short(derivation: Derivation) -> None:
-    """Refuse what would take long to check, before reading any of it."""
     if len(derivation.steps) > MAX_STEPS:
         raise _FaultError(f"The derivation has {len(derivation.steps):,} steps, and at most {MAX_STEPS} are checked.")
     steps = sum(len(step.expression) + len(step.value) for step in derivation.steps)
@@ -267,7 +265,6 @@ def _verdicts(text: str) -> Iterator[bool]:
 
 
 def _value_before(text: str) -> Fraction | None:
-    """Return the value of the longest expression with an operation at the end of the text, or None without one."""
     end = text[-MAX_LENGTH:]
     run = end[len(end.rstrip(_RUN)) :]
     for expression in dict.fromkeys((run, _BREAK.split(run)[-1]) if _SIGN.search(run) else ()):
@@ -281,7 +278,6 @@ def _value_before(text: str) -> Fraction | None:
 
 
 def _exact(text: str) -> Fraction | None:
-    """Return the whole text as a number, a percentage as hundredths."""
     number = parse_number(text)
     if number is None:
         return None

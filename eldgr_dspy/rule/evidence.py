@@ -20,7 +20,6 @@ class CertifyingEvidence:
     """The evidence of a question. Each spelling of an answer is certified at most once."""
 
     def __init__(self, question: Question, kind: AnswerType, grouping: Grouping, by: Policy | OwnCertificate) -> None:
-        """Take a question, the type as it reads its answers, their classes, and what certifies."""
         self._question, self._type, self._grouping = question, kind, grouping
         self._by: Policy | OwnCertificate = by
         self.is_consulted = isinstance(by, OwnCertificate) and by.consulted

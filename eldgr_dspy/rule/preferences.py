@@ -83,7 +83,6 @@ def taken_apart(result: Preferences, right: Sequence[bool]) -> Preferences:
 
 
 def _distinct(indices: Sequence[int], texts: Sequence[str], but: Container[str] = ()) -> dict[str, int]:
-    """Return the first of the candidates with each text, in their order."""
     first = dict[str, int]()
     for index in indices:
         if texts[index] not in but:
@@ -92,7 +91,6 @@ def _distinct(indices: Sequence[int], texts: Sequence[str], but: Container[str] 
 
 
 def _by_places(n: int, m: int) -> Iterator[tuple[int, int]]:
-    """Yield the places of all pairs of two lists, from 0: by their sum, then by the first."""
     for total in range(n + m - 1):
         for first in range(max(0, total - m + 1), min(n, total + 1)):
             yield first, total - first

@@ -174,7 +174,6 @@ def require_hashes(settings: Mapping[str, Any]) -> None:
 
 
 def _same(name: str, setting: Mapping[str, Any], value: object) -> Any:
-    """Return a setting of the user's own as it is given, if that is what a file states."""
     if value is None:
         raise ArgumentError(
             f"{name}={setting.get('loaded_as', setting.get('name'))!r:.80} is of your own, and a file imports nothing. "

@@ -152,7 +152,7 @@ def _derivation(content: Mapping[str, Any]) -> Derivation:
     steps = content.get("derivation_steps")
     if not isinstance(steps, Sequence) or isinstance(steps, str):
         raise _Invalid("derivation_steps are not a list")
-    answer = _text(content, "derived_answer").strip()
+    answer = _text_or_number(content, "derived_answer").strip()
     if not answer:
         raise _Invalid("no derived answer")
     others = content.get("other_derivations") or ()
@@ -169,7 +169,7 @@ def _another(content: Mapping[str, Any]) -> Derivation:
 def _step(step: Any) -> Step:
     if not isinstance(step, Mapping):
         raise _Invalid(f"a derivation step is {_value_text(step)}, not an object with expression and value")
-    return Step(_text(step, "expression"), _text(step, "value"))
+    return Step(_text(step, "expression"), _text_or_number(step, "value"))
 
 
 def _index(content: Mapping[str, Any], name: str, n: int) -> int:
@@ -187,12 +187,17 @@ def _text(content: Mapping[str, Any], name: str) -> str:
     return value
 
 
+def _text_or_number(content: Mapping[str, Any], name: str) -> str:
+    value = content.get(name)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e75  # shown whole
+    return _value_text(value) if is_number else _text(content, name)
+
+
 def _optional_text(content: Mapping[str, Any], name: str) -> str:
     return _text(content, name) if content.get(name) is not None else ""
 
 
 def _value_text(value: Any) -> str:
-    """A value for a reason: short, and never empty."""
     try:
         return f"{value!r:.80}"
     except (ValueError, RecursionError):  # a whole number of too many digits, a list of too many lists

@@ -111,7 +111,6 @@ _PLACE_BEFORE = re.compile(r"\b(?:at|from|in|near|of) (?:the )?$")
 
 
 def _slices(sentence: str, kind: Kind) -> Iterator[tuple[int, int]]:
-    """Yield the (start, end) of the spans of one sentence with the shape that is asked for."""
     if kind == "year":
         yield from (match.span() for match in _YEAR.finditer(sentence))
     elif kind == "date":
@@ -195,7 +194,6 @@ class _Scorer:
 
 
 def _trim(sentence: str, start: int, end: int) -> tuple[int, int]:
-    """Leave out a leading article and a trailing possessive."""
     if sentence[start:end].endswith(("'s", "’s")):
         end -= 2
     if sentence[start:end].startswith(("The ", "the ")):

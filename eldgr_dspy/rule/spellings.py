@@ -53,7 +53,6 @@ def other_spelling(answer: str, passages: Sequence[Passage]) -> str | None:
 
 
 def _spellings(text: str, wanted: Sequence[str]) -> Iterator[str]:
-    """The parts of a text that have these tokens."""
     plain = _plain(text)
     if not all(token in plain for token in wanted if token.isalpha()):
         return
@@ -70,7 +69,6 @@ def _plain(text: str) -> str:
 
 @lru_cache(maxsize=256)
 def _tokens(plain: str) -> Sequence[tuple[str, tuple[int, int]]]:
-    """Each word in the singular, each number by its value, each time and date, with its place."""
     return [(_token(match), match.span()) for match in _TOKEN(plain)]
 
 

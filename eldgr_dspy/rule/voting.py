@@ -66,7 +66,6 @@ def group(
 
 
 def _check(grouping: object, what: str, n: int) -> Grouping:
-    """Return the classes that a type of the user's own makes, each checked; raises an ArgumentError."""
     classes, class_of = getattr(grouping, "classes", None), getattr(grouping, "class_of", None)
     if not (isinstance(classes, Sequence) and callable(class_of)):
         raise ArgumentError(f"{what} must return a Grouping of a tuple and a function; got {grouping!r:.80}.")

@@ -19,7 +19,9 @@ def comparison_tables(comparison: Comparison) -> Iterator[Table]:
     """Yield for each pool the scores of the runs, each against the first; then cost, and what else differs."""
     for name, pool in comparison["pools"].items():
         yield _scores(comparison["rule"], name, pool)
-    yield _cost(comparison)
+    sums = {name: run["consultations"] for name, run in comparison["runs"].items()}
+    columns = columns_of(RoleSums, "ok abstained failed recorded calls prompt_tokens completion_tokens cost")
+    yield table_of("what each run asked, in all", "run", columns, sums, undefined=UNREPORTED)
     yield _made_with(comparison)
 
 
@@ -40,12 +42,6 @@ def _scores(rule: str, name: str, pool: ComparedPool) -> Table:
     if not pool["n_scored"]:
         notes = [f"{UNDEFINED}: no question has a gold answer, so nothing is scored."]
     return table_of(f"{name}: {rule}, {questions(pool['n'])}", "run", columns, pool["runs"], notes)
-
-
-def _cost(comparison: Comparison) -> Table:
-    rows = {name: run["consultations"] for name, run in comparison["runs"].items()}
-    columns = columns_of(RoleSums, "ok abstained failed recorded calls prompt_tokens completion_tokens cost")
-    return table_of("what each run asked, in all", "run", columns, rows, undefined=UNREPORTED)
 
 
 def _made_with(comparison: Comparison) -> Table:
@@ -74,7 +70,7 @@ def seed_tables(seeds: Seeds) -> Iterator[Table]:
         "wins–losses": record,
     }
     title = f"{seeds['rule']} against {seeds['against']}, {len(seeds['runs'])} seeds, {questions(seeds['n'])}"
-    yield table_of(title, "run", columns, ((run["run"], run) for run in seeds["runs"]), seeds["remarks"])
+    yield table_of(title, "run", columns, ((run["name"], run) for run in seeds["runs"]), seeds["remarks"])
     spreads = {
         f"{what}, {name}": spread
         for name, of in zip(names, seeds["variance"].values(), strict=True)

@@ -22,7 +22,7 @@ INVISIBLE = frozenset(map(chr, _INVISIBLE))
 BIDI_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 DASHES = frozenset("-\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d")
 
-_QUOTES = {"'": "`´ʹʼ‘’‚‛‹›′＇", '"': "«»“”„‟″〝〞＂"}
+_QUOTES = {"'": "`´ʹʻʼʾʿ‘’‚‛‹›′＇", '"': "«»“”„‟″〝〞＂"}
 PLAIN = {ord(variant): plain for plain, variants in _QUOTES.items() for variant in variants}
 PLAIN |= {ord(dash): "-" for dash in DASHES}
 """Typographic quotes and dashes, each with its ASCII form."""
@@ -99,7 +99,6 @@ def drop_invisible(text: str) -> str:
 
 
 def _pieces(source: str) -> Iterator[tuple[int, int]]:
-    """The clusters of a text in order; a stretch of ASCII without double spaces is one piece."""
     cursor = 0
     for foreign in _FOREIGN.finditer(source):
         # The character before may carry a combining mark, so it is part of the stretch.

@@ -51,7 +51,7 @@ _FOREIGN_DIGIT = re.compile(r"[^\D0-9]")
 
 _INTEGER = r"(?:[1-9][0-9]{0,2}(?>(?:,[0-9]{3})+)|[0-9]++)"
 _BEFORE = rf"(?P<sign>[-+])?(?P<before>\\?[{CURRENCY_SIGNS}]\s?)?(?P<inner>[-+])?"
-_AFTER = rf"(?:\s?(?P<after>\\?[{CURRENCY_SIGNS}])|\s?\\?(?P<percent>%))?\.?"
+_AFTER = rf"(?:\s?(?P<after>\\?[{CURRENCY_SIGNS}])|\s?(?P<percent>\\?%|(?i:per\s?cent)))?\.?"
 _NUMBER = re.compile(
     rf"""{_BEFORE}
     (?: (?: (?P<whole>[0-9]{{1,3}})\s (?=[0-9]{{1,3}}/[0-9]{{1,3}}(?![0-9,])) )?
@@ -159,7 +159,7 @@ _CHUNK = re.compile(
         (?: [eE][-+]?[0-9]{{1,3}}(?![A-Za-z0-9]) | \ [0-9]{{1,3}}/[0-9]{{1,3}}(?![0-9/]) | \ ?[{VULGAR_FRACTIONS}] )?
       | [{VULGAR_FRACTIONS}] )
     (?! (?:st|nd|rd|th)\b | [\^²³¹⁰-⁹⁻] | [A-Za-z]+[0-9] )
-    (?: \ ?\\?% | (?: [\ {PAD}{_GAP}-]*+(?i:{_SCALE}|k)s?(?![A-Za-z0-9]) ){{1,2}} )?""",
+    (?: \ ?(?:\\?%|(?i:per\ ?cent\b)) | (?: [\ {PAD}{_GAP}-]*+(?i:{_SCALE}|k)s?(?![A-Za-z0-9]) ){{1,2}} )?""",
     re.VERBOSE,
 )
 _LOOSE_END = f".,/:_{PAD}{_GAP}"

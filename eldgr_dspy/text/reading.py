@@ -32,13 +32,14 @@ _MARKUP = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _SHOWN = {"power": "^", "index": "_", "inline": "", "block": " "}  # "10<sup>2</sup>" is not 102
+_EM_DASH = re.compile(r"(?<=\w)[—―](?=[^\W\d_])")  # "code—a" is no name as "Jay-Z" is
 _SUBSCRIPTS = re.compile(r"(?<=[^\W\d_])[₀-₉]++(?!\d)")
 _AS_DIGITS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 _INITIALS = re.compile(r"(?<!\w)([^\W\d_])\.[ ](?=[^\W\d_]\.)")
 _BARE_POINT = re.compile(r"(?<![\w.])\.(?=[0-9])")
 _WITHIN_AMOUNT = re.compile(
     rf"""(?<=[0-9])\ (?=[¼-¾⅐-⅞] | \\?[%‰‱°] | \\?[{CURRENCY_SIGNS}](?!\w)) | (?<=[{CURRENCY_SIGNS}])\ (?=[0-9.])
-    | (?<=[<>≤≥])\ (?=[0-9]) | (?<=[0-9]')\ (?=[0-9])""",
+    | (?<=[<>≤≥])\ (?=[0-9]) | (?<=[0-9]')\ (?=[0-9]) | (?<=[0-9])\ (?=-\ [0-9]) | (?<=[0-9]\ -)\ (?=[0-9])""",
     re.VERBOSE,
 )
 
@@ -46,6 +47,7 @@ _WITHIN_AMOUNT = re.compile(
 def read(text: str, *, keep_case: bool = False) -> Folded:
     """Return the text folded, markup resolved; `source` has the length of `text`, and so the same offsets."""
     text = without_markup(text)
+    text = text if text.isascii() else _EM_DASH.sub("~", text)
     if not text.isascii() and _ODD(text):
         text = _DOTTED_I.sub(PAD, fold_digits(text).translate(_ALIKE))
     folded = fold(text, keep_case=keep_case)

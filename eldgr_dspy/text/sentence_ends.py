@@ -92,7 +92,6 @@ def sentences(text: str) -> list[str]:
 
 
 def _ends(text: str, before: int, stop: re.Match[str], cased: bool) -> bool:
-    """Whether a stop ends the sentence that starts at `before`."""
     mark, following = stop[0], _WORD_AFTER.match(text, stop.end(), stop.endpos) if cased else None
     if mark[0] not in ".!?…":
         return True

@@ -38,6 +38,7 @@ _WRAPPED = re.compile(
 )
 _QUOTE_WITHIN = {'"': r'(?<![0-9¼-¾⅐-⅞"])"|"(?=\w)', "'": r"(?<![\w'])'|(?<=[^\W0-9¼-¾⅐-⅞])'(?!\w)"}
 _LINK = re.compile(r"\[([^\[\]]++)\]\([^()\s]*+\)")
+_CITATION = re.compile(r"([^\W\d_]{2}|\d\d|[.*\"')]|. )(?:\[[1-9]\d{0,2}\])+(?=\W*\Z)")
 
 
 @lru_cache(maxsize=4096)
@@ -57,7 +58,7 @@ def strip_answer(text: str) -> str:
 def _once(text: str) -> str:
     """The answer within a text; markup that this uncovers is left for another round."""
     clean = " ".join(drop_invisible(without_markup(text)).split())
-    for wrapper in (TEX_TEXT, _ESCAPED, _LINK):
+    for wrapper in (TEX_TEXT, _ESCAPED, _LINK, _CITATION):
         clean = wrapper.sub(r"\1", clean)
     start, end = 0, len(clean)
     if not any(map(str.isalnum, clean)):
@@ -115,6 +116,7 @@ def _has_quote(text: str, quote: str) -> bool:
 
 # Most answers have nothing to take off.
 _BARE = re.compile(r"[A-Za-z0-9]++(?>(?:[,.'-]?[ ]?[A-Za-z0-9]++)*)").fullmatch
+_LOOSE = re.compile("[ `~|^=<>✅✔❤⭐\ufe0f\U0001f1e6-\U0001faff]")
 _NUMERAL = r"[\d¹²³¼-¾⁰⁴-⁹₀-₉⅐-ↂ①-⓿❶-➓]"
 _NEAR = rf"[^\w\s]{{0,3}}{_NUMERAL}"
 _FIRST_KEPT = re.compile(
@@ -145,8 +147,8 @@ def _trim(text: str, start: int, end: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=4096)
 def _is_loose(mark: str) -> bool:
-    """Whether a character is white space, or punctuation that may be loose; quotes go in pairs or not at all."""
-    return mark in " `~|^=<>" or (mark not in "\"'" and unicodedata.category(mark)[0] == "P")
+    """Whether a character is white space, an emoji or loose punctuation; quotes go in pairs or not at all."""
+    return _LOOSE.match(mark) is not None or (mark not in "\"'" and unicodedata.category(mark)[0] == "P")
 
 
 def _keeps_last(text: str, start: int, end: int) -> bool:

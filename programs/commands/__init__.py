@@ -35,7 +35,11 @@ class Session:
         if frame is None:
             raise KeyboardInterrupt
         try:
-            _put_away()
+            remove = getattr(sys.modules.get("eldgr_dspy.base.files"), "remove_begun", None)
+            if remove is not None:
+                remove()  # partly written files
+            if os.isatty(2):
+                os.write(2, b"\x1b[?25h\n")  # show the cursor that a progress bar hides
             os.write(2, self.interrupted().encode())
         finally:
             os._exit(self.code)
@@ -69,13 +73,3 @@ def has_abandoned_calls() -> bool:
     loaded = sys.modules.get("eldgr_dspy.programs.run.scheduling")  # if it is not loaded, no call was made
     name = getattr(loaded, "THREADS", None)
     return name is not None and any(thread.name.startswith(name) for thread in threading.enumerate())
-
-
-def _put_away() -> None:
-    """Remove partly written files, and show the cursor that a progress bar hides."""
-    files = sys.modules.get("eldgr_dspy.base.files")
-    remove = getattr(files, "remove_begun", None)
-    if remove is not None:
-        remove()
-    if os.isatty(2):
-        os.write(2, b"\x1b[?25h\n")

@@ -102,10 +102,7 @@ def text_of(value: Mapping[str, object], tables: Iterable[Table], form: str, *, 
     if form == "json":
         return json.dumps(value, indent=2, default=asdict) + "\n"
     if form == "text":
-        return "".join(
-            render(table.title, _rich(table), table.notes, lead=table.lead, terminal=terminal, whole=True)
-            for table in tables
-        )
+        return "".join(_as_text(table, terminal) for table in tables)
     from eldgr_dspy.tables.formats import as_csv, as_latex, as_markdown
 
     return {"latex": as_latex, "markdown": as_markdown, "csv": as_csv}[form](tables)
@@ -162,14 +159,13 @@ def write_out(text: str) -> None:
         raise
 
 
-def _rich(table: Table) -> RichTable:
+def _as_text(table: Table, terminal: bool | None) -> str:
+    def cell(text: str) -> Text:
+        return Text(display_text(text.replace("\n", " ")))
+
     grid = RichTable()
     for index, header in enumerate(table.headers):
-        grid.add_column(_cell(header), justify="left" if index == 0 else "right", no_wrap=True)
+        grid.add_column(cell(header), justify="left" if index == 0 else "right", no_wrap=True)
     for row in table.rows:
-        grid.add_row(*map(_cell, row))
-    return grid
-
-
-def _cell(text: str) -> Text:
-    return Text(display_text(text.replace("\n", " ")))
+        grid.add_row(*map(cell, row))
+    return render(table.title, grid, table.notes, lead=table.lead, terminal=terminal, whole=True)

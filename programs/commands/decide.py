@@ -95,7 +95,9 @@ def command_that_asks(run: "RunRead", decided: "Redecisions", roles: Collection[
         _require_same_roles(run, settings, models)
     except (EldgrError, LookupError, TypeError, ValueError, AttributeError):
         return None
-    words = ["eldgr", "evaluate", *(_file(pool.path) for pool in decided.pools), "--out", str(run.path)]
+    paths = (str(pool.path) for pool in decided.pools)
+    files = (f"./{path}" if path.startswith("-") else path for path in paths)  # no options
+    words = ["eldgr", "evaluate", *files, "--out", str(run.path)]
     words += ["--rules", ",".join(decided.rules)]
     others = {model for role, model in models.named.items() if role in details and model}
     new = (others.pop() if len(others) == 1 else "MODEL") if others else None
@@ -150,10 +152,6 @@ def _require_same_roles(run: "RunRead", settings: Settings, models: Models) -> N
     with models.asking(selector), metered_settings(), selector.reading():
         now = [("role", role, call.details) for role, call in calls_of_roles(selector, {}).items() if role in roles]
     require_same(run.path, run.heads, now)
-
-
-def _file(path: Path) -> str:
-    return f"./{path}" if str(path).startswith("-") else str(path)  # not an option
 
 
 def _changes(settings: Settings | Models, passing: Collection[str] = ()) -> Iterator[str]:

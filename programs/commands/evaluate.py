@@ -163,7 +163,12 @@ def evaluate(
     else:
         with prepare() as (selector, full_plan):
             if dry_run:
-                return _forecast(selector, full_plan, form)
+                from eldgr_dspy.programs.run.forecast import forecast
+                from eldgr_dspy.tables.plan_tables import forecast_table
+
+                most = forecast(selector, full_plan)
+                write(most, [forecast_table(most)], form, None, "The forecast")
+                return
             with bar as watcher:
                 summary = run_over(selector, full_plan, watcher)
     _print(context, summary, out_of(Plan(pools, out, freeze=freeze)), form, quiet=quiet)
@@ -185,14 +190,6 @@ def prepare_run(
     )
     with models.asking(selector):
         yield selector, full_plan
-
-
-def _forecast(selector: Any, plan: Any, form: Form) -> None:
-    from eldgr_dspy.programs.run.forecast import forecast
-    from eldgr_dspy.tables.plan_tables import forecast_table
-
-    most = forecast(selector, plan)
-    write(most, [forecast_table(most)], form, None, "The forecast")
 
 
 def _print(context: click.Context, summary: "Summary", out: Path, form: Form, *, quiet: bool) -> None:

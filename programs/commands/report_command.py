@@ -39,10 +39,9 @@ def report(
     report and the page of questions again. That page needs the run's pools; give POOLS if they have moved. Beyond
     20,000 questions it is written only with --pages.
     """
-    if pools and form != "html":
-        raise click.UsageError(f"POOLS are only for --format html; got --format {form}. Leave them out.", context)
-    if pages and form != "html":
-        raise click.UsageError(f"--pages is only for --format html; got --format {form}. Leave it out.", context)
+    for what, which, stated in (("POOLS are", "them", pools), ("--pages is", "it", pages)):
+        if stated and form != "html":
+            raise click.UsageError(f"{what} only for --format html; got --format {form}. Leave {which} out.", context)
     results = run_of(run, **own)
     summary = results.summary()
     if form == "html":

@@ -65,10 +65,11 @@ def local(
             raise ArgumentError(f"{name} must be a whole number of at least 1; got {value!r:.80}.")
     _require_model(file)
     identity = _identity(file)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with _LOCK:
         key = (file, identity, context, parallel, threads)
         if key not in _SERVERS:
-            _SERVERS[key] = _start(file, context * parallel, parallel, threads or _cores())
+            _SERVERS[key] = _start(file, context * parallel, parallel, threads or cores)
         server, secret = _SERVERS[key]
     address = f"{server.listening_address}/v1"
     # The server ignores `user`; DSPy's cache, which knows no address, tells models of one file name apart by it.
@@ -101,10 +102,6 @@ def _identity(file: Path) -> str:
     with file.open("rb") as stream:
         start = stream.read(2**20)
     return hashlib.sha256(start + str(file.stat().st_size).encode()).hexdigest()[:16]
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _free_memory() -> int | None:

@@ -24,16 +24,11 @@ _ABOUT_SCHEMA = re.compile(r"response_?format|schema|grammar|structured", re.IGN
 
 def reply_form(signature: Any) -> str:
     """Return what a reply looks like: its fields in order, each with its type and its description, if it has one."""
-    fields = [
-        f'"{name}": {_form(TypeAdapter(field.annotation).json_schema())}{_meaning(name, field)}'
-        for name, field in signature.output_fields.items()
-    ]
+    fields = []
+    for name, field in signature.output_fields.items():
+        form, meaning = _form(TypeAdapter(field.annotation).json_schema()), field.json_schema_extra["desc"]
+        fields.append(f'"{name}": {form}' + ("" if meaning == f"${{{name}}}" else f" ({meaning})"))
     return f"{FORM}{{\n" + ",\n".join(fields) + "\n}"
-
-
-def _meaning(name: str, field: Any) -> str:
-    meaning = field.json_schema_extra["desc"]
-    return "" if meaning == f"${{{name}}}" else f" ({meaning})"
 
 
 def _form(schema: Mapping[str, Any], outer: Mapping[str, Any] | None = None) -> str:

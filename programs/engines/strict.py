@@ -35,9 +35,9 @@ from eldgr_dspy.redaction import redacted
 ReplyFormat: TypeAlias = Literal["json_schema", "json_object", ""]
 """What a request says about the form of its reply, apart from its prompt."""
 
-HINTS = frozenset({"assessments", "repair_passage"})
-"""The fields that no rule needs and that a model may get wrong: whatever is in them, the rest of the reply counts.
-`eldgr_dspy.rule.replies` checks them, and remarks on what it cannot use."""
+HINTS = frozenset({"assessments", "repair_passage", "derivation_steps", "derived_answer"})
+"""The fields in which a model may write another type, as a number for a derived answer: `eldgr_dspy.rule.replies`
+checks them, and remarks on what it cannot use. No rule needs the first two."""
 
 # Derived from a signature's class alone, so shared by all adapters; dropped with the signature.
 _DERIVED: WeakKeyDictionary[type, dict[Hashable, Any]] = WeakKeyDictionary()

@@ -5,15 +5,16 @@ that shares everything with it and numbers its requests by `rollout_id`. Where a
 is replaced by a view of it: modules of its own, which share everything but the LMs.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 import dspy
 
 from eldgr_dspy.programs.engines.usage import ANY_USAGE
-from eldgr_dspy.programs.lms.lms import twin_of, view
+from eldgr_dspy.programs.lms.lms import sub_modules, twin_of, view
 
 Trace: TypeAlias = list[tuple[Any, Any, Any]]
 
@@ -58,9 +59,29 @@ def rollout(
     number = partial(numbered_lm, sample=sample, of=of, temperature=temperature)
     called, originals = view(program, number) if bound else (program, {})
     trace: Trace = []
-    with dspy.context(lm=number(dspy.settings.lm), trace=trace, **ANY_USAGE):
+    with dspy.context(lm=number(dspy.settings.lm), trace=trace, **_streaming(called, originals), **ANY_USAGE):
         yield called, trace
     trace[:] = [(originals.get(id(predictor), predictor), *call) for predictor, *call in trace]
+
+
+class _Stream(SimpleNamespace):
+    """A stream whose listeners know the predictors of a view by the ids of the originals."""
+
+    async def send(self, item: Any) -> None:
+        if (original := self.originals.get(getattr(item, "predict_id", None))) is not None:
+            item.predict_id = id(original)
+        await self.stream.send(item)
+
+
+def _streaming(called: dspy.Module, originals: Mapping[int, Any]) -> dict[str, Any]:
+    """Return the settings with which the listeners of a stream hear what the predictors of a view say."""
+    if not originals or dspy.settings.send_stream is None:
+        return {}
+    stream, listeners = dspy.settings.send_stream, dspy.settings.stream_listeners or []
+    listened = [listener.predict for listener in listeners]
+    twins = [part for _, part in sub_modules(called, dspy.Predict) if originals.get(id(part)) in listened]
+    listeners = [SimpleNamespace(predict=twin) for twin in twins] or listeners
+    return {"send_stream": _Stream(stream=stream, originals=originals), "stream_listeners": listeners}
 
 
 def own_trace() -> Trace | None:

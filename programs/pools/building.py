@@ -103,7 +103,13 @@ class _JoinedFiles:
 
     def rows(self) -> Iterator[Row]:
         """Yield one row a question, in the order of the questions."""
-        self._read_files()
+        recipe, columns = self._recipe, Columns(self._recipe.columns, self._recipe.by)
+        if recipe.questions is not None:
+            self._add(QUESTIONS, recipe.questions, read_questions(recipe.questions, recipe.evidence, columns), columns)
+        options: dict[str, Any] = {"unfinished": recipe.unfinished, "notes": self.lacking, "columns": columns}
+        for source, path in self._sources.items():
+            self._add(source, path, read_predictions(path, recipe.layout, **options), columns)
+        columns.refuse_unseen()
         self.by = self._join_field()
         self._check()
         for entry in self._store.entries(self._main):
@@ -112,15 +118,6 @@ class _JoinedFiles:
                 yield self._row(entry, [hit for hit in hits if hit])
             else:
                 self.left_out += 1
-
-    def _read_files(self) -> None:
-        recipe, columns = self._recipe, Columns(self._recipe.columns, self._recipe.by)
-        if recipe.questions is not None:
-            self._add(QUESTIONS, recipe.questions, read_questions(recipe.questions, recipe.evidence, columns), columns)
-        options: dict[str, Any] = {"unfinished": recipe.unfinished, "notes": self.lacking, "columns": columns}
-        for source, path in self._sources.items():
-            self._add(source, path, read_predictions(path, recipe.layout, **options), columns)
-        columns.refuse_unseen()
 
     def _add(self, source: int, path: Path, entries: Iterable[Entry], columns: Columns) -> None:
         """Keep the entries of a file; tell which fields may hold gold answers if the questions come without any."""

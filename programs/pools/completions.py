@@ -39,9 +39,15 @@ def pool_from_completions(
         ArgumentError: An item is not such a pair, or a `Selector` would not take its content.
         PoolError: A row does not fit the schema of a pool.
     """
+    pair: Any
     for number, pair in enumerate(completed, start=1):
         where = f"question {number}"
-        example, prediction = _pair(pair, where)
+        if not (isinstance(pair, tuple | list) and len(pair) == 2 and isinstance(pair[0], dspy.Example)):
+            shown = " ".join(repr(pair).split())  # on one line, which a prediction's repr is not
+            raise ArgumentError(f"{where}: must be a pair of an example and a prediction; got {shown:.80}.")
+        example, prediction = pair
+        if not isinstance(prediction, dspy.Prediction):
+            raise ArgumentError(f"{where}: the pair must end with a prediction; got {prediction!r:.80}.")
         text: Any = example.get("question")
         try:
             options = example.get("options", ()) if answer_type(task).needs_options else ()
@@ -61,13 +67,3 @@ def pool_from_completions(
             for text, answer, one in zip(question.texts, question.answers, extras, strict=True)
         ]
         yield replace(entry, gold=gold).row(task, candidates)
-
-
-def _pair(pair: Any, where: str) -> tuple[dspy.Example, dspy.Prediction]:
-    if not (isinstance(pair, tuple | list) and len(pair) == 2 and isinstance(pair[0], dspy.Example)):
-        text = " ".join(repr(pair).split())  # on one line, which a prediction's repr is not
-        raise ArgumentError(f"{where}: must be a pair of an example and a prediction; got {text:.80}.")
-    example, prediction = pair
-    if not isinstance(prediction, dspy.Prediction):
-        raise ArgumentError(f"{where}: the pair must end with a prediction; got {prediction!r:.80}.")
-    return example, prediction

@@ -86,7 +86,13 @@ def read_inspect_log(path: Path, *, unfinished: bool = False, notes: list[str] |
     if lacking and notes is not None:
         notes.append(f"{path}: {lacking}.")
     for numbered in _by_question(samples).values():
-        yield _inspect_entry([numbered[epoch] for epoch in sorted(numbered)])
+        epochs = [numbered[epoch] for epoch in sorted(numbered)]
+        where, first = epochs[0]
+        question = text_at(last_said(first.get("input"), "input", where), "input", where)
+        choices = choices_at(first)
+        gold = gold_at({"target": first.get("target")}, where, choices)
+        outputs = tuple(one for place, record in epochs for one in _outputs(record.get("output"), place))
+        yield Entry(where, id_at(first, "id", where), question, outputs, gold, options=choices.texts)
 
 
 def _read_json(path: Path) -> tuple[Mapping[str, Any], list[tuple[str, Any]]]:
@@ -139,15 +145,6 @@ def _by_question(samples: Sequence[tuple[str, Any]]) -> dict[str, dict[int, tupl
         if other[1] is not sample:
             raise PoolError(f"{where}: id {name!r} and epoch {epoch} are also in {other[0]}; keep one of them.")
     return questions
-
-
-def _inspect_entry(epochs: Sequence[tuple[str, Mapping[str, Any]]]) -> Entry:
-    where, first = epochs[0]
-    question = text_at(last_said(first.get("input"), "input", where), "input", where)
-    choices = choices_at(first)
-    gold = gold_at({"target": first.get("target")}, where, choices)
-    samples = tuple(sample for place, record in epochs for sample in _outputs(record.get("output"), place))
-    return Entry(where, id_at(first, "id", where), question, samples, gold, options=choices.texts)
 
 
 def _outputs(output: Any, where: str) -> Iterator[Sample]:

@@ -72,7 +72,10 @@ def _entries(
         where = f"{path}, {place}"
         row = {**absent, **object_at(record, where)}
         if packed:
-            _unpack(row, where)
+            unpack_json(row, JSON_COLUMNS, f"{where}, ")
+            predictions = row["prediction"] if isinstance(row.get("prediction"), list) else [row.get("prediction")]
+            for index, prediction in enumerate(predictions):
+                unpack_json(prediction, JSON_COLUMNS, f"{where}, prediction[{index}].")
         doc = row.get("doc")
         fields.update(doc if of_harness and isinstance(doc, Mapping) else row)
         yield harness_entry(row, where) if of_harness else _plain(row, where)
@@ -107,13 +110,6 @@ def _plain(row: Mapping[str, Any], where: str) -> Entry:
         evidence_at(row, where),
         choices.texts,
     )
-
-
-def _unpack(row: dict[str, Any], where: str) -> None:
-    unpack_json(row, JSON_COLUMNS, f"{where}, ")
-    predictions = row["prediction"] if isinstance(row.get("prediction"), list) else [row.get("prediction")]
-    for index, prediction in enumerate(predictions):
-        unpack_json(prediction, JSON_COLUMNS, f"{where}, prediction[{index}].")
 
 
 def _samples(row: Mapping[str, Any], where: str) -> Iterable[Sample]:

@@ -190,11 +190,8 @@ def _rows(row: Row, case: Case, result: Preferences, pairing: Pairing, where: st
         if pairing.score is None:
             yield record
         else:
-            scores = [_number(row.candidates[index].scores[pairing.score], where) for index in (chosen, rejected)]
-            yield {**record, "margin": scores[0] - scores[1]}
-
-
-def _number(score: object, where: str) -> float:
-    if not isinstance(score, float):
-        raise PoolError(f"{where}: score must name one number a candidate; got one a step. Give another score.")
-    return score
+            scores = [row.candidates[index].scores[pairing.score] for index in (chosen, rejected)]
+            numbers = [score for score in scores if isinstance(score, float)]
+            if len(numbers) < 2:
+                raise PoolError(f"{where}: score must name one number a candidate; got one a step. Give another score.")
+            yield {**record, "margin": numbers[0] - numbers[1]}

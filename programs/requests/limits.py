@@ -55,17 +55,14 @@ class FailureBudget:
             self.failed.add(key[:2])
             self._in_a_row += 1
             if is_fatal(error):
-                self.stopped = f"The call can only fail again: {_end_reason(error)}"
+                self.stopped = f"The call can only fail again: {_full_stop(describe_failure(error))}"
             elif not self.stopped:
-                self.stopped = self._too_many(error)
-
-    def _too_many(self, error: Exception) -> str | None:
-        n, last = len(self.failed), f"; the last: {_end_reason(error)}"
-        if n > self.allowed:
-            return f"{n} question{'s' * (n > 1)} failed, more than the {self.allowed} that --max-failures allows{last}"
-        if self._in_a_row >= self.patience:
-            return f"{self._in_a_row} calls in a row failed, so that the server seems to be away{last}"
-        return None
+                n, last = len(self.failed), f"; the last: {_full_stop(describe_failure(error))}"
+                if n > self.allowed:
+                    more = f"more than the {self.allowed} that --max-failures allows"
+                    self.stopped = f"{n} question{'s' * (n > 1)} failed, {more}{last}"
+                elif self._in_a_row >= self.patience:
+                    self.stopped = f"{self._in_a_row} calls in a row failed, so that the server seems to be away{last}"
 
     def hear(self, consultation: Consultation) -> None:
         """Count the question of a reply that cannot be used; a `RunStoppedError` if there are more than the limit."""
@@ -84,14 +81,13 @@ class FailureBudget:
 
     def _too_unusable(self, n: int, allowed: int) -> str:
         counted = f"{n} question{'s' * (n > 1)} had an unusable reply, and --max-abstentions allows {allowed}"
-        roles: dict[Asked, None] = {role: None for (role, _), _ in self._kinds.most_common()}
-        return " ".join([f"{counted}; give a higher limit to resume.", *map(self._often, roles)])
-
-    def _often(self, role: Asked) -> str:
-        kinds = [(kind, n) for kind, n in self._kinds.most_common() if kind[0] == role]
-        (most, count), total = kinds[0], sum(n for _, n in kinds)
-        example = _full_stop(brief(self._examples[most]))
-        return f"The {role} gave {total:,}, most often {most[1]} ({count:,}), such as: {example}"
+        sentences = [f"{counted}; give a higher limit to resume."]
+        for role in dict.fromkeys(role for (role, _), _ in self._kinds.most_common()):
+            kinds = [(kind, n) for kind, n in self._kinds.most_common() if kind[0] == role]
+            (most, count), total = kinds[0], sum(n for _, n in kinds)
+            example = _full_stop(brief(self._examples[most]))
+            sentences.append(f"The {role} gave {total:,}, most often {most[1]} ({count:,}), such as: {example}")
+        return " ".join(sentences)
 
     def earn(self) -> None:
         """Record that a call came through."""
@@ -128,12 +124,10 @@ class Spending:
         self._lock = threading.Lock()
         if max_calls is not None or max_cost is not None:
             for entry in before:
-                self._count(entry)
-
-    def _count(self, entry: Consultation) -> None:
-        self._calls += entry.calls
-        if entry.calls and entry.answered and not entry.recorded:
-            self._add(entry.cost, entry.cost if entry.cost is None else entry.dearest or entry.cost / entry.calls)
+                self._calls += entry.calls
+                if entry.calls and entry.answered and not entry.recorded:
+                    dearest = entry.cost if entry.cost is None else entry.dearest or entry.cost / entry.calls
+                    self._add(entry.cost, dearest)
 
     def _add(self, cost: float | None, dearest: float | None) -> None:
         self._cost = None if self._cost is None or cost is None else math.fsum((self._cost, cost))
@@ -219,10 +213,6 @@ class Spending:
                 return False
             self._retries += 1
             return True
-
-
-def _end_reason(error: Exception) -> str:
-    return _full_stop(describe_failure(error))
 
 
 def _full_stop(text: str) -> str:

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -154,11 +154,10 @@ class Meter:
 
     def _end(self) -> bool:
         """Remove a request from those under way. Return False if `close` has already removed and counted it."""
-        try:
+        with suppress(IndexError):
             self.under_way.pop()
-        except IndexError:
-            return False
-        return True
+            return True
+        return False
 
     def add_usage(self, lm: str, usage: dict[str, Any]) -> None:
         """Record that a reply was not cached: DSPy reports usage only for those, just before a call's record."""

@@ -23,7 +23,7 @@ from eldgr_dspy.programs.run.freezes import Freeze, read_freeze, require_frozen,
 from eldgr_dspy.programs.run.frozen_runs import collected_program
 from eldgr_dspy.programs.run.plan import Plan, out_of
 from eldgr_dspy.programs.run.recordings import Recordings, recordings_in
-from eldgr_dspy.programs.run.results import Results, replacing_all
+from eldgr_dspy.programs.run.results import FILES, Results, replacing_all
 from eldgr_dspy.programs.run.role_calls import RoleCall, calls_of_roles, metered_settings, modules_of
 from eldgr_dspy.programs.run.role_queries import Books
 from eldgr_dspy.programs.run.run_directory import RunDirectory, Statement, require_same
@@ -63,7 +63,11 @@ def evaluate(
             them. The same plan resumes the run. In the main thread, Python handlers of SIGINT and SIGTERM are called
             when the run checks for signals, and not when they arrive.
     """
-    _require_selector(selector)
+    stated: object = selector
+    if not isinstance(stated, Selector):
+        names = [name for name, value in getattr(stated, "__dict__", {}).items() if isinstance(value, Selector)]
+        remedy = f"Give its selector, the attribute {names[0]!r}" if names else "Give a Selector, such as Selector()"
+        raise ArgumentError(f"selector must be a Selector; got {type(stated).__name__}. {remedy}.")
     out, prepared = out_of(plan), Preparation(selector, plan)
     pools, watcher, signals = prepared.pools, watcher or Watcher(), Signals()
     total = sum(min(pool.n, plan.limit or pool.n) for pool in pools)
@@ -104,19 +108,11 @@ def evaluate(
         return summary
 
 
-def _require_selector(selector: object) -> None:
-    """Refuse an object that is not a selector. If it is a program that holds one, name the attribute."""
-    if isinstance(selector, Selector):
-        return
-    names = [name for name, value in getattr(selector, "__dict__", {}).items() if isinstance(value, Selector)]
-    remedy = f"Give its selector, the attribute {names[0]!r}" if names else "Give a Selector, such as Selector()"
-    raise ArgumentError(f"selector must be a Selector; got {type(selector).__name__}. {remedy}.")
-
-
 class Preparation:
     """What a run is made from, read and checked before anything is written: pools, recordings, a freeze."""
 
     def __init__(self, selector: Selector, plan: Plan) -> None:
+        _require_own_folder(out_of(plan))
         self.pools = open_pools(plan.pools, selector.settings.type)
         _require_unseen(selector, plan, self.pools)
         self.recordings = Recordings(plan.replay, plan.recorded_for, plan.judges)
@@ -136,6 +132,16 @@ class Preparation:
         """Refuse what the run in `out` was not started with: other settings, pools, roles or recordings."""
         self.recordings.require_unchanged(journaled, self.pools, {label: call.model for label, call in roles.items()})
         require_same(out, heads, [*self.statements, *(("role", label, call.details) for label, call in roles.items())])
+
+
+def _require_own_folder(out: Path) -> None:
+    """Refuse a folder with files that a run would replace and no journal, not even one that a fresh run set aside."""
+    names = [name for name in FILES if (out / name).exists()]
+    if names and not any(out.glob("journal.jsonl*")):
+        raise ArgumentError(
+            f"out={str(out)!r} must be new or the directory of a run; it has no journal.jsonl, and the run would "
+            f"replace its {' and '.join(names)}. Give another --out, or move what is there."
+        )
 
 
 def _freeze_of(plan: Plan, selector: Selector) -> Freeze | None:

@@ -109,15 +109,14 @@ def _finite(value: Any) -> Any:
 
 
 def _prompt(predictor: Any) -> dict[str, Any]:
-    demos = [json.loads(json.dumps(dict(demo.items()), default=_demo_value)) for demo in predictor.demos]
+
+    def readable(value: Any) -> Any:
+        return value.model_dump(mode="json") if isinstance(value, BaseModel) else {UNWRITTEN: repr(value)}
+
+    demos = [json.loads(json.dumps(dict(demo.items()), default=readable)) for demo in predictor.demos]
     types = {name: _type(field.annotation) for name, field in predictor.signature.fields.items()}
     signature = predictor.signature.dump_state()
     return {"signature": signature, "types": types, "demos": demos, "config": _clean(predictor.config)}
-
-
-def _demo_value(value: Any) -> Any:
-    """Return a value of a demonstration so that it can be read back, or its text under a key that says otherwise."""
-    return value.model_dump(mode="json") if isinstance(value, BaseModel) else {UNWRITTEN: repr(value)}
 
 
 def _type(annotation: Any) -> Any:

@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, starmap
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -26,6 +27,9 @@ from eldgr_dspy.showing import display_text
 
 Replays: TypeAlias = str | Path | Mapping[str, str | Path] | None
 """A recording, or several by the judge's name. The recording for all roles has the empty name."""
+
+
+_reply = attrgetter("outcome", "content", "reason")
 
 
 def recordings_in(replay: Replays) -> dict[str, Path]:
@@ -47,19 +51,26 @@ class ConsultationStore:
                 self._file.write(line)
             self._places.add(entry.key, end)
             end += len(line)
-        self._places.end()
+        self._replaced = self._places.end()
 
     def __contains__(self, key: Key) -> bool:
         return self._places.find(key) is not None
 
     def find(self, key: Key) -> Consultation | None:
-        if (place := self._places.find(key)) is None:
-            return None
+        entry = None if (place := self._places.find(key)) is None else self._at(place)
+        return entry if entry and entry.key == key else None  # two keys of one hash
+
+    def contradictions(self) -> Iterator[Consultation]:
+        """Yield the consultations whose key has another reply later."""
+        for entry in map(self._at, self._replaced):
+            if (later := self.find(entry.key)) and _reply(later) != _reply(entry):
+                yield entry
+
+    def _at(self, place: int) -> Consultation:
         with self._lock, naming(Path(tempfile.gettempdir())):
             self._file.seek(place)
             line = self._file.readline()
-        entry = Consultation(**json.loads(line))
-        return entry if entry.key == key else None  # two keys of one hash
+        return Consultation(**json.loads(line))
 
 
 class Recordings:
@@ -78,6 +89,11 @@ class Recordings:
         self._heads: list[tuple[Path, dict[str, Any]]] = []
         self._replies = ConsultationStore(chain.from_iterable(starmap(self._read, self._paths.items())))
         self._comparisons = recorded_in(head for _, head in self._heads)
+        for pool, question, label in (entry.key for entry in self._replies.contradictions()):
+            raise JournalError(
+                f"{self._governed[pool, label]}: holds different replies of the {label} to question {question!r}"
+                f"{f' of pool {pool!r}' if pool else ''}; keep one."
+            )
 
     def _read(self, judge: str, path: Path) -> Iterator[Consultation]:
         torn, heads, others, answered = list[JournalError](), list[dict[str, Any]](), set[str](), False
@@ -121,17 +137,21 @@ class Recordings:
                     "name the pool as it was named then, or give recorded_for= in Python."
                 )
             for pool in pools:
-                self._require_questions(path, pool)
-        for pool in pools:
-            self._require_made_on(pool.name, pool.sha256)
-
-    def _require_questions(self, path: Path, pool: Pool) -> None:
-        own = [key for key, of in self._governed.items() if of == path and key[0] in ("", pool.name)]
-        if own and all((of, row.id, label) not in self._replies for row in pool.rows() for of, label in own):
-            raise ArgumentError(
-                f"{path}: must hold replies to questions of {pool.name!r}; none of their ids is in it. Give a "
-                "recording of these questions."
-            )
+                own = [key for key, of in self._governed.items() if of == path and key[0] in ("", pool.name)]
+                if own and all((of, row.id, label) not in self._replies for row in pool.rows() for of, label in own):
+                    raise ArgumentError(
+                        f"{path}: must hold replies to questions of {pool.name!r}; none of their ids is in it. Give a "
+                        "recording of these questions."
+                    )
+        contents = {pool.name: pool.sha256 for pool in pools}
+        for path, head in self._heads:
+            name, content = head["name"], contents.get(head["name"]) if head["kind"] == "pool" else None
+            made_on = head["details"].get("sha256", content)
+            if content is not None and made_on != content:
+                raise RunChangedError(
+                    f"{path}: recorded on another pool {name!r} (sha256 {made_on!r:.80}) than the one "
+                    f"given ({content!r}); give that pool, or a recording of this one."
+                )
 
     def _require_type(self, kind: AnswerType | None) -> None:
         for path, head in self._heads:
@@ -141,16 +161,6 @@ class Recordings:
                     f"{path}: recorded with another answer type {kind.name!r}: {'; '.join(changes)}. Undo the change, "
                     "or give a recording of this one."
                 )
-
-    def _require_made_on(self, name: str, content: str) -> None:
-        for path, head in self._heads:
-            if (head["kind"], head["name"]) == ("pool", name):
-                made_on = head["details"].get("sha256", content)
-                if made_on != content:
-                    raise RunChangedError(
-                        f"{path}: recorded on another pool {name!r} (sha256 {made_on!r:.80}) than the one "
-                        f"given ({content!r}); give that pool, or a recording of this one."
-                    )
 
     def require_unchanged(
         self, journaled: Iterable[Consultation], pools: Collection[Pool], models: Mapping[Asked, str | None]
@@ -185,7 +195,7 @@ class Recordings:
     def _require_same(self, replayed: Consultation) -> None:
         pool, question, label = replayed.key
         now = self._get(replayed.key)
-        if now and (now.outcome, now.content, now.reason) != (replayed.outcome, replayed.content, replayed.reason):
+        if now and _reply(now) != _reply(replayed):
             raise RunChangedError(
                 f"{self._governed[now.pool, label]}: the {label} of question {question!r} of pool {pool!r} is not the "
                 "one this run used; undo the change, give another --out, or start anew with --fresh (the old journal "

@@ -56,7 +56,10 @@ def role_call(module: dspy.Module) -> RoleCall:
     bound = [lm for _, lm in sub_modules(module, dspy.BaseLM)]
     all_lms = [*lms, *bound, *([dspy.settings.lm] if asks_by_code(module) else [])]
     model = "+".join(sorted({lm.model for lm in all_lms if lm is not None})) or None
-    without_lm = None in lms and not _sets_lm(module)
+    parts = (part for _, part in sub_modules(module, dspy.Module) if not isinstance(part, dspy.Predict))
+    # A part that does not say whether it sets an LM when it is called may do so.
+    sets_lm = any(getattr(part, "asks_lm", True) and getattr(part, "sets_lm", True) for part in parts)
+    without_lm = None in lms and not sets_lm
     return RoleCall(with_meter(module), details, fingerprint(details), model, without_lm)
 
 
@@ -72,9 +75,3 @@ def calls_of_roles(selector: Selector, judges: Mapping[str, dspy.Module]) -> dic
     if selector.certifier is not None:
         calls["certificate"] = calls["repair_certificate"] = role_call(selector.certifier)
     return calls
-
-
-def _sets_lm(module: dspy.Module) -> bool:
-    """Return whether a part of a role may set an LM when it is called. One that does not say so may."""
-    parts = (part for _, part in sub_modules(module, dspy.Module) if not isinstance(part, dspy.Predict))
-    return any(getattr(part, "asks_lm", True) and getattr(part, "sets_lm", True) for part in parts)

@@ -277,16 +277,13 @@ class _Calls:
             if end > now:
                 left = min(left, end - now)
             elif self._claim(job, late=True):
-                self._keep(job, _late(self._seconds, job.call))
+                failure = job.call.failure  # what the server did, if it did anything
+                fault = "nothing was said" if failure is None else "no reply could be used"
+                why = "" if failure is None else f" (the last request failed: {brief(failure, 180)})"
+                late = f"{fault} within {self._seconds:g} s; a longer --timeout waits longer{why}"
+                self._keep(job, TimeoutError(late))
                 self._not_ended.discard(job.worker.future)
                 with self._lock:
                     self._at_work.discard(job.worker)
                 self._start()  # another thread, in its place
         return left
-
-
-def _late(seconds: float, call: Call) -> TimeoutError:
-    """Return the failure of a call that is not done within `seconds`, with what the server did if it did anything."""
-    fault = "nothing was said" if call.failure is None else "no reply could be used"
-    why = "" if call.failure is None else f" (the last request failed: {brief(call.failure, 180)})"
-    return TimeoutError(f"{fault} within {seconds:g} s; a longer --timeout waits longer{why}")

@@ -72,7 +72,11 @@ class CrossEncoderNLI:
         self._batch_size = batch_size
         transformer: Any = self.encoder.model
         _refuse_untrained(str(model), transformer, self.folder)
-        self.reader = Reader(self.encoder.tokenizer, _window(self.encoder.tokenizer, transformer.config, max_length))
+        if max_length < _LEAST:
+            raise ArgumentError(f"max_length must be at least {_LEAST} tokens; got {max_length}.")
+        positions = getattr(transformer.config, "max_position_embeddings", None) or max_length
+        window = int(min(max_length, self.encoder.tokenizer.model_max_length, positions))
+        self.reader = Reader(self.encoder.tokenizer, window)
         self.name = f"{model}@{revision_of(self.folder)} {dtype} {self.reader.window} {TRUNCATION}"
         self._alone = Lock()  # a tokenizer holds its truncation as state, so two threads would clash
         self._settings = {
@@ -153,14 +157,6 @@ def _loaded_again(settings: Mapping[str, Any], name: str) -> CrossEncoderNLI:
             "back, or make the scorer anew."
         )
     return nli
-
-
-def _window(tokenizer: Any, config: Any, max_length: int) -> int:
-    """Return how many tokens of a pair are read: `max_length`, or fewer if the model takes fewer."""
-    if max_length < _LEAST:
-        raise ArgumentError(f"max_length must be at least {_LEAST} tokens; got {max_length}.")
-    positions = getattr(config, "max_position_embeddings", None) or max_length
-    return int(min(max_length, tokenizer.model_max_length, positions))
 
 
 def _load(model: str, folder: Path, device: str | None, dtype: Precision) -> "CrossEncoder":

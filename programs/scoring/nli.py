@@ -70,15 +70,12 @@ class CachedNLI:
                 values = probabilities_of(self.nli, [*fresh.values()])
                 rows |= zip(fresh, map(np.ndarray.tobytes, values), strict=True)
                 self.read += len(fresh)
-            self._remember(keys, rows)
+            for key in keys:
+                self._known[key] = rows[key]
+                self._known.move_to_end(key)
+            while len(self._known) > self._entries:
+                self._known.popitem(last=False)
         return np.frombuffer(b"".join(rows[key] for key in keys)).reshape(-1, 3).copy()
-
-    def _remember(self, keys: list[bytes], rows: dict[bytes, bytes]) -> None:
-        for key in keys:
-            self._known[key] = rows[key]
-            self._known.move_to_end(key)
-        while len(self._known) > self._entries:
-            self._known.popitem(last=False)
 
 
 def load_nli(model: str | Path = DEFAULT, *, entries: int = 1_000_000, **settings: Any) -> CachedNLI:

@@ -53,6 +53,5 @@ def judged(judge: Any, candidates: Sequence[str]) -> dict[str, Any]:
 
 
 def properties_of(request: Any) -> dict[str, Any]:
-    """The properties of the schema that a request is sent with."""
     properties: dict[str, Any] = request.config.response_format["schema"]["properties"]
     return properties

@@ -24,10 +24,21 @@ from eldgr_dspy.programs.roles import Repairer
 from eldgr_dspy.programs.testing import Line, scripted_lm, text_of
 from eldgr_dspy.signatures import DeriveAnswer, RepairAnswer
 from tests.caching import cached_by_dspy
+from tests.case_tables import each_case
+from tests.refusing import refuses
 
 REPAIR = {"repair_passage": 0, "repaired_answer": "Doha"}
 INPUTS = {"question": "q", "evidence": ["Doha is the capital."]}
 SLOPPY = f"Sure! {json.dumps(REPAIR)}"
+Consult = Callable[..., RoleOutput]
+JUDGED = {**INPUTS, "candidates": ["Doha"]}
+ERRORS = [lm15.AuthError("no such key"), TimeoutError("late"), KeyError("bug"), ValueError("bug")]
+FINAL = [dspy.LMUnsupportedModelError("no such model"), dspy.LMProviderError("no such model", status=404)]
+PASSING = [dspy.LMServerError("away", status=503), dspy.LMTransportError("reset"), ConnectionError("refused")]
+ADAPTERS = [dspy.JSONAdapter(), dspy.ChatAdapter(), dspy.XMLAdapter()]
+WHOLE = json.dumps(REPAIR)
+CUT = Line(f"```json\n{WHOLE}\n```", cut=True)
+CUT_OFF = "cut off: the LM reached its limit of output tokens; give it a larger max_tokens"
 
 
 def aask_now(module: Any, inputs: Mapping[str, object], role: str | None = None) -> RoleOutput:
@@ -35,7 +46,6 @@ def aask_now(module: Any, inputs: Mapping[str, object], role: str | None = None)
 
 
 each_way = pytest.mark.parametrize("consult", [ask, aask_now], ids=["sync", "async"])
-Consult = Callable[..., RoleOutput]
 
 
 class Lasting(IntEnum):
@@ -63,7 +73,7 @@ def test_a_number_of_another_type_is_a_number(consult: Consult, number: Any) -> 
 
 
 @each_way
-def test_content_is_plain_json_whatever_a_module_returns(consult: Consult) -> None:
+def test_content_is_plain_json_whatever_a_module_returns_and_typed_fields_become_objects(consult: Consult) -> None:
     """It is journaled as it is. What JSON has no word for becomes text, which no role may return in its place."""
     kept = {"repaired_answer": "", "n": 10**400, "none": None}
     consultation = consult(
@@ -72,11 +82,7 @@ def test_content_is_plain_json_whatever_a_module_returns(consult: Consult) -> No
     plain = {**kept, "scores": [1, 0.5], "nested": {"1": "{'a'}"}, "blob": "b'x'"}
     assert consultation == RoleOutput(plain)
     assert json.loads(json.dumps(consultation.content, allow_nan=False)) == plain
-
-
-@each_way
-def test_typed_fields_become_objects(consult: Consult) -> None:
-    """A `dspy.Predict` put in a role's place returns pydantic models."""
+    # A `dspy.Predict` put in a role's place returns pydantic models.
     step = {"expression": "3*12", "value": "36"}
     reply = {"derivation_steps": [step], "derived_answer": "36", "consistency_check": "36/12 = 3"}
     with dspy.context(lm=scripted_lm([reply])):
@@ -87,35 +93,17 @@ def test_typed_fields_become_objects(consult: Consult) -> None:
 @pytest.mark.parametrize("returned", [None, "Doha", ["Doha"], 7])
 def test_a_module_that_returns_no_fields_is_named(consult: Consult, returned: Any) -> None:
     expected = f"The role module Does returned {returned!r} ({type(returned).__name__}); expected a dspy.Prediction"
-    with pytest.raises(ArgumentError, match=re.escape(expected)):
-        consult(Does(returned), INPUTS)
+    refuses(ArgumentError, re.escape(expected), consult, Does(returned), INPUTS)
     assert consult(Does(REPAIR), INPUTS) == RoleOutput(REPAIR)  # a mapping has fields
 
 
 @each_way
-def test_several_attempts_of_which_none_can_be_read_are_an_abstention(consult: Consult) -> None:
-    attempts = dspy.BestOfN(dspy.Predict(RepairAnswer), N=2, reward_fn=lambda inputs, reply: 1.0, threshold=0.5)
-    with dspy.context(lm=scripted_lm(["neither this", "nor that"])):
-        assert consult(attempts, INPUTS).content["abstained"].startswith("unparsable: ")
-
-
-JUDGED = {**INPUTS, "candidates": ["Doha"]}
-MISNAMED: dict[str, tuple[Mapping[str, Any], dict[str, Any], str]] = {
-    "judge": (JUDGED, {"choice": 0},
-     "The judge returned no 'preferred'; it has 'choice'. Return preferred, or abstained=REASON"),
-    "repairer": (INPUTS, {"answer": "Doha", "passage": 0},
-     "The repairer returned no 'repaired_answer'; it has 'answer', 'passage'."),
-    "deriver": ({"question": "q"}, {"steps": []}, "The deriver returned no 'derivation_steps'; it has 'steps'."),
-}  # fmt: skip
-
-
-@each_way
-@pytest.mark.parametrize("role", MISNAMED)
-def test_a_module_without_the_field_of_its_role_is_not_an_abstention(consult: Consult, role: str) -> None:
+@each_case("asking", "misnamed fields")
+def test_a_module_without_the_field_of_its_role_is_not_an_abstention(
+    consult: Consult, role: str, inputs: Mapping[str, Any], returned: dict[str, Any], message: str
+) -> None:
     """A misnamed field is a bug of the module, and would let majority decide on every question without a word."""
-    inputs, returned, message = MISNAMED[role]
-    with pytest.raises(ArgumentError, match=f"^{re.escape(message)}"):
-        consult(Does(dspy.Prediction(**returned)), inputs, role)
+    refuses(ArgumentError, f"^{re.escape(message)}", consult, Does(dspy.Prediction(**returned)), inputs, role)
 
 
 @each_way
@@ -126,7 +114,7 @@ def test_a_bad_value_an_abstention_or_no_field_is_left_to_be_read(consult: Consu
 
 
 @each_way
-def test_a_reply_that_cannot_be_read_is_an_abstention_with_its_reason(consult: Consult) -> None:
+def test_what_cannot_be_read_is_an_abstention_with_its_reason_after_one_attempt_or_several(consult: Consult) -> None:
     lm = scripted_lm(["I don't know."])
     with dspy.context(lm=lm):
         consultation = consult(Repairer(), INPUTS)
@@ -134,16 +122,31 @@ def test_a_reply_that_cannot_be_read_is_an_abstention_with_its_reason(consult: C
     assert consultation.content == {"abstained": reason, "kind": "unreadable"}
     assert isinstance(consultation.error, dspy.AdapterParseError)
     assert len(lm.requests) == 1
+    attempts = dspy.BestOfN(dspy.Predict(RepairAnswer), N=2, reward_fn=lambda inputs, reply: 1.0, threshold=0.5)
+    with dspy.context(lm=scripted_lm(["neither this", "nor that"])):
+        assert consult(attempts, INPUTS).content["abstained"].startswith("unparsable: ")
 
 
 @each_way
-def test_any_module_in_a_role_is_read_strictly_unless_the_user_has_an_adapter_of_their_own(consult: Consult) -> None:
+def test_modules_are_read_strictly_unless_the_user_has_an_adapter_and_may_mend_a_parse_error_themselves(
+    consult: Consult,
+) -> None:
     """The driver opens the strict adapter, so a module that knows nothing of it is read by it too."""
     with dspy.context(lm=scripted_lm(lambda _: SLOPPY)):
         for module in (Repairer(), dspy.Predict(RepairAnswer), Does(dspy.Predict(RepairAnswer))):
             assert isinstance(consult(module, INPUTS).error, dspy.AdapterParseError)
             with dspy.context(adapter=dspy.JSONAdapter()):
                 assert consult(module, INPUTS) == RoleOutput(REPAIR)
+
+    def second_try(**inputs: Any) -> dspy.Prediction:
+        try:
+            return dspy.Predict(RepairAnswer)(**inputs)
+        except dspy.AdapterParseError:
+            return dspy.Predict(RepairAnswer)(**inputs)
+
+    for adapter in (None, dspy.JSONAdapter()):
+        with dspy.context(lm=scripted_lm(["?", json.dumps(REPAIR)]), adapter=adapter):
+            assert consult(Does(second_try), INPUTS) == RoleOutput(REPAIR)
 
 
 @pytest.mark.parametrize("adapter", [None, dspy.JSONAdapter()], ids=["strict", "the user's"])
@@ -157,9 +160,6 @@ def test_asking_leaves_no_setting_behind(adapter: Any) -> None:
         assert (dspy.settings.adapter, dspy.settings.callbacks) == before
 
 
-ERRORS = [lm15.AuthError("no such key"), TimeoutError("late"), KeyError("bug"), ValueError("bug")]
-
-
 @each_way
 @pytest.mark.parametrize("adapter", [None, dspy.ChatAdapter()], ids=["strict", "the user's"])
 @pytest.mark.parametrize("error", ERRORS, ids=repr)
@@ -171,9 +171,10 @@ def test_what_a_call_or_a_module_raises_is_raised(consult: Consult, adapter: Any
     assert caught.type is dspy.LMAuthError if of_lm else caught.value is error
 
 
-def test_every_fatal_failure_is_a_failure() -> None:
+def test_every_fatal_failure_is_a_failure_and_what_may_come_through_another_time_is_not_fatal() -> None:
     assert all(issubclass(kind, FAILURES) for kind in FATAL)
     assert not issubclass(dspy.AdapterParseError, FAILURES)
+    assert [is_fatal(error) for error in (*FINAL, *PASSING)] == [True, True, False, False, False]
 
 
 @pytest.mark.slow  # imports LiteLLM
@@ -182,23 +183,6 @@ def test_an_unknown_provider_is_fatal(model: str) -> None:  # hazard 80
     with dspy.context(lm=dspy.LM(model, cache=False, num_retries=0)), pytest.raises(FAILURES) as caught:
         ask(Repairer(), INPUTS)
     assert is_fatal(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("error", "fatal"),
-    [
-        (dspy.LMUnsupportedModelError("no such model"), True),
-        (dspy.LMProviderError("no such model", status=404), True),
-        (dspy.LMServerError("away", status=503), False),
-        (dspy.LMTransportError("reset"), False),
-        (ConnectionError("refused"), False),
-    ],
-)
-def test_what_may_come_through_another_time_is_not_fatal(error: Exception, fatal: bool) -> None:
-    assert is_fatal(error) is fatal
-
-
-ADAPTERS = [dspy.JSONAdapter(), dspy.ChatAdapter(), dspy.XMLAdapter()]
 
 
 @each_way
@@ -216,9 +200,7 @@ def test_an_error_of_another_adapter_is_a_parse_error(consult: Consult, adapter:
 
 
 @each_way
-def test_a_plain_subclass_of_an_adapter_of_dspy_logs_nothing(
-    consult: Consult, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_subclass_of_an_adapter_of_dspy_logs_nothing(consult: Consult, caplog: pytest.LogCaptureFixture) -> None:
     """DSPy calls back twice for a method that is inherited, once without names."""
 
     class Mine(dspy.JSONAdapter):
@@ -233,19 +215,6 @@ def test_a_plain_subclass_of_an_adapter_of_dspy_logs_nothing(
     finally:
         logging.getLogger("dspy").removeHandler(caplog.handler)
     assert caplog.text == ""
-
-
-@each_way
-def test_a_parse_error_that_a_module_mends_itself_is_not_held_against_it(consult: Consult) -> None:
-    def second_try(**inputs: Any) -> dspy.Prediction:
-        try:
-            return dspy.Predict(RepairAnswer)(**inputs)
-        except dspy.AdapterParseError:
-            return dspy.Predict(RepairAnswer)(**inputs)
-
-    for adapter in (None, dspy.JSONAdapter()):
-        with dspy.context(lm=scripted_lm(["?", json.dumps(REPAIR)]), adapter=adapter):
-            assert consult(Does(second_try), INPUTS) == RoleOutput(REPAIR)
 
 
 class Parsed(BaseCallback):
@@ -265,24 +234,9 @@ def test_the_user_s_callbacks_are_kept(consult: Consult, adapter: Any) -> None:
     assert parsed.outputs == [REPAIR]
 
 
-# -- replies that came through and cannot be used --
-
-WHOLE = json.dumps(REPAIR)
-CUT = Line(f"```json\n{WHOLE}\n```", cut=True)
-CUT_TEXTS = {
-    "prose": "half of",
-    "half": '{"repair_passage": 0',
-    "prose behind": f"{WHOLE} Note that",
-    "a second object": f"{WHOLE}\n{WHOLE}",
-    "a fence": f"```json\n{WHOLE}\n```",
-    "a twin key": WHOLE[:-1] + ', "repair_passage": 0}',
-}
-CUT_OFF = "cut off: the LM reached its limit of output tokens; give it a larger max_tokens"
-
-
 @each_way
 @pytest.mark.parametrize("adapter", [None, *ADAPTERS[:1]], ids=["strict", "the user's"])
-@pytest.mark.parametrize("text", CUT_TEXTS.values(), ids=CUT_TEXTS)
+@each_case("asking", "replies that were cut")
 def test_a_reply_that_was_cut_does_not_count_even_if_it_can_be_read(consult: Consult, adapter: Any, text: Any) -> None:
     with dspy.context(lm=scripted_lm([Line(text, cut=True)]), adapter=adapter):
         consultation = consult(Repairer(), INPUTS)
@@ -308,19 +262,15 @@ def test_a_reply_that_was_cut_in_endless_white_space_says_so(consult: Consult, t
     assert reason.startswith("cut off: the LM wrote endless white space up to its limit of output tokens")
 
 
+PARTS: list[tuple[Any, str]] = [(ThinkingPart(f"Let me see, {{so}}. {WHOLE}"), "reasoning_content")]
+PARTS += [(ToolCallPart("1", "reply", REPAIR), "tool_calls"), (RefusalPart(f"```json\n{WHOLE}\n```"), "refusal")]
+PARTS += [(ThinkingPart('A set {1, 2}, and {"a'), ""), (RefusalPart("I cannot."), "")]
+
+
 @each_way
 @pytest.mark.parametrize("finish", ["stop", "length"])
 @pytest.mark.parametrize("text", ["", "I am sure."])
-@pytest.mark.parametrize(
-    ("part", "name"),
-    [
-        (ThinkingPart(f"Let me see, {{so}}. {WHOLE}"), "reasoning_content"),
-        (ToolCallPart("1", "reply", REPAIR), "tool_calls"),
-        (RefusalPart(f"```json\n{WHOLE}\n```"), "refusal"),
-        (ThinkingPart('A set {1, 2}, and {"a'), ""),
-        (RefusalPart("I cannot."), ""),
-    ],
-)
+@pytest.mark.parametrize(("part", "name"), PARTS)
 def test_json_elsewhere_is_named_and_not_read(consult: Consult, finish: Any, text: str, part: Any, name: str) -> None:
     message = Message.assistant([TextPart(text), part])
     reply = Response(id=None, model="m", message=message, finish_reason=finish, usage=Usage())
@@ -333,13 +283,10 @@ def test_json_elsewhere_is_named_and_not_read(consult: Consult, finish: Any, tex
 
 
 @each_way
-def test_a_cut_reply_of_the_cache_is_not_a_reply_either(consult: Consult) -> None:
+def test_a_cut_reply_of_the_cache_is_not_a_reply_either_and_the_last_reply_counts(consult: Consult) -> None:
     with cached_by_dspy(), dspy.context(lm=scripted_lm(lambda _: CUT, cache=True)):
         assert [consult(Repairer(), INPUTS).content["abstained"] for _ in range(2)] == [CUT_OFF] * 2
 
-
-@each_way
-def test_the_last_reply_counts_whatever_was_cut_before(consult: Consult) -> None:
     def twice(**inputs: Any) -> dspy.Prediction:
         dspy.Predict(RepairAnswer)(**inputs)
         return dspy.Predict(RepairAnswer)(**inputs)

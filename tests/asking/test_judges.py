@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.heuristics import LexicalJudge
-from eldgr_dspy.programs.judges import Comparer, PairwiseJudge, Panel, PointwiseJudge, SliceJudge, SwapConsistent
+from eldgr_dspy.programs.judges import PairwiseJudge, Panel, PointwiseJudge, SliceJudge, SwapConsistent
 from eldgr_dspy.programs.judges.frames import answers_of, classes_of
 from eldgr_dspy.programs.judges.repeated_judges import orders_of
 from eldgr_dspy.programs.roles import Judge
@@ -21,9 +19,13 @@ from eldgr_dspy.rule.replies import read_reply
 from eldgr_dspy.rule.voting import majority
 from eldgr_dspy.words import TASKS
 from tests.asking.judge_modules import EVIDENCE, Replies, each_call, judged, scoring
+from tests.case_tables import each_case
 from tests.selecting import verdict
 
 POOL = ["Dubai", "Manama", "Doha"]
+BEATS = {("Doha", "Dubai"), ("Dubai", "Manama"), ("Manama", "Doha")}  # no answer is the best of all
+FINAL_LINES = ("Doha", "I say Doha.\nFinal answer: Doha", "Final answer: Doha", "x\nFinal answer: Doha\n")
+MIXED = ["18", "18.0", "18.00", "20", "20"]
 
 
 def preferring(*texts: str) -> Replies:
@@ -37,16 +39,12 @@ def first_shown(**fields: Any) -> Replies:
 
 # -- several orders ---------------------------------------------------------------------------------------------------
 @each_call
-def test_a_preference_that_survives_the_order_is_passed_on_by_pool_index(call: Any) -> None:
+def test_a_preference_is_passed_on_by_pool_index_only_if_it_survives_the_order(call: Any) -> None:  # hazard 65
     inner = preferring("Doha", "Dubai", "Manama")
     result = judged(call(SwapConsistent(inner)), POOL)
     assert inner.shown == [POOL, POOL[::-1]]
     assert result["preferred"] == 2
     assert [(one["order"], one["preferred"]) for one in result["orders"]] == [([0, 1, 2], 2), ([2, 1, 0], 2)]
-
-
-@each_call
-def test_a_preference_that_changes_with_the_order_is_an_abstention(call: Any) -> None:  # hazard 65
     result = judged(call(SwapConsistent(first_shown())), POOL)
     assert result["abstained"] == "inconsistent: the orders prefer candidates 0, 2"
     assert "preferred" not in result
@@ -54,17 +52,8 @@ def test_a_preference_that_changes_with_the_order_is_an_abstention(call: Any) ->
     assert isinstance(read_reply("judge", result, POOL, 1), Abstention)
 
 
-@pytest.mark.parametrize(
-    ("candidates", "consistent"),
-    [
-        (["Doha", "Dubai", "doha."], True),  # one class by the vote
-        (["I say Doha.\nFinal answer: Doha", "Dubai", "The Doha"], True),
-        (["18", "17", "$18.00"], True),  # one number
-        (["-5", "4", "5"], False),  # hazard 12
-        (["", "4", ""], None),  # no answer is like any other; the two showings are one
-    ],
-)
-def test_preferences_are_compared_by_answer(candidates: list[str], consistent: bool | None) -> None:
+@each_case("asking", "preferences by answer")
+def test_preferences_are_compared_by_answer(candidates: list[str], consistent: bool | None) -> None:  # hazard 12
     result = judged(SwapConsistent(first_shown()), candidates)
     if consistent is None:
         assert result["abstained"].startswith("preferred=0 is a candidate without an answer")
@@ -91,12 +80,6 @@ def test_an_order_without_a_verdict_makes_the_whole_an_abstention(preferred: Any
     assert result["abstained"].startswith(("preferred=", "unreadable: preferred holds the number nan"))
     assert result["abstained"].endswith("(in order 2 of 2)")
     assert [one["preferred"] for one in result["orders"]] == [0, None]
-
-
-@pytest.mark.parametrize("orders", [1, 0, -2, True, 2.0, "2", None])
-def test_fewer_than_two_orders_are_refused(orders: Any) -> None:
-    with pytest.raises(ArgumentError, match="orders must be a whole number of at least 2; got"):
-        SwapConsistent(LexicalJudge(), orders)
 
 
 def test_six_orders_of_three_are_all_there_are() -> None:
@@ -148,9 +131,6 @@ def test_even_a_judge_that_goes_by_place_alone_is_not_swayed_by_the_pool_s_order
     assert order[judged(PairwiseJudge(first_shown()), order)["preferred"]] == winner
 
 
-BEATS = {("Doha", "Dubai"), ("Dubai", "Manama"), ("Manama", "Doha")}  # no answer is the best of all
-
-
 def in_a_circle() -> Replies:
     return Replies(lambda shown: {"preferred": 0 if tuple(shown) in BEATS else 1})
 
@@ -176,9 +156,6 @@ def test_in_a_circle_of_preferences_each_answer_wins_for_some_question() -> None
     assert {order[PairwiseJudge(in_a_circle())(**one).preferred] for one in asked} == set(order)
 
 
-FINAL_LINES = ("Doha", "I say Doha.\nFinal answer: Doha", "Final answer: Doha", "x\nFinal answer: Doha\n")
-
-
 @pytest.mark.parametrize("text", FINAL_LINES)
 def test_a_candidate_without_an_answer_stands_for_none_whatever_its_text_says(text: str) -> None:
     """What is asked is what the question's inputs show: no comparison with it, no agreement with another."""
@@ -195,11 +172,15 @@ def test_a_candidate_without_an_answer_stands_for_none_whatever_its_text_says(te
     assert reply.abstained == "preferred=0 is a candidate without an answer (in order 1 of 2)"
 
 
-def test_of_one_answer_there_is_nothing_to_ask() -> None:
+def test_of_one_answer_there_is_nothing_to_ask_and_an_undecided_final_is_an_abstention() -> None:
     inner = first_shown()
     result = judged(PairwiseJudge(inner), ["Doha", "doha"])
     assert (result["preferred"], result["orders"], inner.shown) == (result["preferred"], [], [])
     assert result["preferred"] in (0, 1)
+    result = judged(PairwiseJudge(SwapConsistent(first_shown())), ["Dubai", "Doha"])
+    assert result["abstained"].startswith("the final is undecided: inconsistent")
+    assert sorted(tuple(one["order"]) for one in result["orders"]) == [(0, 1), (1, 0)]
+    assert all(one["preferred"] == one["order"][0] for one in result["orders"])
 
 
 @each_call
@@ -220,19 +201,6 @@ def test_after_an_undecided_comparison_the_answer_with_more_votes_advances(call:
     assert [one["abstained"] for one in undecided] == ["no idea"]
 
 
-def test_an_undecided_final_is_an_abstention() -> None:
-    result = judged(PairwiseJudge(SwapConsistent(first_shown())), ["Dubai", "Doha"])
-    assert result["abstained"].startswith("the final is undecided: inconsistent")
-    assert sorted(tuple(one["order"]) for one in result["orders"]) == [(0, 1), (1, 0)]
-    assert all(one["preferred"] == one["order"][0] for one in result["orders"])
-
-
-@pytest.mark.parametrize("n", [0, 1, 3])
-def test_a_comparer_takes_two(n: int) -> None:
-    with pytest.raises(ArgumentError, match=f"candidates must be two for a Comparer; got {n}"):
-        judged(Comparer(), POOL[:n])
-
-
 # -- one at a time ----------------------------------------------------------------------------------------------------
 @each_call
 def test_the_highest_score_is_preferred_and_identical_texts_are_asked_once(call: Any) -> None:  # hazard 11
@@ -243,23 +211,7 @@ def test_the_highest_score_is_preferred_and_identical_texts_are_asked_once(call:
     assert [one["scalar"] for one in result["assessments"]] == [0.3, 0.8, 0.3, 0.8]
 
 
-MIXED = ["18", "18.0", "18.00", "20", "20"]
-GIVEN_FIRST = ["Doha, I think.\nFinal answer: Doha", "Dubai", "Final answer: Dubai", "Doha"]
-
-
-@pytest.mark.parametrize(
-    ("candidates", "scores", "preferred"),
-    [
-        (["Dubai", "Doha", "doha!"], (0.8, 0.8, 0.1), 1),
-        (["Dubai", "Doha"], (0.8, 0.8), 0),
-        (GIVEN_FIRST, (0.1, 0.5, 0.1, 0.5), 3),  # of as many votes the answer that was given first
-        (MIXED, (0.5,) * 5, 0),  # in arithmetic three votes to two
-        (["20", "20", "18", "18.0", "$18.00"], (0.5,) * 5, 2),
-        (["20", "18", "18.0", "20.0"], (0.5,) * 4, 0),  # as many votes each
-        (["20 jars", "The 18", "18.0", "18"], (0.5,) * 4, 3),  # one by way of another, and the default of both tasks
-        (["", "", "", "20", "18"], (0.5,) * 5, 3),  # who has no answer does not vote
-    ],
-)
+@each_case("asking", "equal scores")
 def test_of_equal_scores_the_answer_with_more_votes_is_preferred_then_the_earliest(  # hazard 68
     candidates: list[str], scores: tuple[float, ...], preferred: int
 ) -> None:

@@ -12,19 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs import judges
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.heuristics import LexicalJudge
-from eldgr_dspy.programs.judges import (
-    Comparer,
-    PairwiseJudge,
-    Panel,
-    PlanThenCheck,
-    PointwiseJudge,
-    SliceJudge,
-    SwapConsistent,
-)
-from eldgr_dspy.programs.judges.named import judge_in_style
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import Line, ScriptedLM, scripted_lm, text_of
@@ -36,22 +26,26 @@ from tests.selecting import CONTESTED, PENS, SETTLED, awaiting, in_style, inputs
 DEMO = Path(__file__).resolve().parents[2] / "artifacts" / "demo-retrieval.jsonl"
 
 FAIR: dict[str, Callable[[], Any]] = {
-    "swapped": lambda: SwapConsistent(Judge()),
-    "three orders": lambda: SwapConsistent(Judge(), 3),
-    "pairwise": PairwiseJudge,
-    "pairwise, both orders": lambda: PairwiseJudge(SwapConsistent(Comparer())),
-    "swapped pairwise": lambda: SwapConsistent(PairwiseJudge()),
-    "pointwise": PointwiseJudge,
-    "slices": lambda: SliceJudge(2),
-    "checks": PlanThenCheck,
-    "panel": lambda: Panel([Judge(), PointwiseJudge(), PairwiseJudge()]),
-    "pairs of slices": lambda: PairwiseJudge(SliceJudge(2)),
-    "chain of swaps": lambda: SwapConsistent(SwapConsistent(LexicalJudge())),
+    "swapped": lambda: judges.SwapConsistent(Judge()),
+    "three orders": lambda: judges.SwapConsistent(Judge(), 3),
+    "pairwise": judges.PairwiseJudge,
+    "pairwise, both orders": lambda: judges.PairwiseJudge(judges.SwapConsistent(judges.Comparer())),
+    "swapped pairwise": lambda: judges.SwapConsistent(judges.PairwiseJudge()),
+    "pointwise": judges.PointwiseJudge,
+    "slices": lambda: judges.SliceJudge(2),
+    "checks": judges.PlanThenCheck,
+    "panel": lambda: judges.Panel([Judge(), judges.PointwiseJudge(), judges.PairwiseJudge()]),
+    "pairs of slices": lambda: judges.PairwiseJudge(judges.SliceJudge(2)),
+    "chain of swaps": lambda: judges.SwapConsistent(judges.SwapConsistent(LexicalJudge())),
 }
 each_fair = pytest.mark.parametrize("name", FAIR)
 
 
 CUT = Line("{", cut=True)
+NEEDS_ALL = pytest.mark.parametrize("name", [name for name in FAIR if name not in ("panel", "chain of swaps")])
+UNREADABLE = [("Certainly.", "unparsable: "), ({"checks": 1, "sound": 1}, "unparsable: "), (CUT, "cut off: ")]
+BY_ITSELF = [(name, "Certainly.", dspy.AdapterParseError) for name in ("swapped", "pointwise", "slices", "checks")]
+IN_PLACE = [(name, dspy.LMServerError("down"), dspy.LMError) for name in FAIR if name != "chain of swaps"]
 
 
 def obliging(text: str, response: Any = None, first: int = 0, last: int = 0) -> Any:
@@ -84,10 +78,6 @@ def test_every_judge_stands_in_the_judge_s_place(call: Any, name: str) -> None:
     assert (pred.answer, pred.branch, pred.preference) == ("Doha", "judge", 2)
 
 
-NEEDS_ALL = pytest.mark.parametrize("name", [name for name in FAIR if name not in ("panel", "chain of swaps")])
-UNREADABLE = [("Certainly.", "unparsable: "), ({"checks": 1, "sound": 1}, "unparsable: "), (CUT, "cut off: ")]
-
-
 def number_of_calls(name: str) -> int:
     with dspy.context(lm=(lm := obliging("Doha"))):
         fair_selector(name)(**CONTESTED)
@@ -107,29 +97,13 @@ def test_a_reply_that_cannot_be_read_is_an_abstention(call: Any, name: str, repl
         assert reason in pred.abstentions["judge"]
 
 
-@pytest.mark.parametrize("name", ["swapped", "pointwise", "slices", "checks"])
+@pytest.mark.parametrize(("name", "reply", "error"), [*BY_ITSELF, *IN_PLACE])
 @each_call
-def test_by_itself_a_judge_raises_what_cannot_be_read(call: Any, name: str) -> None:
-    """As a plain judge does."""
-    requests_before = number_of_calls(name)
-    for first in (0, requests_before - 1):
-        with (
-            dspy.context(lm=obliging("Doha", "Certainly.", first, requests_before)),
-            pytest.raises(dspy.AdapterParseError),
-        ):
-            call(FAIR[name]())(**CONTESTED)
-
-
-@pytest.mark.parametrize("name", [name for name in FAIR if name != "chain of swaps"])
-@each_call
-def test_a_failed_call_is_raised(call: Any, name: str) -> None:
-    requests_before = number_of_calls(name)
-    for first in (0, requests_before - 1):
-        with (
-            dspy.context(lm=obliging("Doha", dspy.LMServerError("down"), first, requests_before)),
-            pytest.raises(dspy.LMError),
-        ):
-            call(fair_selector(name))(**CONTESTED)
+def test_what_a_judge_cannot_use_is_raised(call: Any, name: str, reply: Any, error: type[Exception]) -> None:
+    n, make = number_of_calls(name), FAIR[name] if reply == "Certainly." else lambda: fair_selector(name)
+    for first in (0, n - 1):
+        with dspy.context(lm=obliging("Doha", reply, first, n)), pytest.raises(error):
+            call(make())(**CONTESTED)
 
 
 @each_fair
@@ -177,36 +151,6 @@ def test_the_laws_hold_with_every_judge_and_async_is_sync(name: str, question: Q
         pred = select(**inputs_of(question))
         assert awaiting(select.acall)(**inputs_of(question)).toDict() == pred.toDict()
     shipped_lawfully(pred, question, select.settings)
-
-
-# -- by the words of the command --------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("style", "orders", "kinds"),
-    [
-        ("listwise", 1, ["Judge"]),
-        ("listwise", 3, ["SwapConsistent", "Judge"]),
-        ("pairwise", 1, ["PairwiseJudge", "Comparer"]),
-        ("pairwise", 2, ["PairwiseJudge", "SwapConsistent", "Comparer"]),
-        ("pointwise", 1, ["PointwiseJudge", "Assessor"]),
-    ],
-)
-def test_a_style_is_a_judge(style: Any, orders: int, kinds: list[str]) -> None:
-    parts = [type(part).__name__ for _, part in judge_in_style(Judge(), style, orders).named_sub_modules(dspy.Module)]
-    assert [kind for kind in parts if kind != "Predict"] == kinds
-
-
-@pytest.mark.parametrize(
-    ("judge", "style", "orders", "message"),
-    [
-        (Judge, "listwise?", 1, "judge_style='listwise\\?' is not known; use one of 'listwise'"),
-        (Judge, "pointwise", 2, "orders must be 1 with judge_style='pointwise' .*; got 2"),
-        (LexicalJudge, "pointwise", 1, "judge_style='pointwise' needs a judge with an LM; give it a model"),
-        (Judge, "pairwise", 0, "orders must be a whole number of at least 2; got 0"),
-    ],
-)  # fmt: skip
-def test_a_style_that_does_not_suit_is_refused(judge: Any, style: Any, orders: int, message: str) -> None:
-    with pytest.raises(ArgumentError, match=message):
-        judge_in_style(judge(), style, orders)
 
 
 @pytest.mark.parametrize("options", [["--set", "orders=2"], ["--set", "judge_style=pairwise", "--set", "orders=2"]])

@@ -18,13 +18,13 @@ from eldgr_dspy.programs.engines.local import LocalLM
 from eldgr_dspy.programs.lms.consulting import ask
 from eldgr_dspy.programs.roles import Repairer
 from eldgr_dspy.programs.run.fingerprints import describe_lm
-from tests.refusing import refused
+from tests.refusing import refused, refuses
 
 needs_engine = pytest.mark.skipif(find_spec("xllamacpp") is None, reason="xllamacpp is not installed")
 MATERIAL = {"question": "What is the capital of Qatar?", "evidence": ["Doha is the capital of Qatar."]}
 
 
-def test_a_file_that_does_not_exist_or_is_of_another_kind_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_missing_of_another_kind_or_larger_than_the_free_memory_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "model.gguf"
     assert refused(lambda: eldgr_dspy.local(path)) == (
         f"{path} cannot be read (No such file or directory). Name a GGUF file."
@@ -32,21 +32,10 @@ def test_a_file_that_does_not_exist_or_is_of_another_kind_is_refused(tmp_path: P
     for content in (b"", b"PK\x03\x04", b'{"model": "x"}'):
         path.write_bytes(content)
         assert "must be a GGUF file; it begins with" in refused(lambda: eldgr_dspy.local(path))
-
-
-def test_a_model_that_is_larger_than_the_free_memory_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "large.gguf"
     with path.open("wb") as file:
         file.write(b"GGUF")
         file.truncate(2**42)  # without taking the room
     assert "takes 4096.0 GiB of memory" in refused(lambda: eldgr_dspy.local(path))
-
-
-@pytest.mark.parametrize("name", ["context", "parallel", "threads"])
-@pytest.mark.parametrize("value", [-1, 1.5, True, "2"])
-def test_a_size_is_a_whole_number_from_1(tmp_path: Path, name: str, value: Any) -> None:
-    message = refused(lambda: eldgr_dspy.local(tmp_path / "no.gguf", **{name: value}))
-    assert message.startswith(f"{name} must be a whole number of at least 1")
 
 
 def test_where_the_server_of_this_process_listens_is_no_part_of_what_was_asked() -> None:
@@ -59,7 +48,6 @@ def test_where_the_server_of_this_process_listens_is_no_part_of_what_was_asked()
     assert described[0]["settings"]["file"] == "0123"
 
 
-# --- with llama.cpp, and a model of one layer whose replies mean nothing ----------------------------------------------
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("xllamacpp")
@@ -106,12 +94,15 @@ def test_a_schema_holds_even_random_weights(tiny: Path) -> None:
     assert [type(one) for one in reply["passed"]] == [bool] * 3
 
 
-def test_the_same_seed_gives_the_same_reply_and_another_another(tiny: Path) -> None:
+def test_replies_follow_the_seed_and_several_are_drawn_with_log_probabilities(tiny: Path) -> None:
     lm = lm_of(tiny)
     assert lm("Which?", seed=3) == lm("Which?", seed=3) != lm("Which?", seed=4)
+    assert len(lm("Which?", n=3)) == 3
+    [first] = lm("Which?", logprobs=True)
+    assert all(token["logprob"] <= 0 for token in first["logprobs"]["content"])
 
 
-def test_two_files_of_one_name_have_their_own_cache_and_server(tiny: Path, tmp_path: Path) -> None:
+def test_a_file_is_loaded_once_and_two_of_one_name_have_their_own_cache_and_server(tiny: Path, tmp_path: Path) -> None:
     """DSPy's cache knows no address, and a file may be replaced under its path."""
     copy = tmp_path / tiny.name
     copy.write_bytes(tiny.read_bytes() + b"\0")
@@ -119,44 +110,27 @@ def test_two_files_of_one_name_have_their_own_cache_and_server(tiny: Path, tmp_p
     assert one.model == other.model and one.kwargs["user"] == one.file != other.kwargs["user"] == other.file
     copy.write_bytes(tiny.read_bytes() + b"\0\0")
     assert lm_of(copy).kwargs["api_base"] != other.kwargs["api_base"]
+    one, other = lm_of(tiny), lm_of(tiny, temperature=0.5)
+    assert one.kwargs["api_base"] == other.kwargs["api_base"]
+    assert eldgr_dspy.local(tiny, threads=1, context=512, parallel=2).kwargs["max_tokens"] == 512
 
 
-def test_several_samples_are_drawn_and_tokens_have_log_probabilities(tiny: Path) -> None:
-    lm = lm_of(tiny)
-    assert len(lm("Which?", n=3)) == 3
-    [first] = lm("Which?", logprobs=True)
-    assert all(token["logprob"] <= 0 for token in first["logprobs"]["content"])
-
-
-def test_several_requests_at_once_and_without_blocking_are_each_answered(tiny: Path) -> None:
+def test_requests_at_once_are_each_answered_and_one_too_long_in_time_or_text_says_so(tiny: Path) -> None:
     lm = lm_of(tiny, seed=5)
     alone = [lm(f"number {number}")[0] for number in range(6)]
     with ThreadPoolExecutor(6) as pool:
         together = [*pool.map(lambda number: lm(f"number {number}")[0], range(6))]
     assert len(together) == len(alone) and all(map(str.strip, together))
     assert asyncio.run(lm.acall("number 0"))[0].strip()
-
-
-def test_a_deadline_ends_a_call_that_would_go_on(tiny: Path) -> None:
     schema = {"type": "array", "items": {"type": "boolean"}, "minItems": 1_500}
     with pytest.raises((dspy.LMTimeoutError, dspy.LMTransportError), match="timed out"):
         under_schema(lm_of(tiny, context=30_000, parallel=1, timeout=0.05), schema, max_tokens=20_000)
-
-
-def test_a_prompt_longer_than_the_context_is_a_sentence_and_an_abstention(tiny: Path) -> None:
     lm = lm_of(tiny)
-    with pytest.raises(dspy.LMInvalidRequestError, match="exceeds the available context size"):
-        lm("word " * 600)
+    refuses(dspy.LMInvalidRequestError, "exceeds the available context size", lm, "word " * 600)
     repairer = Repairer()
     repairer.set_lm(lm)
     reply = ask(repairer, {**MATERIAL, "evidence": ["word " * 600]})
     assert reply.content["abstained"].startswith("prompt too long: [openai/tiny] request (")
-
-
-def test_a_model_is_loaded_once_and_its_reply_has_a_limit(tiny: Path) -> None:
-    one, other = lm_of(tiny), lm_of(tiny, temperature=0.5)
-    assert one.kwargs["api_base"] == other.kwargs["api_base"]
-    assert eldgr_dspy.local(tiny, threads=1, context=512, parallel=2).kwargs["max_tokens"] == 512
 
 
 def test_the_doctor_knows_it(tiny: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -168,7 +142,6 @@ def test_the_doctor_knows_it(tiny: Path, monkeypatch: pytest.MonkeyPatch, capsys
     assert "cannot be read (No such file or directory). Name a GGUF file." in capsys.readouterr().err
 
 
-# --- with a real model ------------------------------------------------------------------------------------------------
 def real_model() -> Path | None:
     """The file that ELDGR_GGUF names, or that of the package with SmolLM2's weights; None without either."""
     if "ELDGR_GGUF" in os.environ:
@@ -187,5 +160,4 @@ def test_a_real_model_is_held_to_the_schema_and_says_when_a_prompt_is_too_long()
     with dspy.context(lm=lm):
         result = Repairer()(**MATERIAL)
     assert type(result.repair_passage) is int and type(result.repaired_answer) is str
-    with pytest.raises(dspy.LMInvalidRequestError, match="context"):
-        lm("word " * 5_000)
+    refuses(dspy.LMInvalidRequestError, "context", lm, "word " * 5_000)

@@ -18,7 +18,11 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.engines.ollama import MOST_MIB, is_cut, ollama
 from eldgr_dspy.programs.lms.consulting import is_fatal
 from tests.asking_ollama import VERDICT, Prefer, each_way, lm_at, request, text_of, verdict_of
+from tests.case_tables import each_case
 from tests.ollama_server import Models, Reply, ollama_server
+from tests.refusing import refuses
+
+IMAGE = Message.user([lm15.TextPart("What is it?"), lm15.ImagePart(url="http://127.0.0.1/i.png")])
 
 
 # --- what is sent -----------------------------------------------------------------------------------------------------
@@ -39,28 +43,24 @@ def test_the_schema_the_options_and_thinking_off_are_on_the_wire(ask: Callable[.
     assert least["options"]["num_ctx"] == 8192
 
 
-def test_json_without_a_schema_is_asked_for_as_json() -> None:
+def test_json_is_asked_for_without_a_schema_too_and_dspy_asks_again_where_the_engine_does_not() -> None:  # hazard 87
     with ollama_server() as server:
         lm_at(server)(request(response_format={"type": "json_object"}))
         assert server.bodies()[0]["format"] == "json"
+    replies = iter([Reply(VERDICT * 9, fault="torn"), Reply(VERDICT)])
+    with ollama_server(lambda _: next(replies)) as server:
+        assert text_of(lm_at(server, num_retries=1)("Which?")) == VERDICT
+        assert len(server.log) == 2
 
 
-IMAGE = Message.user([lm15.TextPart("What is it?"), lm15.ImagePart(url="http://127.0.0.1/i.png")])
+NO_WORDS = [(request(reasoning=lm15.Reasoning(effort="low")), "text alone"), (request(logprobs=2), "text alone")]
+NO_WORDS += [(Request(model="ollama/deepseek-r1:7b", messages=(IMAGE,)), "image")]
 
 
-@pytest.mark.parametrize(
-    ("asked", "message"),
-    [
-        (request(reasoning=lm15.Reasoning(effort="low")), "text alone"),
-        (request(logprobs=2), "text alone"),
-        (Request(model="ollama/deepseek-r1:7b", messages=(IMAGE,)), "image"),
-    ],
-    ids=["reasoning", "logprobs", "image"],
-)
+@pytest.mark.parametrize(("asked", "message"), NO_WORDS, ids=["reasoning", "logprobs", "image"])
 def test_what_ollama_has_no_word_for_is_refused_and_not_dropped(asked: Request, message: str) -> None:
     with ollama_server() as server:
-        with pytest.raises(dspy.LMUnsupportedFeatureError, match=message):
-            lm_at(server)(asked)
+        refuses(dspy.LMUnsupportedFeatureError, message, lm_at(server), asked)
         assert not server.log
 
 
@@ -79,32 +79,15 @@ def test_a_key_comes_from_the_environment_and_is_written_nowhere(monkeypatch: py
 
 # --- what comes back --------------------------------------------------------------------------------------------------
 @each_way
-@pytest.mark.parametrize(
-    "reply",
-    [
-        Reply(VERDICT),
-        Reply(f'<think>{{"preferred": 0}}</think>{VERDICT}'),
-        Reply(VERDICT, thinking='perhaps {"preferred": 0}'),
-    ],
-    ids=["plain", "block", "field"],
-)
-def test_a_verdict_comes_without_what_was_thought(reply: Reply, ask: Callable[..., Any]) -> None:  # hazard 60
-    with ollama_server(lambda _: reply) as server:
+@each_case("asking", "verdicts of Ollama")
+def test_a_verdict_comes_without_what_was_thought(reply: dict[str, Any], ask: Callable[..., Any]) -> None:  # hazard 60
+    with ollama_server(lambda _: Reply(**reply)) as server:
         assert text_of(ask(lm_at(server), "Which?")) == VERDICT
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        Reply('<think>perhaps {"preferred": 0}'), Reply('<think>{"preferred": 0}', reason="length"),
-        Reply("", thinking=VERDICT), Reply('{"preferred": 0}{"preferred": 1}'),
-        Reply('{"preferred": 0, "preferred": 1}'), Reply('{"preferred": true}'), Reply('{"preferred": NaN}'),
-        Reply('{"preferred": ', reason="length"), Reply(""), Reply(f'{{"preferred": 0}}</think>\n{VERDICT}'),
-    ],
-    ids=["unclosed", "cut", "all thought", "two", "twice", "true", "NaN", "truncated", "empty", "orphan"],
-)  # fmt: skip
-def test_no_draft_and_no_half_reply_wins(reply: Reply) -> None:  # hazards 57, 58, 59, 60, 61, 62
-    with ollama_server(lambda _: reply) as server, pytest.raises(dspy.AdapterParseError):
+@each_case("asking", "no verdicts of Ollama")
+def test_no_draft_and_no_half_reply_wins(reply: dict[str, Any]) -> None:  # hazards 57, 58, 59, 60, 61, 62
+    with ollama_server(lambda _: Reply(**reply)) as server, pytest.raises(dspy.AdapterParseError):
         verdict_of(lm_at(server))
 
 
@@ -119,9 +102,14 @@ def test_an_adapter_of_the_user_sees_no_unclosed_draft(adapter: Any) -> None:
         dspy.Predict(Prefer)(question="Which?")
 
 
-def test_a_reply_that_was_cut_off_says_so() -> None:
+def test_a_reply_that_was_cut_off_says_so_and_another_model_than_asked_is_visible() -> None:  # hazard 83
     with ollama_server(lambda _: Reply('{"pre', reason="length")) as server:
         assert lm_at(server)(request()).finish_reason == "length"
+    with ollama_server(lambda _: Reply(VERDICT, model="tinyllama:latest")) as server:
+        lm = lm_at(server)
+        lm("Which?")
+        served = (lm.history[0]["model"], lm.history[0]["response_model"])
+    assert served == ("ollama/deepseek-r1:7b", "tinyllama:latest")
 
 
 @pytest.mark.parametrize(
@@ -134,14 +122,6 @@ def test_tokens_are_counted_as_the_server_says_and_unknown_otherwise(  # hazard 
     with ollama_server(lambda _: Reply(VERDICT, read=read, written=written)) as server:
         usage = lm_at(server)(request()).usage
     assert (usage.input_tokens, usage.output_tokens, usage.total_tokens) == counts
-
-
-def test_another_model_than_asked_is_visible() -> None:  # hazard 83
-    with ollama_server(lambda _: Reply(VERDICT, model="tinyllama:latest")) as server:
-        lm = lm_at(server)
-        lm("Which?")
-        served = (lm.history[0]["model"], lm.history[0]["response_model"])
-    assert served == ("ollama/deepseek-r1:7b", "tinyllama:latest")
 
 
 def test_a_stream_of_dspys_shows_the_answer_and_nothing_thought() -> None:
@@ -173,29 +153,6 @@ def test_a_prompt_that_was_cut_is_an_error_and_no_verdict(
     assert not is_fatal(raised.value)  # another question may be shorter
 
 
-@pytest.mark.parametrize(
-    ("words", "num_ctx", "read", "written", "cut"),
-    [
-        (4097, 4096, None, None, True),  # more words than tokens, and nothing is said of it
-        (4097, 4096, 2050, 20, True),  # cut to half
-        (3000, 4096, 2050, 20, True),  # of more tokens than words
-        (3000, 4096, 4096, None, True),  # cut to the window
-        (3000, 4096, 4095, 20, True),  # or to one less
-        (3000, 9000, 9000, 1, True),
-        (3000, 9000, 8900, 400, True),  # shifted while it wrote
-        (3000, 9000, 8900, 350, False),  # llama.cpp makes the window 9,216
-        (3000, 4096, 4000, 96, False),  # it just fits
-        (3000, 4096, 4000, 4000, False),  # some models have a window of 8,192 at least
-        (3000, 4096, None, 500, False),  # nothing is counted
-        (7000, 4096, 9100, 500, False),  # the server has a window of its own
-    ],
-)
-def test_a_prompt_that_was_cut_is_told_from_one_that_may_have_been_read(
-    words: int, num_ctx: int, read: int | None, written: int | None, cut: bool
-) -> None:  # hazard 82
-    assert is_cut(words, num_ctx, read, written) is cut
-
-
 @given(st.integers(0, 9000), st.floats(1, 4), st.integers(1, 40).map(lambda n: n * 256), st.integers(0, 500))
 def test_a_prompt_that_fits_is_never_called_cut(words: int, per_word: float, num_ctx: int, written: int) -> None:
     tokens = int(words * per_word) + 8  # a template adds some
@@ -204,10 +161,13 @@ def test_a_prompt_that_fits_is_never_called_cut(words: int, per_word: float, num
     assert not is_cut(words, num_ctx, None, written)
 
 
-def test_an_error_of_ollama_about_the_context_is_one_of_the_context() -> None:
+def test_an_error_about_the_context_is_one_of_the_context_and_an_address_that_is_not_ollamas_is_fatal() -> None:
     reply = Reply("the input length exceeds the context length", status=400)
     with ollama_server(lambda _: reply) as server, pytest.raises(dspy.ContextWindowExceededError):
         lm_at(server)("Which?")
+    with ollama_server() as server, pytest.raises(dspy.LMInvalidRequestError, match="check the address") as raised:
+        ollama("deepseek-r1:7b", host=f"{server.address}/elsewhere", cache=False, num_retries=0)("Which?")
+    assert is_fatal(raised.value)
 
 
 # --- faults -----------------------------------------------------------------------------------------------------------
@@ -235,7 +195,7 @@ def test_a_broken_reply_is_retryable(fault: str, ask: Callable[..., Any]) -> Non
 
 
 @each_way
-def test_a_response_without_end_is_given_up_before_it_fills_the_memory(ask: Callable[..., Any]) -> None:
+def test_a_response_without_end_ends_at_its_deadline_or_before_it_fills_the_memory(ask: Callable[..., Any]) -> None:
     on_the_way = 16 * 2**20  # in the buffers of the system
     with (
         ollama_server(lambda _: Reply(VERDICT, fault="flood")) as server,
@@ -243,10 +203,6 @@ def test_a_response_without_end_is_given_up_before_it_fills_the_memory(ask: Call
     ):
         ask(lm_at(server, timeout=600), "Which?")
     assert server.sent <= MOST_MIB * 2**20 + on_the_way
-
-
-@each_way
-def test_a_response_without_end_that_never_pauses_ends_at_its_deadline(ask: Callable[..., Any]) -> None:
     with (
         ollama_server(lambda _: Reply(VERDICT, fault="flood")) as server,
         pytest.raises(dspy.LMTimeoutError, match="timeout="),
@@ -254,44 +210,26 @@ def test_a_response_without_end_that_never_pauses_ends_at_its_deadline(ask: Call
         ask(lm_at(server, timeout=0.01), "Which?")
 
 
-@pytest.mark.parametrize(
-    ("status", "kind", "fatal", "passes"),
-    [
-        (400, dspy.LMInvalidRequestError, False, False), (401, dspy.LMAuthError, True, False),
-        (402, dspy.LMBillingError, True, False), (403, dspy.LMAuthError, True, False),
-        (408, dspy.LMServerError, False, True), (418, dspy.LMInvalidRequestError, False, False),
-        (429, dspy.LMRateLimitError, False, True), (500, dspy.LMServerError, False, True),
-        (502, dspy.LMServerError, False, True), (503, dspy.LMServerError, False, True),
-        (504, dspy.LMServerError, False, True),
-    ],
-)  # fmt: skip
+@each_case("asking", "errors of Ollama by status")
 def test_an_http_error_is_dspy_s_error_for_it(
-    status: int, kind: type[Exception], fatal: bool, passes: bool
+    status: int, kind: str, fatal: bool, passes: bool
 ) -> None:  # hazards 79, 80
-    with ollama_server(lambda _: Reply("no", status=status)) as server, pytest.raises(kind) as raised:
+    with ollama_server(lambda _: Reply("no", status=status)) as server, pytest.raises(dspy.LMError) as raised:
         lm_at(server)("Which?")
-    assert raised.type is kind
+    assert raised.type is getattr(dspy, kind)
     assert getattr(raised.value, "status", None) == status
     assert (is_fatal(raised.value), dspy.is_retryable_lm_error(raised.value)) == (fatal, passes)
 
 
 @each_way
-def test_a_model_that_is_not_there_is_fatal_and_names_the_command(ask: Callable[..., Any]) -> None:  # hazard 80
+def test_a_model_that_is_not_there_is_fatal_and_a_refused_connection_may_pass(  # hazards 79, 80
+    ask: Callable[..., Any],
+) -> None:
     with ollama_server(models=Models(names=[])) as server:
         with pytest.raises(dspy.LMUnsupportedModelError, match="ollama pull deepseek-r1:7b") as raised:
             ask(lm_at(server, num_retries=3), "Which?")
         assert len(server.log) == 1
     assert is_fatal(raised.value)
-
-
-def test_an_address_that_is_not_ollamas_is_fatal() -> None:
-    with ollama_server() as server, pytest.raises(dspy.LMInvalidRequestError, match="check the address") as raised:
-        ollama("deepseek-r1:7b", host=f"{server.address}/elsewhere", cache=False, num_retries=0)("Which?")
-    assert is_fatal(raised.value)
-
-
-@each_way
-def test_a_refused_connection_may_pass(ask: Callable[..., Any]) -> None:  # hazard 79
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # and does not listen
         lm = ollama("m", host=f"127.0.0.1:{taken.getsockname()[1]}", cache=False, num_retries=0)
@@ -300,15 +238,7 @@ def test_a_refused_connection_may_pass(ask: Callable[..., Any]) -> None:  # haza
     assert dspy.is_retryable_lm_error(raised.value)
 
 
-def test_the_engine_asks_once_and_dspy_asks_again() -> None:  # hazard 87
-    replies = iter([Reply(VERDICT * 9, fault="torn"), Reply(VERDICT)])
-    with ollama_server(lambda _: next(replies)) as server:
-        assert text_of(lm_at(server, num_retries=1)("Which?")) == VERDICT
-        assert len(server.log) == 2
-
-
 @pytest.mark.parametrize("key", ["s3cret\n", "s3cr\u00e9t", "s3 cret"])
 def test_a_key_that_cannot_be_sent_is_refused_and_not_quoted(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
     monkeypatch.setenv("OLLAMA_API_KEY", key)
-    with pytest.raises(ArgumentError, match="OLLAMA_API_KEY must be one word of ASCII; got '\\*\\*\\*'"):
-        ollama("m")
+    refuses(ArgumentError, "OLLAMA_API_KEY must be one word of ASCII; got '\\*\\*\\*'", ollama, "m")

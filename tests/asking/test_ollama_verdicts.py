@@ -17,6 +17,7 @@ from tests.selecting import CONTESTED, SILENT, verdict
 ROOT = Path(__file__).resolve().parents[2]
 POOL = str(ROOT / "artifacts" / "demo-retrieval.jsonl")
 FOR_DOHA = json.dumps(verdict(2))
+each_way = pytest.mark.parametrize("awaited", [False, True], ids=["sync", "async"])
 
 
 def selected(reply: Reply, *, awaited: bool, **options: Any) -> Any:
@@ -24,9 +25,6 @@ def selected(reply: Reply, *, awaited: bool, **options: Any) -> Any:
     with ollama_server(lambda body: reply if "preferred" in body["format"]["properties"] else SILENT) as server:
         select.set_lm(eldgr_dspy.ollama("deepseek-r1:7b", host=server.address, cache=False, num_retries=0, timeout=20))
         return asyncio.run(select.acall(**CONTESTED)) if awaited else select(**CONTESTED)
-
-
-each_way = pytest.mark.parametrize("awaited", [False, True], ids=["sync", "async"])
 
 
 @each_way

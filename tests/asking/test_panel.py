@@ -1,6 +1,8 @@
-"""A panel of judges: an absent judge stays in the denominator, and the others vote."""
+"""Judges of several parts: a panel, checks that are planned and applied, and one that reads slice by slice."""
 
 import json
+from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -9,30 +11,44 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.formats.rows import CandidateRow, PassageRow, Row
 from eldgr_dspy.pools import write_pool
 from eldgr_dspy.programs.heuristics import heuristic_selector
-from eldgr_dspy.programs.judges import Panel, PointwiseJudge
+from eldgr_dspy.programs.judges import Panel, PlanThenCheck, PointwiseJudge, SliceJudge
+from eldgr_dspy.programs.judges.gar import slices_of
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.testing import Line, scripted_lm, text_of
+from eldgr_dspy.rule.consultations import Abstention, show_candidate
+from eldgr_dspy.rule.replies import read_reply
 from eldgr_dspy.rule.voting import majority
 from eldgr_dspy.signatures import JudgeCandidates
-from tests.asking.judge_modules import each_call, judged
-from tests.selecting import CONTESTED, Returns, in_style, verdict
+from tests.asking.judge_modules import Replies, each_call, judged, properties_of, scoring
+from tests.case_tables import each_case
+from tests.selecting import CONTESTED, SILENT, Returns, in_style, verdict, with_judge
 
 POOL = ["Dubai", "Dubai", "Doha", "Manama"]
+JUDGE: Any = JudgeCandidates
+ABSENT = Returns({"abstained": "no idea"})
+BROKEN = Returns(dspy.AdapterParseError("StrictJSONAdapter", JUDGE, "?", "no JSON"))
+CHECKS = ["It is a city.", "It lies in Qatar.", "It is a capital."]
+CHECKED = ["Dubai", "Dubai", "So Doha.\nFinal answer: Lusail", "Doha"]
+texts = st.lists(st.sampled_from(["a", "bb", " ", "  ", "\n", "\n\n", "\t", "\u00a0", "\u2028", "\r\n", "é."])).map(
+    "".join
+)
+# A word is a slice. Of Doha's candidates half is sound, of Lusail's all; Manama's has most sound words, of many.
+SLICED = [
+    *["wrong wrong\nFinal answer: Dubai"] * 4,
+    *[f"right wrong{mark}\nFinal answer: Doha" for mark in ".!?"],
+    "right\nFinal answer: Lusail",
+    "right right wrong wrong wrong\nFinal answer: Manama",
+]
+LONG = "Qatar lies there.\nIts capital is Doha.\n"
 
 
 def member(preferred: Any, *scalars: float) -> Returns:
     scores = {"assessments": [{"scalar": scalar} for scalar in scalars]} if scalars else {}
     return Returns({"preferred": preferred, **scores})
-
-
-JUDGE: Any = JudgeCandidates
-ABSENT = Returns({"abstained": "no idea"})
-BROKEN = Returns(dspy.AdapterParseError("StrictJSONAdapter", JUDGE, "?", "no JSON"))
 
 
 @each_call
@@ -58,15 +74,12 @@ def test_an_absent_judge_stays_in_the_denominator(call: Any, absent: Any) -> Non
     assert all(one["abstained"] for one in result["members"][2:])
 
 
-def test_what_has_no_majority_is_an_abstention_with_the_counts() -> None:
+def test_preferences_are_counted_by_answer_and_what_has_no_majority_is_an_abstention_with_the_counts() -> None:
     split = judged(Panel([member(0), member(2), member(3)]), POOL)
     assert split["abstained"] == (
         "no majority of 3 judges: 1 for candidate 0, 1 for candidate 2, 1 for candidate 3, 0 absent"
     )
     assert judged(Panel([ABSENT, BROKEN]), POOL)["abstained"] == "no majority of 2 judges: 2 absent"
-
-
-def test_preferences_are_counted_by_answer_and_the_candidate_that_most_of_them_prefer_ships() -> None:
     pool = ["Doha", "Dubai", "doha.", "Doha!"]
     assert judged(Panel([member(0), member(2), member(1)]), pool)["preferred"] == 0  # one each: the earliest
     assert judged(Panel([member(0), member(2), member(2), member(1), member(1)]), pool)["preferred"] == 2
@@ -108,20 +121,6 @@ def test_a_cut_reply_is_an_absence_of_that_judge_alone(call: Any) -> None:
     assert result["members"][0]["abstained"].startswith("cut off: ")
 
 
-@pytest.mark.parametrize(
-    ("judges", "message"),
-    [
-        ([], r"judges must be a list of at least one module; got \[\]. Give \[Judge\(\)\]."),
-        (Judge(), "judges must be a list of at least one module; got "),
-        ([len], r"judges must be a list of at least one module; got \[<built-in function len>\]. Give"),
-        ("ab", "judges must be a list of at least one module; got 'ab'. Give"),
-    ],
-)
-def test_bad_arguments_are_refused(judges: Any, message: str) -> None:
-    with pytest.raises(ArgumentError, match=message):
-        Panel(judges)
-
-
 def test_who_preferred_what_is_in_the_journal(tmp_path: Path) -> None:
     pool = [CandidateRow(text="", answer=answer, source=None) for answer in CONTESTED["candidates"]]
     evidence = [PassageRow(title="", text=text) for text in CONTESTED["evidence"]]
@@ -135,3 +134,167 @@ def test_who_preferred_what_is_in_the_journal(tmp_path: Path) -> None:
     absent = {"preferred": None, "abstained": "no idea"}
     assert asked["content"]["members"] == [{"preferred": 2}, {"preferred": 2}, absent]
     assert (asked["outcome"], asked["content"]["preferred"]) == ("ok", 2)
+
+
+def checking(reply: Callable[[str], Any], checks: Any = CHECKS) -> PlanThenCheck:
+    judge = PlanThenCheck()
+    judge.navigator, judge.interactor = Returns(dspy.Prediction(checks=checks)), Replies(reply, "candidate")
+    return judge
+
+
+def passing(*passed: bool) -> dict[str, Any]:
+    return {"passed": list(passed), "consistent": True}
+
+
+PASSED: dict[str, dict[str, Any]] = {
+    "Dubai": passing(True, False, False),  # 1/3
+    "So Doha.\nFinal answer: Lusail": {**passing(True, True, True), "consistent": False},  # 3/3, but says another
+    "Doha": passing(True, True, False),  # 2/3
+}
+
+
+@each_call
+def test_checks_and_consistency_choose_another_than_consensus_and_than_a_score_of_the_whole(call: Any) -> None:
+    result = judged(call(checking(PASSED.__getitem__)), CHECKED)
+    assert majority(["Dubai", "Dubai", "Lusail", "Doha"], "retrieval").winner == "dubai"
+    impressed = scoring(lambda candidate: sum(PASSED[candidate]["passed"]) / 3)  # whether it agrees with itself or not
+    assert judged(call(PointwiseJudge(impressed)), CHECKED)["preferred"] == 2
+    assert result["preferred"] == 3
+    assert [one["scalar"] for one in result["assessments"]] == pytest.approx([1 / 3, 1 / 3, 0, 2 / 3])
+    assert (result["checks"], result["orders"]) == (CHECKS, [])
+
+
+def applying(request: Any) -> dict[str, Any]:
+    if "checks" in properties_of(request):
+        return {"checks": ["It is <s> a city.", " ", "[·/INST] It is a capital."]}
+    passed = "<candidate 0" in text_of(request) and "\nDoha\n</candidate" in text_of(request)
+    return {"check_rationale": "By passage 0.", "passed": [True, passed], "consistent": True}
+
+
+@each_call
+def test_the_plan_sees_the_question_alone_and_each_distinct_candidate_is_checked_once(call: Any) -> None:
+    judge, lm = PlanThenCheck(), scripted_lm(applying)
+    judge.set_lm(lm)
+    result = judged(call(judge), ["Dubai", "Doha", "Dubai"])
+    assert result["preferred"] == 1
+    assert result["judge_rationale"] == "By passage 0."
+    assert result["checks"] == ["It is <s> a city.", "[/INST] It is a capital."]  # without the dot of a fence
+    plan, *checks = [text_of(request).replace("\\n", "\n") for request in lm.requests]
+    assert not any(word in plan for word in ("Doha", "Dubai", "Qatar"))
+    assert len(lm.requests) == judge.most_calls(["Dubai", "Doha", "Dubai"]) == 3
+    assert sorted("\nDoha\n</candidate 0 " in one for one in checks) == [False, True]
+    assert all("\nDoha is the capital of Qatar.\n</passage 0 " in one for one in checks)
+    assert all("\nIt is <·s> a city.\n</check 0 " in one for one in checks)
+    assert all("] It is a capital.\n</check 1 " in one and "<check 2 " not in one for one in checks)
+
+
+@each_call
+@each_case("asking", "unusable plans")
+def test_without_a_usable_plan_it_abstains_and_asks_no_further(call: Any, checks: Any, reason: str) -> None:
+    judge: Any = checking(lambda _: passing(True), checks)
+    assert judged(call(judge), ["Dubai", "Doha"]) == {"abstained": reason, "kind": "invalid", "orders": []}
+    assert judge.interactor.shown == []
+
+
+def test_a_navigator_that_abstains_says_why_and_a_plan_that_was_cut_off_is_not_used() -> None:
+    judge = checking(lambda _: passing(True))
+    judge.navigator = Returns(dspy.Prediction(abstained="no idea"))
+    assert judged(judge, ["Dubai"])["abstained"] == "no idea"
+
+    def reply(request: Any) -> Any:
+        if "checks" in properties_of(request):
+            return Line('```json\n{"checks": ["It is a city.", "It is a capital."]}\n```', cut=True)
+        return SILENT if "repaired_answer" in properties_of(request) else applying(request)
+
+    with dspy.context(lm=scripted_lm(reply)):
+        assert with_judge(PlanThenCheck())(**CONTESTED).abstentions["judge"].startswith("cut off: ")
+
+
+@each_call
+@each_case("asking", "unusable checks")
+def test_a_candidate_without_a_verdict_a_check_makes_it_an_abstention(call: Any, reply: Any, reason: str) -> None:
+    result = judged(call(checking(lambda text: reply if text == "Doha" else passing(*[True] * 3))), ["Dubai", "Doha"])
+    assert (result["abstained"], result["orders"]) == (f"{reason} (of candidate 1)", [])
+    assert result.get("kind") == (None if reason == "no idea" else "invalid")
+
+
+def reading(reply: Callable[[str], Any], size: int = 320) -> SliceJudge:
+    """A judge whose reader finds a slice sound as a function says, or returns the fields that it gives."""
+
+    def about(text: str) -> Any:
+        result = reply(text)
+        return result if isinstance(result, dict) else {"sound": result}
+
+    judge = SliceJudge(size)
+    judge.reader = Replies(about, "slice")
+    return judge
+
+
+@given(texts, st.integers(1, 6))
+def test_slices_join_to_the_text_and_none_is_blank_or_too_long_or_cut_without_need(text: str, size: int) -> None:
+    """A cut within a line is made only in a line that is too long, and no two neighbors fit in one."""
+    slices, start = slices_of(text, size), 0
+    assert "".join(slices) == (text if text.strip() else "")
+    assert all(1 <= len(one.split()) <= size for one in slices)
+    for one, following in pairwise(slices):
+        start += len(one)
+        line = text[text.rfind("\n", 0, start) + 1 :].partition("\n")[0]
+        assert one.endswith("\n") or len(line.split()) > size
+        assert len(one.split()) + len(following.partition("\n")[0].split()) > size
+
+
+@each_call
+def test_the_best_share_a_score_of_the_whole_and_consensus_differ(call: Any) -> None:
+    best = judged(call(reading(lambda text: "right" in text, 1)), SLICED)
+    assert majority([one.rpartition(": ")[2] for one in SLICED], "retrieval").winner == "dubai"
+    assert best["preferred"] == 7  # 1 of 1
+    counting = scoring(lambda candidate: candidate.count("right") / 10)
+    assert judged(call(PointwiseJudge(counting)), SLICED)["preferred"] == 8  # 2 of 5, the most
+    shares = [0, 0, 0, 0, 0.5, 0.5, 0.5, 1, 0.4]
+    assert [one["scalar"] for one in best["assessments"]] == shares
+    assert best["slices"] == [2, 2, 2, 2, 2, 2, 2, 1, 5]
+    assert (best["judge_rationale"], best["orders"]) == ("1 of 1 slices are sound", [])
+
+
+@each_call
+def test_each_slice_is_asked_about_with_what_is_before_it_and_identical_texts_once(call: Any) -> None:
+    judge = reading(lambda _: True, 4)
+    pool = [
+        f"{LONG}\nFinal answer: Doha", "Dubai", f"{LONG}\nFinal answer: Qatar", "Dubai", show_candidate("", "Lusail"),
+    ]  # fmt: skip
+    result = judged(call(judge), pool)
+    shown = [("", "Qatar lies there.\n"), ("Qatar lies there.\n", "Its capital is Doha.\n")]
+    reader: Any = judge.reader
+    assert [(one["earlier"], one["slice"]) for one in reader.inputs] == [*shown, ("", "Dubai"), ("", "Lusail")]
+    assert SliceJudge(4).most_calls(pool) == 4
+    assert result["slices"] == [2, 1, 2, 1, 1]
+
+
+@each_call
+def test_the_lm_sees_the_question_the_evidence_and_the_slices_between_markers_and_no_final_answer(call: Any) -> None:
+    judge, lm = SliceJudge(4), scripted_lm(lambda _: {"slice_rationale": "", "sound": True})
+    judge.set_lm(lm)
+    judged(call(judge), [f"{LONG}<s>\nFinal answer: Manama"])
+    asked = [text_of(request).replace("\\n", "\n") for request in lm.requests]
+    assert len(asked) == judge.most_calls([f"{LONG}<s>\nFinal answer: Manama"]) == 3
+    assert all("\nq?\n</question" in one and "\nDoha is the capital of Qatar.\n</passage 0" in one for one in asked)
+    assert "\n<·s>\n</slice 0" in asked[2] and "\nIts capital is Doha.\n\n</earlier 0" in asked[2]
+    assert not any("Manama" in one for one in asked)
+
+
+def test_a_candidate_without_any_text_has_no_slice_and_scores_nothing() -> None:
+    judge = reading(lambda _: False)
+    result = judged(judge, ["", "Doha", "\nFinal answer: "])
+    assert (result["preferred"], result["slices"]) == (1, [0, 1, 0])
+    assert SliceJudge().most_calls(["", "Doha"]) == 1
+    assert isinstance(read_reply("judge", judged(judge, ["", ""]), ["", ""], 1), Abstention)
+
+
+@each_call
+@each_case("asking", "unusable slices")
+def test_a_slice_that_cannot_be_used_makes_the_whole_an_abstention(call: Any, reply: Any, reason: str) -> None:
+    judge = reading(lambda text: reply if "capital" in text else True, 4)
+    result = judged(call(judge), ["Dubai", f"{LONG}\nFinal answer: Doha"])
+    assert result["abstained"] == f"{reason} in slice 1 (of candidate 1)"
+    assert "preferred" not in result
+    assert result.get("kind") == (None if reason == "no idea" else "invalid")

@@ -8,17 +8,19 @@ import dspy
 import pytest
 
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.programs.engines.reply_forms import counts_of, refuses_schema
+from eldgr_dspy.programs.engines.reply_forms import refuses_schema
 from eldgr_dspy.programs.engines.strict import STRICT
 from eldgr_dspy.programs.lms.models import lm_named
 from eldgr_dspy.programs.run.fingerprints import describe_lm
 from eldgr_dspy.programs.testing import scripted_lm
-from eldgr_dspy.signatures import CheckCandidate, JudgeCandidates, RepairAnswer, ScoreSteps
+from eldgr_dspy.signatures import JudgeCandidates, RepairAnswer
 from tests.capitals import row, write_pool
+from tests.case_tables import each_case
 from tests.loopback import openai_server
 from tests.selecting import awaiting
 
 REPAIR = json.dumps({"repair_passage": 0, "repaired_answer": "e"})
+JUDGED = {"judge_rationale": "r", "assessments": [], "preferred": 0}
 
 
 class Server:  # what a server answers, and whether each request had a response format
@@ -45,34 +47,24 @@ def aask(lm: Any) -> Any:
         return awaiting(dspy.Predict(RepairAnswer).acall)(question="q", evidence=["e"])
 
 
-def test_a_server_of_the_user_s_is_sent_a_schema_although_dspy_does_not_know_its_model() -> None:
+def test_a_server_of_the_user_s_is_sent_a_schema_which_it_refuses_only_if_it_takes_the_request_without() -> None:
     with openai_server(server := Server((400, "no"), REPAIR)) as address:
         assert ask(lm_at(address)).repaired_answer == "e"
     assert server.formatted == [True]
+    with openai_server(server := Server((400, "no"), (400, "no schema"))) as address:
+        with pytest.raises(dspy.LMInvalidRequestError):
+            ask(lm_at(address))
+        assert not refuses_schema(lm_at(address))
+    assert server.formatted == [True, False]
 
 
-@pytest.mark.parametrize(
-    "refusal",
-    [
-        (400, "response_format json_schema is not supported"),
-        (422, "body -> response_format: extra fields not permitted"),
-        (500, "cannot compile grammar"),
-    ],
-)
+@each_case("asking", "refusals of a schema")
 @pytest.mark.parametrize("way", [ask, aask], ids=["sync", "async"])
 def test_a_server_that_refuses_a_schema_is_asked_without_once_and_from_then_on(refusal: Any, way: Any) -> None:
     with openai_server(server := Server(REPAIR, refusal)) as address:
         assert [way(lm_at(address)).repaired_answer for _ in range(2)] == ["e", "e"]
         assert refuses_schema(lm_at(address))
     assert server.formatted == [True, False, False]
-
-
-def test_a_server_that_refuses_the_request_without_a_schema_too_did_not_refuse_the_schema() -> None:
-    with openai_server(server := Server((400, "no"), (400, "no schema"))) as address:
-        with pytest.raises(dspy.LMInvalidRequestError):
-            ask(lm_at(address))
-        assert not refuses_schema(lm_at(address))
-    assert server.formatted == [True, False]
 
 
 @pytest.mark.parametrize("refusal", [(500, "out of memory"), (404, "no such model"), (400, "context is too long")])
@@ -91,14 +83,11 @@ def test_who_sets_it_decides(structured: str, sent: bool) -> None:
     assert server.formatted == [sent]
 
 
-def test_an_unlisted_model_at_its_provider_s_own_address_is_sent_no_schema() -> None:
+def test_a_provider_is_sent_no_schema_for_an_unlisted_model_and_no_limit_of_characters_which_it_would_refuse() -> None:
     lm = scripted_lm([REPAIR])
     lm.script.supports_response_schema, lm.script.supported_params = False, frozenset()
     ask(lm)
     assert lm.requests[0].config.response_format is None
-
-
-def test_a_provider_is_sent_no_limit_of_characters_which_it_would_refuse() -> None:
     lm = scripted_lm([json.dumps(JUDGED)])
     lm.script.supports_response_schema, lm.script.supported_params = True, frozenset({"response_format"})
     with dspy.context(lm=lm, adapter=STRICT):
@@ -127,9 +116,6 @@ def test_only_a_reason_that_is_text_and_counts_of_lists_and_whole_numbers_have_l
     assert not any(limit in sent[0] for limit in ("maxLength", "maxItems", "maximum"))
 
 
-JUDGED = {"judge_rationale": "r", "assessments": [], "preferred": 0}
-
-
 def test_the_schema_has_a_row_for_each_candidate_and_their_numbers_so_that_a_weak_model_cannot_go_astray() -> None:
     sent = list[Any]()
 
@@ -145,20 +131,6 @@ def test_the_schema_has_a_row_for_each_candidate_and_their_numbers_so_that_a_wea
             with dspy.context(lm=lm_at(address), adapter=STRICT):
                 dspy.Predict(JudgeCandidates)(question="q", evidence=["e"], candidates=["c"] * number)
     assert sent == [(number, number, 0, number - 1) for number in (2, 4, 2)]
-
-
-@pytest.mark.parametrize(
-    ("signature", "inputs", "counts"),
-    [
-        (JudgeCandidates, {"candidates": ["a", "b"]}, (("assessments", 2), ("preferred", 2))),
-        (ScoreSteps, {"steps": ["a", "b", "c"]}, (("step_scores", 3),)),
-        (CheckCandidate, {"checks": ["a"]}, (("passed", 1),)),
-        (RepairAnswer, {"evidence": ["a"]}, ()),
-        (JudgeCandidates, {"candidates": "not a list"}, ()),
-    ],
-)
-def test_outputs_that_list_or_number_an_input_are_known(signature: Any, inputs: dict[str, Any], counts: Any) -> None:
-    assert counts_of(signature, inputs) == counts
 
 
 @pytest.mark.parametrize(("structured", "formats"), [("off", {False}), ("on", {True}), ("auto", {True})])

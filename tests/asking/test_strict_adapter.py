@@ -17,6 +17,7 @@ from eldgr_dspy.programs.engines.reply_forms import reply_form
 from eldgr_dspy.programs.engines.strict import _DERIVED, StrictJSONAdapter, reason_of
 from eldgr_dspy.programs.testing import scripted_lm, text_of
 from eldgr_dspy.signatures import DerivationStep, JudgeCandidates, RepairAnswer
+from tests.case_tables import each_case
 from tests.memory import collected
 
 ADAPTER = StrictJSONAdapter()
@@ -24,6 +25,7 @@ SCORES = [10, 10, 5, 10, 0, 5, 10, 9]
 VERDICT = {"judge_rationale": "Passage 1 says so.", "assessments": [SCORES], "preferred": 0}
 GOOD = json.dumps(VERDICT)
 DRAFT = json.dumps({**VERDICT, "preferred": 1})
+REPAIR = {"repair_passage": 0, "repaired_answer": "e"}
 
 
 def verdict(**changes: Any) -> str:
@@ -34,117 +36,26 @@ def preferring(literal: str) -> str:
     return GOOD.replace('"preferred": 0', f'"preferred": {literal}')
 
 
-def scoring(literal: str) -> str:
-    return GOOD.replace("9]]", f"{literal}]]")
-
-
 def read(reply: str, signature: Any = JudgeCandidates) -> dict[str, Any]:
     fields: dict[str, Any] = ADAPTER.parse(signature, reply)
     return fields
 
 
-READ = {
-    "one object": GOOD,
-    "white space around it": f"\n  {GOOD}\t\n",
-    "any order of fields": json.dumps(dict(reversed(VERDICT.items()))),
-    "a closed leading thinking block": f"<think>\nMaybe {DRAFT}?\n</think>\n\n{GOOD}",
-    "an empty thinking block": f"<think></think>{GOOD}",
-    "one code block": f"```json\n{GOOD}\n```",
-    "a code block without a language": f"```\n{GOOD}\n```",
-    "thinking, then a code block": f"<think>hm</think>\n```json\n{GOOD}\n```",
-}
+def spelled(reply: str) -> str:
+    """A reply of the tables, in which GOOD and DRAFT are verdicts, and HEAD the first up to its last score."""
+    return reply.replace("GOOD", GOOD).replace("DRAFT", DRAFT).replace("HEAD ", GOOD[: GOOD.index("9]]")])
 
 
-@pytest.mark.parametrize("reply", READ.values(), ids=READ)
+@each_case("asking", "whole replies")
 def test_a_reply_that_is_one_object_is_read(reply: str) -> None:
-    fields = read(reply)
+    fields = read(spelled(reply))
     assert fields["preferred"] == 0
     assert fields["judge_rationale"] == "Passage 1 says so."
     assert fields["assessments"][0].root == SCORES
 
 
-NOT_ONE = "The reply is not exactly one JSON object: "
-REJECTED = {
-    # hazard 57
-    "white space": (" \n", NOT_ONE),
-    "null": ("null", "The reply is a JSON null, not an object."),
-    "a refusal": ("I'm sorry, I can't help with that.", NOT_ONE),
-    "prose": ("I choose Candidate 2", NOT_ONE),
-    # hazard 58
-    "truncated in a string": (GOOD[: GOOD.index("says")], NOT_ONE),
-    "truncated before the end": (GOOD[:-1], NOT_ONE),
-    # hazard 59 (a whole number outside the pool is read, and refused by the core)
-    "3.7": (preferring("3.7"), "The reply's preferred is not as asked"),
-    "a whole float": (preferring("1.0"), "The reply's preferred is not as asked"),
-    "2.": (preferring("2."), NOT_ONE),
-    "true for an index": (preferring("true"), "The reply's preferred is not as asked"),
-    "null for an index": (preferring("null"), "The reply's preferred is not as asked"),
-    "text for an index": (preferring('"0"'), "The reply's preferred is not as asked"),
-    "1e999 for an index": (preferring("1e999"), "The reply holds 1e999, a number too large for a float."),
-    "5,000 digits": (preferring("9" * 5_000), "The reply holds 9999999999999999999999999999999999999999, a number"),
-    # hazard 60
-    "two objects": (f"{GOOD}\n{DRAFT}", NOT_ONE),
-    "the same object twice": (f"{GOOD}{GOOD}", NOT_ONE),
-    "two code blocks": (f"```json\n{DRAFT}\n```\n```json\n{GOOD}\n```", NOT_ONE),
-    "an object in a list": (f"[{GOOD}]", "The reply is a JSON array, not an object."),
-    "prose before": (f"Here is my verdict: {GOOD}", NOT_ONE),
-    "prose after": (f"{GOOD} I hope that this helps!", NOT_ONE),
-    "prose before a code block": (f"Sure.\n```json\n{GOOD}\n```", NOT_ONE),
-    # hazard 61
-    "a key twice": (GOOD[:-1] + ', "preferred": 1}', "The reply gives 'preferred' more than once"),
-    "a key twice, with one value": (GOOD[:-1] + ', "preferred": 0}', "The reply gives 'preferred' more than once"),
-    "a key twice inside": (scoring('{"a": 1, "a": 2}'), "The reply gives 'a' more than once"),
-    "a key twice, once escaped": (GOOD[:-1] + ', "preferre\\u0064": 1}', "The reply gives 'preferred' more than once"),
-    # hazard 62
-    "NaN": (scoring("NaN"), "The reply holds NaN, which is not a JSON number."),
-    "Infinity": (scoring("Infinity"), "The reply holds Infinity, which is not a JSON number."),
-    "-Infinity": (scoring("-Infinity"), "The reply holds -Infinity, which is not a JSON number."),
-    "1e999": (scoring("1e999"), "The reply holds 1e999, a number too large for a float."),
-    "-1e999": (scoring("-1e999"), "The reply holds -1e999, a number too large for a float."),
-    # hazard 63
-    "100,000 arrays": ("[" * 100_000, "The reply nests too deeply to be read."),
-    "100,000 objects": ('{"a":' * 100_000, "The reply nests too deeply to be read."),
-    "100,000 arrays in a field": (scoring("[" * 100_000), "The reply nests too deeply to be read."),
-    "300 arrays in a field": (scoring("[" * 300 + "]" * 300), "The reply's assessments is not as asked: it nests"),
-    # hazard 70
-    "DSPy's field markers": ("[[ ## preferred ## ]]\n0\n\n[[ ## completed ## ]]", NOT_ONE),
-    # thinking
-    "an unclosed thought": (f"<think>{GOOD}", "The reply begins with a <think> tag that is never closed."),
-    "an orphan closing tag": (f"Maybe.</think>{GOOD}", NOT_ONE),
-    "a draft and an orphan closing tag": (f"{DRAFT}</think>{GOOD}", NOT_ONE),
-    "a thought in a thought": (f"<think><think>{DRAFT}</think>{GOOD}", "The reply has a <think> tag inside"),
-    "two thoughts": (f"<think>a</think><think>b</think>{GOOD}", NOT_ONE),
-    "a thought behind": (f"{GOOD}<think>or not</think>", NOT_ONE),
-    "nothing after the thought": (f"<think>{GOOD}</think>", NOT_ONE),
-    # fields
-    "a field missing": (json.dumps({"preferred": 0}), "The reply lacks judge_rationale, assessments."),
-    "a field too many": (verdict(confidence=1), "The reply has a field that was not asked for: 'confidence'."),
-    "a number for text": (verdict(judge_rationale=7), "The reply's judge_rationale is not as asked"),
-    "half a surrogate pair": (GOOD.replace("Passage", "\\ud83d"), "The reply's judge_rationale is not as asked: it"),
-    "a byte order mark": (f"\ufeff{GOOD}", NOT_ONE),
-    "single quotes": (GOOD.replace('"', "'"), NOT_ONE),
-    "a trailing comma": (GOOD[:-1] + ",}", NOT_ONE),
-    "a comment": (GOOD[:-1] + "} // done", NOT_ONE),
-}
-
-
-HINTED = {
-    # hazard 66
-    "150": [[*SCORES[:-1], 150]],
-    "90%": [[*SCORES[:-1], "90%"]],
-    "true for a score": [[*SCORES[:-1], True]],
-    "null for a score": [[*SCORES[:-1], None]],
-    "a score missing": [SCORES[:-1]],
-    "a score too many": [[*SCORES, 1]],
-    "scores by name": [{"logic": 1, "scalar": 0.9}],
-    "a row for a list": SCORES,
-    "a list sent as text": json.dumps([SCORES]),
-    "nothing": None,
-}
-
-
-@pytest.mark.parametrize("hint", HINTED.values(), ids=HINTED)
-def test_a_field_that_no_rule_needs_takes_nothing_else_with_it(hint: Any) -> None:
+@each_case("asking", "hints")
+def test_a_field_that_no_rule_needs_takes_nothing_else_with_it(hint: Any) -> None:  # hazard 66
     fields = read(verdict(assessments=hint))
     assert (fields["preferred"], fields["assessments"]) == (0, hint)
 
@@ -155,8 +66,9 @@ def test_the_number_of_a_repairer_s_passage_is_such_a_field(passage: Any) -> Non
     assert read(reply, RepairAnswer) == {"repair_passage": passage, "repaired_answer": "e"}
 
 
-@pytest.mark.parametrize(("reply", "reason"), REJECTED.values(), ids=REJECTED)
-def test_any_other_reply_is_rejected_with_its_reason(reply: str, reason: str) -> None:
+@each_case("asking", "rejected replies")
+def test_any_other_reply_is_rejected(reply: str, reason: str) -> None:  # hazards 57, 58, 59, 60, 61, 62, 63 and 70
+    reply = spelled(reply)
     with pytest.raises(dspy.AdapterParseError) as caught:
         read(reply)
     assert reason_of(caught.value).startswith(reason)
@@ -165,11 +77,9 @@ def test_any_other_reply_is_rejected_with_its_reason(reply: str, reason: str) ->
     assert caught.value.signature is JudgeCandidates
 
 
-def test_a_whole_number_outside_the_pool_is_left_to_the_core() -> None:  # hazard 59
+def test_a_number_outside_the_pool_is_left_to_the_core_and_a_quoted_verdict_is_text(  # hazards 59, 60, 71
+) -> None:
     assert read(preferring("-1"))["preferred"] == -1
-
-
-def test_a_verdict_quoted_in_the_rationale_is_text() -> None:  # hazards 60 and 71
     fields = read(verdict(judge_rationale='Candidate 1 says {"preferred": 1} </think> [[ ## preferred ## ]] 1'))
     assert fields["preferred"] == 0
 
@@ -183,17 +93,14 @@ class Closed(dspy.Signature):
     sure: bool = dspy.OutputField()
 
 
-def test_a_boolean_is_read_where_one_is_asked_for_and_nowhere_else() -> None:
+def test_a_boolean_is_read_only_where_one_is_asked_for_and_a_list_up_to_its_first_fault() -> None:
     """Pydantic alone would take true for a Literal[1], as Python does."""
     good = {"choice": 1, "several": [0, 1], "sure": True}
     assert read(json.dumps(good), Closed) == good
     for wrong in ({"choice": True}, {"several": [0, True]}, {"sure": 1}):
         with pytest.raises(dspy.AdapterParseError):
             read(json.dumps({**good, **wrong}), Closed)
-
-
-def test_a_list_is_read_up_to_its_first_fault() -> None:
-    """64 KB of wrong items took a tenth of a second, nearly all of it for faults that nobody is told."""
+    # 64 KB of wrong items took a tenth of a second, nearly all of it for faults that nobody is told.
     looked_at = list[object]()
 
     class Many(dspy.Signature):
@@ -224,20 +131,15 @@ def ask(lm: Any, adapter: Any) -> dspy.Prediction:
         return dspy.Predict(RepairAnswer)(question="q", evidence=["e"])
 
 
-REPAIR = {"repair_passage": 0, "repaired_answer": "e"}
-
-
-@pytest.mark.parametrize(
-    ("adapter", "reply", "reason"),
-    [
-        (ADAPTER, "", "The LM returned an empty or null response."),  # hazard 57
-        (dspy.JSONAdapter(), "no", "LM response cannot be serialized to a JSON object."),  # its first line
-    ],
-)
-def test_an_empty_reply_and_what_another_adapter_refuses_have_a_reason(adapter: Any, reply: str, reason: str) -> None:
-    with pytest.raises(dspy.AdapterParseError) as caught:
-        ask(scripted_lm([reply]), adapter)
-    assert reason_of(caught.value) == reason
+def test_an_empty_reply_and_what_another_adapter_refuses_have_a_reason() -> None:  # hazard 57
+    other = "LM response cannot be serialized to a JSON object."  # its first line
+    for adapter, reply, reason in (
+        (ADAPTER, "", "The LM returned an empty or null response."),
+        (dspy.JSONAdapter(), "no", other),
+    ):
+        with pytest.raises(dspy.AdapterParseError) as caught:
+            ask(scripted_lm([reply]), adapter)
+        assert reason_of(caught.value) == reason
 
 
 class Mixed(dspy.Signature):
@@ -293,18 +195,13 @@ class Formed(dspy.Signature):
 
 def test_the_form_of_a_reply_is_written_as_a_person_would() -> None:
     assert reply_form(Formed).splitlines()[1:] == [
-        "{",
-        '"words": [string, ...] (one a line),',
-        '"kind": "a" or "b",',
-        '"rows": [[integer 0 to 3, 2 of them], ...],',
-        '"score": number or null,',
-        '"steps": [{"expression": string, "value": string}, ...],',
-        '"sure": boolean',
-        "}",
-    ]
+        "{", '"words": [string, ...] (one a line),', '"kind": "a" or "b",',
+        '"rows": [[integer 0 to 3, 2 of them], ...],', '"score": number or null,',
+        '"steps": [{"expression": string, "value": string}, ...],', '"sure": boolean', "}",
+    ]  # fmt: skip
 
 
-def test_new_instructions_make_a_new_prompt() -> None:
+def test_new_instructions_make_a_new_prompt_and_what_is_kept_for_a_signature_goes_with_it() -> None:
     lm = scripted_lm(lambda _: REPAIR)
     predict: Any = dspy.Predict(RepairAnswer)
     with dspy.context(lm=lm, adapter=ADAPTER):
@@ -315,10 +212,7 @@ def test_new_instructions_make_a_new_prompt() -> None:
         predict(question="q", evidence=["e"])
     for request, words in zip(lm.requests, ("word for word", "the year", "the place"), strict=True):
         assert words in text_of(request)
-
-
-def test_what_is_kept_for_a_signature_goes_with_it() -> None:
-    """An optimizer makes hundreds of signatures; none of them is held."""
+    # An optimizer makes hundreds of signatures; none of them is held.
     with collected():
         signature: Any = RepairAnswer.with_instructions("Copy.")
         with dspy.context(lm=scripted_lm([REPAIR]), adapter=ADAPTER, disable_history=True, trace=None):
@@ -340,14 +234,11 @@ class Announced(BaseCallback):
         self.names.append("parse")
 
 
-def test_a_request_announces_one_format_and_one_parse() -> None:
+def test_a_request_announces_one_format_and_one_parse_also_of_a_copied_or_pickled_adapter() -> None:
     """DSPy's JSONAdapter announces two formats, and a plain subclass of it three."""
     announced = Announced()
     with dspy.context(callbacks=[announced]):
         ask(scripted_lm([REPAIR]), ADAPTER)
     assert announced.names == ["format", "parse"]
-
-
-def test_an_adapter_can_be_copied_and_pickled() -> None:
     for twin in (copy.deepcopy(ADAPTER), pickle.loads(pickle.dumps(ADAPTER))):  # noqa: S301 - made here
         assert ask(scripted_lm([REPAIR]), twin).repaired_answer == "e"

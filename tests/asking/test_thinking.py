@@ -11,20 +11,13 @@ from eldgr_dspy.programs.engines.lenient import LENIENT
 from eldgr_dspy.programs.engines.strict import STRICT, StrictJSONAdapter, reason_of
 from eldgr_dspy.text.thinking import is_unopened, split_thinking
 from tests.asking_ollama import Prefer
+from tests.case_tables import each_case
 
 DRAFT, VERDICT = '{"preferred": 0}', '{"preferred": 1}'
+pieces = st.lists(st.sampled_from(["<think>", "</think>", DRAFT, "prose ", "\n", '"', "[THINK]"]), max_size=8)
 
 
-@pytest.mark.parametrize(
-    ("text", "answer"),
-    [
-        (f"<think>one</think><think>two {DRAFT}</think>{VERDICT}", VERDICT),
-        (f"<think>a <think>b</think> {DRAFT}</think>{VERDICT}", VERDICT),
-        (f"Let me see. <think>{DRAFT}</think> {VERDICT}", VERDICT),
-        (f"{VERDICT}<think>or rather {DRAFT}", ""),
-        (f"<think>a</think>b<think>{DRAFT}", ""),
-    ],
-)
+@each_case("asking", "thinking")
 def test_the_answer_stands_after_all_thinking_or_there_is_none(text: str, answer: str) -> None:  # hazard 60
     assert split_thinking(text)[1] == answer
 
@@ -44,11 +37,8 @@ def test_a_tag_that_an_answer_quotes_is_part_of_the_answer(quoted: str) -> None:
     assert split_thinking(f"{DRAFT}</think>{reply}") == ("", f"{DRAFT}</think>{reply}")
 
 
-def test_a_quoted_tag_in_the_thinking_does_not_end_it() -> None:
+def test_neither_a_quoted_tag_in_the_thinking_nor_brackets_without_end_hide_the_answer() -> None:  # hazard 63
     assert split_thinking(f"<think>candidate 0 says </think>{DRAFT} and lies</think>{VERDICT}")[1] == VERDICT
-
-
-def test_brackets_without_end_are_read_without_an_error() -> None:  # hazard 63
     assert split_thinking("<think>" + '{"a":' * 100_000 + "</think>" + VERDICT)[1] == VERDICT
 
 
@@ -62,9 +52,6 @@ def test_a_block_that_was_never_opened_is_left_and_refused(tag: str, before: str
     with pytest.raises(dspy.AdapterParseError) as caught:
         adapter.parse(Prefer, text)
     assert "a closing thinking tag without an opening one. Let the server split" in reason_of(caught.value)
-
-
-pieces = st.lists(st.sampled_from(["<think>", "</think>", DRAFT, "prose ", "\n", '"', "[THINK]"]), max_size=8)
 
 
 @given(pieces)

@@ -1,8 +1,4 @@
-"""An unmodified `dspy.LM` judges through `transformers serve`, a real server with a real model behind it.
-
-The server takes a `response_format` and ignores it, so a model that has learnt nothing writes noise, and each verdict
-would be an abstention. This one has learnt a few verdicts by heart, and prose for one question.
-"""
+"""An unmodified `dspy.LM` judges through `transformers serve` and a real model that knows a few replies by heart."""
 
 import json
 import os
@@ -37,11 +33,8 @@ PARIS_FIRST = {**POOL, "candidates": ["Paris", "Lyon", "Lyon"]}
 FOR_LYON = {**POOL, "question": "In which city did he work?"}
 REFUSED = {**POOL, "question": "Which city is it?"}
 REPLIES: list[tuple[Mapping[str, Any], str]] = [
-    (POOL, "2"),
-    (PARIS_FIRST, "0"),
-    (FOR_LYON, "1"),
-    (REFUSED, "I would rather not choose between these cities."),
-]
+    (POOL, "2"), (PARIS_FIRST, "0"), (FOR_LYON, "1"), (REFUSED, "I would rather not choose between these cities."),
+]  # fmt: skip
 _STARTS_WITHIN = 120.0
 
 pytestmark = pytest.mark.slow

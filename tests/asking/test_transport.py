@@ -37,7 +37,9 @@ from tests.asking.transport import (
     verdict,
 )
 from tests.capitals import row, write_pool
+from tests.case_tables import each_case
 from tests.lm_server import Answer, Asked, serving
+from tests.refusing import refuses
 
 ROOT = Path(__file__).resolve().parents[2]
 QUESTIONS = 3
@@ -46,6 +48,16 @@ QUESTIONS = 3
 PASSING = {name: fault for name, fault in FAULTS.items() if fault.outcome != "fatal"}
 AGAIN = {name: fault for name, fault in PASSING.items() if fault.retries}
 ONCE = {name: fault for name, fault in PASSING.items() if not fault.retries}
+ENGINES = ["lm15", pytest.param("litellm", marks=pytest.mark.slow)]  # the second takes seconds to import
+HANGING = """
+import sys, asyncio
+from tests.asking.transport import *
+from tests.lm_server import serving
+plan = plan_of(Path(sys.argv[1]), 2, 2, timeout=0.3)
+with serving(lambda asked: Answer(FINAL, delay=120)) as server:
+    WAYS["threads"][0](selector_at(server), plan)
+print("done")
+"""
 
 
 @each_way
@@ -142,12 +154,6 @@ def test_a_call_that_broke_off_is_repeated(tmp_path: Path) -> None:  # hazard 79
     assert sorted((one.outcome, one.calls) for one in made(tmp_path)) == [("failed", 1), *[("ok", 2)] * 5]
 
 
-ENGINES = [
-    "lm15",
-    pytest.param("litellm", marks=pytest.mark.slow),  # takes seconds to import
-]
-
-
 @each_way
 @pytest.mark.parametrize("engine", ENGINES)
 def test_clients_repeat_nothing_of_their_own(tmp_path: Path, way: str, engine: str) -> None:  # hazard 87
@@ -201,7 +207,6 @@ def test_a_run_that_stops_ends_the_pauses_of_others(tmp_path: Path, way: str) ->
     assert [one.calls for one in made(tmp_path)] == [1] * (1 if workers == 1 else 2)
 
 
-# -- deadlines --
 @each_way
 @pytest.mark.parametrize("late", [Answer(FINAL, delay=30), Answer(FINAL, drip=0.5)], ids=["a hang", "a slow drip"])
 def test_a_late_call_is_a_failure_and_the_run_continues(tmp_path: Path, way: str, late: Answer) -> None:  # hazard 81
@@ -243,17 +248,6 @@ def test_what_was_given_up_sends_nothing_more(tmp_path: Path) -> None:
         assert len(server.log) == made(tmp_path)[0].calls == 1
 
 
-HANGING = """
-import sys, asyncio
-from tests.asking.transport import *
-from tests.lm_server import serving
-plan = plan_of(Path(sys.argv[1]), 2, 2, timeout=0.3)
-with serving(lambda asked: Answer(FINAL, delay=120)) as server:
-    WAYS["threads"][0](selector_at(server), plan)
-print("done")
-"""
-
-
 @pytest.mark.slow
 def test_a_call_that_hangs_does_not_hold_up_the_end_of_the_process(tmp_path: Path) -> None:  # hazard 81
     command = [sys.executable, "-c", HANGING, str(tmp_path)]
@@ -261,33 +255,25 @@ def test_a_call_that_hangs_does_not_hold_up_the_end_of_the_process(tmp_path: Pat
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
 
 
-# -- servers that are away --
 def test_a_server_that_is_away_stops_the_run_whatever_may_fail(tmp_path: Path) -> None:
     with serving(lambda request: Answer(status=503)) as server:
         message = r"^16 calls in a row failed, so that the server seems to be away; the"
-        with pytest.raises(RunStoppedError, match=message):
-            evaluate(selector_at(server), plan_of(tmp_path, 1, 40))
+        refuses(RunStoppedError, message, evaluate, selector_at(server), plan_of(tmp_path, 1, 40))
         assert len(server.log) == 16
 
 
-def test_failures_that_others_interrupt_do_not_stop_it(tmp_path: Path) -> None:
-    def behave(request: Asked) -> Answer:
-        return GOOD if "5?" in request.question else Answer(status=503)
-
-    with serving(behave) as server:
-        result = evaluate(selector_at(server), plan_of(tmp_path, 1, 40))["pools"]["p"]
-        assert (result["n"], result["n_failed"]) == (40, 36)
-
-
-def test_a_run_repeats_itself_a_hundred_times_and_then_once_for_each_reply(tmp_path: Path) -> None:
-    """A server that fails nine of ten requests would otherwise be asked ten times as much."""
+@pytest.mark.parametrize(("retries", "requests"), [(0, 40), (9, 40 + 100 + 4)])
+def test_a_server_that_fails_nine_of_ten_does_not_stop_a_run_nor_is_it_asked_ten_times_as_much(
+    tmp_path: Path, retries: int, requests: int
+) -> None:
+    """Failures that others interrupt do not stop it; it repeats itself a hundred times, then once for each reply."""
 
     def behave(request: Asked) -> Answer:
         return GOOD if request.question.endswith("5?") else Answer(status=503)
 
     with serving(behave) as server:
-        evaluate(selector_at(server, num_retries=9), plan_of(tmp_path, 1, 40))
-        assert len(server.log) == 40 + 100 + 4
+        result = evaluate(selector_at(server, num_retries=retries), plan_of(tmp_path, 1, 40))["pools"]["p"]
+        assert len(server.log) == requests and (retries or (result["n"], result["n_failed"]) == (40, 36))
 
 
 def test_a_server_that_dies_and_comes_back_costs_no_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -302,19 +288,7 @@ def test_a_server_that_dies_and_comes_back_costs_no_question(tmp_path: Path, mon
     assert sorted((one.id, one.outcome) for one in made(tmp_path)) == [(f"q{number}", "ok") for number in range(8)]
 
 
-# -- remarks --
-FEW = {"prompt_tokens": 100, "completion_tokens": 9, "total_tokens": 109}
-REMARKS: dict[str, tuple[Mapping[str, Any], str]] = {
-    "another model": (
-        {"model": "llama-3"}, "The judge was asked of openai/gpt-4o-mini, but llama-3 answered (3 calls)."
-    ),
-    "a prompt that was cut": (
-        {"usage": FEW}, "The judge's server counted far fewer tokens than 3 of its prompts have: it may have cut them."
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("changes", "remark"), REMARKS.values(), ids=REMARKS)
+@each_case("asking", "remarks on servers")
 def test_a_server_is_remarked_on(tmp_path: Path, changes: Mapping[str, Any], remark: str) -> None:  # hazards 82 and 83
     with serving(lambda request: Answer(FINAL, changes=changes)) as server:
         summary = evaluate(selector_at(server), plan_of(tmp_path))

@@ -9,7 +9,6 @@ from typing import Any
 import dspy
 import pytest
 
-from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.record import is_same_model
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.engines.ollama import OllamaLM
@@ -17,6 +16,7 @@ from eldgr_dspy.programs.lms.models import lm_named
 from eldgr_dspy.programs.roles import Judge
 from tests.asking.transport import GOOD, verdict
 from tests.capitals import row, write_pool
+from tests.case_tables import each_case
 from tests.house.doc_blocks import ROOT, blocks
 from tests.lm_server import Answer, Asked, LMServer, obliging, serving
 
@@ -56,15 +56,12 @@ def named(command: list[str]) -> str:
     return " ".join(word for word in command[3:] if word not in ("--api-base", HERE))
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        pytest.param(
-            one, marks=[pytest.mark.slow] if LITELLM & {word.split("/")[0] for word in one} else [], id=named(one)
-        )
-        for one in COMMANDS
-    ],
-)
+def marked(command: list[str]) -> Any:
+    slow = LITELLM & {word.split("/")[0] for word in command}
+    return pytest.param(command, marks=[pytest.mark.slow] if slow else [], id=named(command))
+
+
+@pytest.mark.parametrize("command", [*map(marked, COMMANDS)])
 def test_each_command_of_the_page_asks_the_models_that_it_names(command: list[str], tmp_path: Path) -> None:
     pool = write_pool(tmp_path / "pool.jsonl", [row(0), row(1, answers=("Nice", "Nice", "Oslo"))])
     with serving(closing) as server:
@@ -100,27 +97,11 @@ def test_each_example_of_the_page_asks_the_model_that_it_names() -> None:
             assert [(entry.role, entry.model) for entry in server.log] == [("judge", model)]
 
 
-@pytest.mark.parametrize(
-    ("asked", "served", "same"),
-    [
-        ("openai/gpt-4o", "gpt-4o-2024-08-06", True), ("openai/gpt-4o", "gpt-4o-mini", False),
-        ("openai/gpt-4o-mini", "gpt-4o-mini-2024-07-18", True), ("openai/gpt-4", "gpt-4-0613", True),
-        ("openai/gpt-4", "gpt-4o", False), ("anthropic/claude-3-5-sonnet-latest", "claude-3-5-sonnet-20241022", True),
-        ("gemini/gemini-2.5-flash", "models/gemini-2.5-flash-001", True),
-        ("gemini/gemini-2.5-flash", "gemini-2.5-pro", False),
-        ("together_ai/meta-llama/Llama-3-8b", "meta-llama/Llama-3-8b", True),
-        ("openrouter/openai/gpt-4o-mini", "openai/gpt-4o-mini", True),
-        ("ollama/deepseek-r1:7b#think=0,ctx=8192", "deepseek-r1:7b", True),
-        ("ollama/deepseek-r1", "deepseek-r1:latest", True), ("ollama/deepseek-r1:7b", "deepseek-r1:70b", False),
-        ("openai/gpt-4o+openai/o3", "o3-2025-04-16", True), ("OPENAI/GPT-4o", "gpt-4O", True), (None, "gpt-4o", None),
-        ("openai/gpt-4o", None, None),
-    ],
-)  # fmt: skip
+@each_case("asking", "models served")
 def test_a_dated_model_is_the_one_asked(asked: str | None, served: str | None, same: bool | None) -> None:  # hazard 83
     assert is_same_model(asked, served) is same
 
 
-# -- names --
 @pytest.mark.parametrize("name", ["ollama/deepseek-r1:7b", "ollama_chat/deepseek-r1:7b", " ollama/deepseek-r1:7b "])
 @pytest.mark.parametrize("api_base", ["http://127.0.0.1:7", "http://127.0.0.1:7/v1", "127.0.0.1:7"])
 def test_names_of_ollama_go_to_our_engine(name: str, api_base: str) -> None:
@@ -129,9 +110,6 @@ def test_names_of_ollama_go_to_our_engine(name: str, api_base: str) -> None:
     assert (lm.model, getattr(lm.engine, "timeout", None)) == ("ollama/deepseek-r1:7b", 9)
     assert lm.kwargs["metadata"] == {"host": api_base.removesuffix("/v1"), "num_ctx": 4096, "think": False}
     assert lm.kwargs["temperature"] == 0.0
-
-
-def test_a_name_of_ollama_may_have_a_path() -> None:
     assert lm_named("ollama/hf.co/b/Llama-3.2-3B-GGUF:Q4_K_M").model.endswith("b/Llama-3.2-3B-GGUF:Q4_K_M")
 
 
@@ -141,24 +119,6 @@ def test_other_names_go_to_dspy(name: str) -> None:
     assert type(lm) is dspy.LM
     assert (lm.model, lm.kwargs["api_base"], lm.cache) == (name, "http://127.0.0.1:7/v1", False)
     assert "api_base" not in lm_named(name).kwargs
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "message"),
-    [
-        *((name, {}, "PROVIDER/MODEL") for name in ("", "ollama", "ollama/", "gpt-4o-mini", "/x", "ollama_chat/ ")),
-        ("openai/m", {"num_ctx": 4096}, r"got .*openai/m\. Name the model ollama/MODEL, or leave the context"),
-        ("ollama/m", {"api_base": "http://"}, "must be an address"),
-        (
-            "local:m.gguf",
-            {"api_base": "http://127.0.0.1:1/v1"},
-            r"'local:m\.gguf' runs in this process and takes no api_b",
-        ),
-    ],
-)
-def test_what_is_no_name_of_a_model_or_does_not_go_with_it_is_refused(name: str, options: Any, message: str) -> None:
-    with pytest.raises(ArgumentError, match=message):
-        lm_named(name, **options)
 
 
 def test_a_model_of_vllm_is_on_a_server_and_a_placeholder_is_its_key(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from eldgr_dspy.programs.sampled import Sampled
 from eldgr_dspy.programs.selector import Selector
 from tests.lm_server import Answer, Asked, Behaviour, LMServer, serving
 from tests.ollama_server import Reply, ollama_server
+from tests.refusing import refuses
 from tests.selecting import awaiting
 
 IMPOSSIBLE = (-5, 3.5, math.nan, math.inf, -math.inf, "x", True, [3], {"a": 1})
@@ -55,7 +56,7 @@ def test_ollama_may_count_as_wrongly(count: Any) -> None:
     assert "completion_tokens" not in (reply.get_lm_usage() or {})["ollama/deepseek-r1:7b"]
 
 
-def test_a_sample_with_such_a_count_is_a_sample() -> None:
+def test_a_sample_may_have_such_a_count_and_elsewhere_dspy_refuses_it_as_before() -> None:
     program = Sampled(dspy.Predict("question -> answer"), n=2, select=Selector(rule="majority"))
     with (
         serving(counting(math.nan, '{"answer": "Lyon"}')) as server,
@@ -63,18 +64,10 @@ def test_a_sample_with_such_a_count_is_a_sample() -> None:
     ):
         reply = program(question="Which?")
     assert reply.answer == "Lyon"
-
-
-def test_elsewhere_dspy_refuses_such_counts_as_before() -> None:
     count: Any
     for count in (-5, 3.5):
-        with pytest.raises((TypeError, ValueError), match="output_tokens"):
-            lm15.Usage(output_tokens=count)
-
-
-def test_a_stream_may_end_with_such_a_count_too() -> None:
+        refuses((TypeError, ValueError), "output_tokens", lm15.Usage, output_tokens=count)
     body: dict[str, Any] = {"usage": {"completion_tokens": math.nan}}
-    with pytest.raises(TypeError, match="JSON"):
-        lm15.StreamEndEvent(provider_data=body)
+    refuses(TypeError, "JSON", lm15.StreamEndEvent, provider_data=body)
     with dspy.context(**ANY_USAGE):
         assert lm15.StreamEndEvent(provider_data=body).provider_data == {"usage": {"completion_tokens": "NaN"}}

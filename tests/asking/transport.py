@@ -1,7 +1,7 @@
 """What the tests of the way to an LM share: what a real server may do to a request, and runs that ask it."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,12 @@ from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.rule.consultations import Consultation
 from tests.capitals import row, write_pool
+from tests.case_tables import TEXTS, built, tables_of
 from tests.lm_server import Answer, Asked, LMServer, Logged
+
+Run = Callable[[Selector, Plan], Any]
+WAYS: dict[str, tuple[Run, int]] = {"sync": (evaluate, 1), "threads": (evaluate, 4)}
+each_way = pytest.mark.parametrize("way", WAYS)
 
 
 def verdict(preferred: Any, **changes: Any) -> str:
@@ -23,15 +28,6 @@ def verdict(preferred: Any, **changes: Any) -> str:
 
 GOOD = Answer(verdict(2))
 DRAFT, FINAL = verdict(0), verdict(2)
-
-
-def choices(*texts: str | None) -> Mapping[str, Any]:
-    messages = [{"role": "assistant", "content": text} for text in texts]
-    return {"choices": [{"index": i, "finish_reason": "stop", "message": one} for i, one in enumerate(messages)]}
-
-
-def refusal(message: str) -> Answer:
-    return Answer(status=400, body=json.dumps({"error": {"message": message, "type": "invalid"}}).encode())
 
 
 @dataclass(frozen=True)
@@ -55,73 +51,22 @@ class Fault:
         return 2 if self.answer.status >= 400 else 0
 
 
+def spelled(text: str) -> str:
+    """A text of the table, in which FINAL and DRAFT are verdicts, and HEAD what they begin with."""
+    return text.replace("FINAL", FINAL).replace("DRAFT", DRAFT).replace("HEAD ", FINAL[:-2])
+
+
+def answer_of(text: str = "", body: str | None = None, **options: Any) -> Answer:
+    for choice in options.get("changes", {}).get("choices") or ():
+        choice["message"]["content"] = choice["message"]["content"] and spelled(choice["message"]["content"])
+    return Answer(spelled(text), body=None if body is None else body.encode("latin-1"), **options)
+
+
 FAULTS: dict[str, Fault] = {
-    # errors that pass: asked again at once, failed in the end, asked again on resume
-    "429 with Retry-After": Fault(Answer(status=429), "failed", 3, "LMRateLimitError: "),
-    "408": Fault(Answer(status=408), "failed", 3, "LMTimeoutError: "),
-    "500": Fault(Answer(status=500), "failed", 3, "LMServerError: "),
-    "502": Fault(Answer(status=502), "failed", 3, "LMServerError: "),
-    "503": Fault(Answer(status=503), "failed", 3, "LMServerError: "),
-    "504": Fault(Answer(status=504), "failed", 3, "LMTimeoutError: "),
-    "reset before the answer": Fault(Answer(status=0), "failed", 1, "LMTransportError: "),
-    "reset within the body": Fault(Answer(FINAL, cut=90), "failed", 1, "LMTransportError: "),
-    "a truncated body": Fault(Answer(body=b'{"id": "x", "choices": [{"ind'), "failed", 1, "LMProviderError: "),
-    "a page in place of JSON": Fault(Answer(body=b"<html>Bad gateway"), "failed", 1, "LMProviderError: "),
-    "no body": Fault(Answer(body=b""), "failed", 1, "LMProviderError: "),
-    # refusals of this one request: not asked again until the run is resumed
-    "400": Fault(Answer(status=400), "failed", 1, "LMInvalidRequestError: "),
-    "413": Fault(Answer(status=413), "failed", 1, "LMInvalidRequestError: "),
-    "422": Fault(Answer(status=422), "failed", 1, "LMInvalidRequestError: "),
-    "a body of another kind": Fault(Answer(body=b"[]"), "failed", 1, "LMUnexpectedError: "),
-    # errors that stay: they stop the run
-    "401": Fault(Answer(status=401), "fatal", 1, "LMAuthError: "),
-    "402": Fault(Answer(status=402), "fatal", 1, "LMBillingError: "),
-    "403": Fault(Answer(status=403), "fatal", 1, "LMAuthError: "),
-    "404": Fault(Answer(status=404), "fatal", 1, "LMInvalidRequestError: "),
-    "404 for the model": Fault(Answer(status=404, code="model_not_found"), "fatal", 1, "LMUnsupportedModelError: "),
-    "429 for want of money": Fault(Answer(status=429, code="insufficient_quota"), "fatal", 1, "LMBillingError: "),
-    # answers that say nothing
-    "400 for the length": Fault(
-        Answer(status=400, code="context_length_exceeded"), "abstained", 1, "prompt too long: "
-    ),
-    "400 of vLLM for the length": Fault(
-        refusal("This model's maximum context length is 512 tokens. However, your request has 1304 input tokens."),
-        "abstained",
-        1,
-        "prompt too long: ",
-    ),
-    "400 of llama.cpp for the length": Fault(
-        refusal("request (1304 tokens) exceeds the available context size (512 tokens), try increasing it"),
-        "abstained",
-        1,
-        "prompt too long: ",
-    ),
-    "a reply cut by its limit": Fault(Answer(FINAL[:40], finish="length"), "abstained", 1, "cut off: "),
-    "a whole reply at its limit": Fault(Answer(FINAL, finish="length"), "ok"),
-    "a reply withheld": Fault(Answer("", finish="content_filter"), "abstained", 1, "withheld: "),
-    "no choice": Fault(Answer(changes={"choices": []}), "abstained", 1, "unparsable: "),
-    "choices left out": Fault(Answer(changes={"choices": None}), "abstained", 1, "unparsable: "),
-    "a null for an answer": Fault(Answer(changes=choices(None)), "abstained", 1, "unparsable: "),
-    "two choices": Fault(Answer(changes=choices(DRAFT, FINAL)), "abstained", 1, "several answers: "),
-    "two verdicts": Fault(Answer(DRAFT + FINAL), "abstained", 1, "unparsable: "),
-    "a verdict twice": Fault(Answer(FINAL + FINAL), "abstained", 1, "unparsable: "),
-    "a draft never closed": Fault(Answer(f"<think>{DRAFT} {FINAL}"), "abstained", 1, "unparsable: "),
-    "a draft never opened": Fault(Answer(f"{DRAFT}</think>{FINAL}"), "abstained", 1, "unparsable: "),
-    "duplicate keys": Fault(Answer(FINAL[:-1] + ', "preferred": 0}'), "abstained", 1, "unparsable: "),
-    "truncated JSON": Fault(Answer(FINAL[:-1]), "abstained", 1, "unparsable: "),
-    "white space without end": Fault(
-        Answer(FINAL[:-1] + " " * 4_000), "abstained", 1, "unparsable: The reply is not exactly one JSON object"
-    ),
-    "NaN": Fault(Answer(verdict(float("nan"))), "abstained", 1, "unparsable: "),
-    "True": Fault(Answer(verdict(True)), "abstained", 1, "unparsable: "),
-    "index -1": Fault(Answer(verdict(-1)), "abstained", 1, ""),
-    "index G": Fault(Answer(verdict(3)), "abstained", 1, "preferred=3 is not a whole number from 0 to 2"),
-    # verdicts
-    "a closed draft before the verdict": Fault(Answer(f"<think>{DRAFT}</think>{FINAL}"), "ok"),
-    "another model": Fault(Answer(FINAL, changes={"model": "llama-3"}), "ok"),
-    "no usage": Fault(Answer(FINAL, changes={"usage": None}), "ok"),
-    "a slow drip": Fault(Answer(FINAL, drip=0.002), "ok"),
+    name: Fault(answer_of(**answer), *rest)
+    for name, (answer, *rest) in built(tables_of("asking")["faults"], TEXTS).items()
 }
+"""Errors that pass, refusals of one request, errors that stop a run, answers that say nothing, and verdicts."""
 
 
 def selector_at(server: LMServer, **options: Any) -> Selector:
@@ -132,18 +77,9 @@ def selector_at(server: LMServer, **options: Any) -> Selector:
     return selector
 
 
-Run = Callable[[Selector, Plan], Any]
-
-
 class Silent(dspy.Module):
-    """A role that says nothing."""
-
     def forward(self, **inputs: Any) -> Any:
         return dspy.Prediction(abstained="silent")
-
-
-WAYS: dict[str, tuple[Run, int]] = {"sync": (evaluate, 1), "threads": (evaluate, 4)}
-each_way = pytest.mark.parametrize("way", WAYS)
 
 
 def plan_of(folder: Path, workers: int = 4, questions: int = 3, **options: Any) -> Plan:
@@ -153,10 +89,8 @@ def plan_of(folder: Path, workers: int = 4, questions: int = 3, **options: Any) 
 
 
 def made(folder: Path) -> list[Consultation]:
-    """The consultations of a run."""
     return list(read_journal(folder / "run" / "journal.jsonl"))
 
 
 def number_of(asked: Asked | Logged) -> int:
-    """The number of the question that a request is about."""
     return int(asked.question.split("number ")[1].split("?")[0])

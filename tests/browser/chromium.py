@@ -1,7 +1,4 @@
-"""Debian's headless Chromium, driven over its DevTools protocol through a pipe: no driver, no port, no library.
-
-A page is opened from a file. What it says on the console, and every address that it asks for, is kept.
-"""
+"""Debian's headless Chromium, driven over its DevTools protocol through a pipe: no driver, no port, no library."""
 
 import base64
 import fcntl
@@ -20,38 +17,23 @@ BROWSER = shutil.which("chromium")
 PATIENCE = 30.0
 """Seconds in which a command has to be answered and a condition has to come true."""
 
-_FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--disable-dev-shm-usage",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-extensions",
-    "--hide-scrollbars",
-    "--remote-debugging-pipe",
-)
+_FLAGS = """
+--headless --no-sandbox --disable-gpu --disable-quic --disable-dev-shm-usage --no-first-run
+--disable-background-networking --disable-component-update --disable-sync --disable-extensions
+--hide-scrollbars --remote-debugging-pipe
+""".split()
 
 
 class Tab:
-    """A tab of the browser.
-
-    Attributes:
-        said: What pages said on the console or threw since the last `open`. asked: the addresses they asked for.
-    """
+    """A tab: what pages `said` on the console or threw since the last `open`, and the addresses they `asked` for."""
 
     def __init__(self, browser: "Browser", session: str) -> None:
-        self.said: list[str] = []
-        self.asked: list[str] = []
+        self.said, self.asked = list[str](), list[str]()
         self._browser, self._session = browser, session
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.do(f"{domain}.enable")
 
     def do(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """Give a command of the protocol and return its result."""
         return self._browser.do(method, self._session, self._take, **parameters)
 
     def open(self, address: str, *, until: str = "document.readyState === 'complete'") -> None:
@@ -63,33 +45,23 @@ class Tab:
         self.wait(f"location.href !== 'about:blank' && ({until})")
 
     def run(self, expression: str) -> Any:
-        """Return the value of an expression in the page."""
         done = self.do("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in done, (expression, done["exceptionDetails"])
         return done["result"].get("value")
 
     def wait(self, expression: str) -> None:
-        """Wait until an expression is true."""
         until = time.monotonic() + PATIENCE
         while not self.run(expression):
             assert time.monotonic() < until, f"never true: {expression}"
             time.sleep(0.01)
 
     def look(self, *, dark: bool = False, width: int = 1280, height: int = 900, media: str = "") -> None:
-        """Say how wide the window is, and whether the page is asked for in dark and for print."""
         features = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self.do("Emulation.setEmulatedMedia", media=media, features=features)
-        self.do(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
-        )
-
-    def picture(self, path: Path, *, whole: bool = True) -> None:
-        """Write what is seen, or the whole page, as PNG."""
-        result = self.do("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
-        path.write_bytes(base64.b64decode(result["data"]))
+        sizes = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+        self.do("Emulation.setDeviceMetricsOverride", **sizes)
 
     def printed(self) -> bytes:
-        """Return the page printed, as PDF."""
         return base64.b64decode(self.do("Page.printToPDF", printBackground=True)["data"])
 
     def _take(self, event: dict[str, Any]) -> None:
@@ -112,7 +84,6 @@ class Browser:
         self._number, self._rest = 0, b""
 
     def tab(self) -> Tab:
-        """Open a tab."""
         target = self.do("Target.createTarget", url="about:blank")["targetId"]
         return Tab(self, self.do("Target.attachToTarget", targetId=target, flatten=True)["sessionId"])
 
@@ -152,7 +123,6 @@ class Browser:
 
 @contextmanager
 def browsing(folder: Path) -> Iterator[Browser]:
-    """Start Chromium with a profile of its own in a folder, and end it."""
     assert BROWSER is not None
     commands, into = map(_high, os.pipe())
     out, answers = map(_high, os.pipe())
@@ -160,9 +130,8 @@ def browsing(folder: Path) -> Iterator[Browser]:
     # It reads its descriptor 3 and writes its descriptor 4.
     places = [(commands, 3), (answers, 4), (quiet, 0), (quiet, 1), (quiet, 2)]
     moves = [(os.POSIX_SPAWN_DUP2, result, place) for result, place in places]
-    process = os.posix_spawn(
-        BROWSER, [BROWSER, *_FLAGS, f"--user-data-dir={folder}"], os.environ, file_actions=moves, setpgroup=0
-    )
+    command = [BROWSER, *_FLAGS, f"--user-data-dir={folder}"]
+    process = os.posix_spawn(BROWSER, command, os.environ, file_actions=moves, setpgroup=0)
     for one in (commands, answers, quiet):
         os.close(one)
     browser = Browser(into, out)

@@ -17,7 +17,6 @@ ARTIFACTS = ROOT / "artifacts"
 
 @pytest.fixture(scope="session")
 def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
-    """A tab of a running Chromium."""
     if BROWSER is None:
         pytest.skip("no chromium on the path; install Debian's package chromium")
     with browsing(tmp_path_factory.mktemp("profile")) as browser:
@@ -26,7 +25,6 @@ def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
 
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished run on the two demo pools."""
     out = tmp_path_factory.mktemp("demo") / "run"
     pools = [str(ARTIFACTS / f"demo-{name}.jsonl") for name in ("retrieval", "arithmetic")]
     replay = str(ARTIFACTS / "demo-replay.jsonl")
@@ -34,39 +32,24 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-ATTACKS = (
-    "</script><script>window.owned = 1</script>",
-    "<!--<script>window.owned = 2",
-    "\"'><img src=x onerror='window.owned = 3'><svg onload='window.owned = 4'>",
-    "javascript:window.owned=5",
-    "</style></svg><iframe srcdoc='<script>parent.owned = 6</script>'></iframe>",
-    "\u202egnp.exe\u2066 \u2028 \u2029 \\u003cscript\\u003e &lt;script&gt;",
-    "{{ 7 * 7 }} ${7 * 7} %00",
-    "https://example.org/x.png ![x](https://example.org/y.png)",
-)
+ATTACKS: list[str] = json.loads(Path(__file__).with_name("attacks.json").read_text("utf-8"))
 
 
 @pytest.fixture(scope="session")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished run on questions whose every text attacks the page."""
     rows = [hostile_row(number, text) for number, text in enumerate((*ATTACKS, "x" * 200_000))]
     out, _ = finished_run(tmp_path_factory.mktemp("hostile"), rows=rows)
     return out
 
 
 def hostile_row(number: int, text: str) -> dict[str, Any]:
-    answers = (f"{text} {number}", f"{text} {number}", f"Paris {text}")
-    return {
-        "id": f"{text[:200]}{number}",
-        "question": text,
-        "task": "retrieval",
-        "candidates": [{"text": text, "answer": answer, "source": text} for answer in answers],
-        "evidence": [{"title": text, "text": f"It is Paris {text}, says {text}."}],
-        "gold": [f"Paris {text}"],
-    }
+    gold, evidence = f"Paris {text}", {"title": text, "text": f"It is Paris {text}, says {text}."}
+    answers = [f"{text} {number}", f"{text} {number}", gold]
+    candidates = [{"text": text, "answer": answer, "source": text} for answer in answers]
+    common = {"id": f"{text[:200]}{number}", "question": text, "task": "retrieval"}
+    return {**common, "candidates": candidates, "evidence": [evidence], "gold": [gold]}
 
 
 def decisions(run: Path) -> list[dict[str, Any]]:
-    """The decisions of `eldgr` in a run."""
     lines = (run / "decisions.jsonl").read_text(encoding="utf-8").splitlines()
     return [one for one in map(json.loads, lines) if one["rule"] == "eldgr"]

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 
@@ -18,9 +19,8 @@ COUNT = "document.getElementById('count').textContent"
 
 
 def became(one: dict[str, Any]) -> str:
-    return {(True, False): "lost", (False, True): "won", (True, True): "right", (False, False): "wrong"}[
-        one["majority_em"], one["em"]
-    ]
+    names = {(True, False): "lost", (False, True): "won", (True, True): "right", (False, False): "wrong"}
+    return names[one["majority_em"], one["em"]]
 
 
 @pytest.fixture
@@ -31,38 +31,27 @@ def page(tab: Tab, demo: Path) -> str:
 
 
 def choose(tab: Tab, name: str, value: str) -> None:
-    """Choose from a filter as a person does."""
-    tab.run(
-        f"(() => {{ const one = document.forms[0].elements.{name}; one.value = {json.dumps(value)}; "
-        "one.dispatchEvent(new Event('change', { bubbles: true })); })()"
-    )
+    element, change = f"document.forms[0].elements.{name}", "new Event('change', { bubbles: true })"
+    tab.run(f"{element}.value = {json.dumps(value)}")
+    tab.run(f"{element}.dispatchEvent({change})")
     tab.wait(f"location.hash.includes({json.dumps(value)})")
 
 
 @pytest.mark.parametrize(
-    "wanted",
-    [
-        {"branch": "judge"},
-        {"outcome": "lost"},
-        {"branch": "repair", "outcome": "won"},
-        {"pool": "demo-arithmetic", "branch": "repair"},
-    ],
-    ids=["branch", "outcome", "both", "pool"],
+    "wanted", ["branch=judge", "outcome=lost", "branch=repair&outcome=won", "pool=demo-arithmetic&branch=repair"]
 )
-def test_filters_of_the_address_list_the_questions_that_they_name(tab: Tab, demo: Path, wanted: dict[str, str]) -> None:
-    expected = []
-    for one in decisions(demo):
-        own = {"branch": one["branch"], "outcome": became(one), "pool": one["pool"]}
-        if wanted.items() <= own.items():
-            expected.append(one["id"])
-    tab.look()
-    tab.open(f"{(demo / 'questions.html').as_uri()}#{'&'.join('='.join(pair) for pair in wanted.items())}")
+def test_filters_of_the_address_list_the_questions_that_they_name(tab: Tab, page: str, demo: Path, wanted: str) -> None:
+    rows = [
+        (one["id"], {"branch": one["branch"], "outcome": became(one), "pool": one["pool"]}) for one in decisions(demo)
+    ]
+    expected = [name for name, own in rows if dict(parse_qsl(wanted)).items() <= own.items()]
+    tab.open(f"{page}#{wanted}")
     assert expected
     assert tab.run(LISTED) == expected
     assert tab.run(COUNT) == f"{len(expected)} of 90 questions"
 
 
-def test_a_filter_goes_into_the_address_and_the_way_back_undoes_it(tab: Tab, page: str) -> None:
+def test_a_filter_goes_into_the_address_is_undone_by_the_way_back_and_is_of_the_rule(tab: Tab, page: str) -> None:
     assert tab.run(COUNT) == "90 questions"
     choose(tab, "branch", "judge")
     before = tab.run(COUNT)
@@ -74,9 +63,6 @@ def test_a_filter_goes_into_the_address_and_the_way_back_undoes_it(tab: Tab, pag
     assert tab.run("document.forms[0].elements.outcome.value") == ""
     tab.run("history.back()")
     tab.wait(f"{COUNT} === '90 questions'")
-
-
-def test_another_rule_is_filtered_by_its_own_decisions(tab: Tab, page: str) -> None:
     choose(tab, "rule", "majority")
     choose(tab, "branch", "judge")
     assert tab.run(COUNT) == "0 of 90 questions"
@@ -105,16 +91,15 @@ def test_a_question_is_opened_by_keyboard_has_the_focus_and_stands_in_the_addres
     tab.wait("document.querySelector('[aria-current=true] .id').textContent !== 'r03'")
 
 
-def test_the_page_opens_on_the_first_question_that_is_listed(tab: Tab, page: str, demo: Path) -> None:
+def test_the_page_opens_on_the_first_question_that_is_listed_or_says_that_there_is_none(
+    tab: Tab, page: str, demo: Path
+) -> None:
     lost = next(row["id"] for row in decisions(demo) if became(row) == "lost")
     tab.open(f"{page}#outcome=lost")
     tab.wait(f"document.querySelector('[aria-current=true] .id').textContent === {json.dumps(lost)}")
     assert tab.run("document.title").startswith(f"{lost}, ")
     tab.open(f"{page}#branch=none")
     tab.wait("document.querySelector('#shown').textContent === 'No question matches the filters.'")
-
-
-def test_an_address_of_no_question_says_so(tab: Tab, page: str) -> None:
     tab.open(f"{page}#question=demo-retrieval%2Fnone&branch=%3Cb%3E")
     assert tab.run("document.querySelector('#shown').textContent") == "This page has no question of that name."
     assert tab.run(COUNT) == "0 of 90 questions"
@@ -127,10 +112,8 @@ def test_every_witness_is_marked_in_its_whole_passage(tab: Tab, page: str, demo:
     for one in witnessed:
         tab.run(f"location.hash = '#question=demo-retrieval%2F{one['id']}'")
         tab.wait(f"document.title.startsWith('{one['id']}, ')")
-        shown = tab.run(
-            "Array.from(document.querySelectorAll('#shown mark'), (one) => "
-            "[one.textContent, one.closest('.passage').querySelector('p').textContent])"
-        )
+        passage = "one.closest('.passage').querySelector('p').textContent"
+        shown = tab.run(f"Array.from(document.querySelectorAll('#shown mark'), (one) => [one.textContent, {passage}])")
         witness = one["witness"]
         assert [witness["text"], evidence[one["id"]][witness["passage"]].text] in shown
 
@@ -155,9 +138,8 @@ def test_of_many_questions_the_first_are_listed_and_any_is_shown_by_its_link(tab
 
 def test_questions_whose_ids_look_alike_are_each_shown_by_their_own_link(tab: Tab, tmp_path: Path) -> None:
     ids = ["\x01z", "\x02z", "[U+202E]x", "\u202ex"]
-    out, _ = finished_run(
-        tmp_path, rows=[{**row(number), "id": name, "question": f"Number {number}?"} for number, name in enumerate(ids)]
-    )
+    rows = [{**row(number), "id": name, "question": f"Number {number}?"} for number, name in enumerate(ids)]
+    out, _ = finished_run(tmp_path, rows=rows)
     tab.look()
     for number, name in enumerate(ids):
         tab.open(link_to((out / "questions.html").as_uri(), "capitals", name))

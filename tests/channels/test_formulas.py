@@ -19,6 +19,7 @@ from eldgr_dspy.channels import Score, Scores, Undefined
 from eldgr_dspy.channels.undefined import Values, each
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.words import READINGS
+from tests.refusing import refuses
 
 unit = st.floats(0, 1)
 signed = st.floats(-1, 1)
@@ -28,15 +29,13 @@ Channel = Callable[..., Scores]
 
 # Each channel, what draws one argument, its range, and for each argument whether the score rises or falls with it.
 FORMULAS: list[tuple[Channel, tuple[Any, ...], tuple[float, float], tuple[int, ...]]] = [
-    (channels.logic, (signed,), (0, 1), (1,)),
-    (channels.fact, (signed,), (0, 1), (1,)),
-    (channels.epist, (unit, unit), (0, 1), (0, 0)),
-    (channels.info, (unit, unit), (0, 1), (1, 1)),
-    (channels.triang, (st.integers(0, 9),), (0, 1), (1,)),
-    (channels.adv, (unit, unit), (0.2689, 0.7311), (1, -1)),
+    (channels.logic, (signed,), (0, 1), (1,)), (channels.fact, (signed,), (0, 1), (1,)),
+    (channels.epist, (unit, unit), (0, 1), (0, 0)), (channels.info, (unit, unit), (0, 1), (1, 1)),
+    (channels.triang, (st.integers(0, 9),), (0, 1), (1,)), (channels.adv, (unit, unit), (0.2689, 0.7311), (1, -1)),
     (channels.minimality, (st.integers(0, 9),), (0, 1), (-1,)),
-]
+]  # fmt: skip
 by_name = pytest.mark.parametrize("formula", FORMULAS, ids=lambda formula: formula[0].__name__)
+MISSING: Any = Undefined("no corpus")
 
 
 @by_name
@@ -75,49 +74,13 @@ def test_a_channel_is_undefined_where_an_argument_is_and_there_alone(formula: An
 def test_a_channel_refuses_in_a_sentence_what_is_not_a_score(formula: Any, value: object) -> None:
     channel, arguments, _, _ = formula
     good: list[list[object]] = [[0, 0] for _ in arguments[1:]]
-    with pytest.raises(ArgumentError, match=r"\[1\] must be .*; got .*give Undefined\(reason\)\."):
-        channel([0, value], *good)
-
-
-@pytest.mark.parametrize(
-    ("scores", "expected"),
-    [
-        (channels.logic([-1, 0, 1, 0.5]), [0, 0.5, 1, 0.75]),
-        (channels.fact([-1, 0, 1]), [0, 0.5, 1]),
-        (channels.epist([1, 0.2, 0], [1, 0.7, 1]), [1, 0.5, 0]),
-        (channels.info([1, 0, 0.4], [1, 0, 0.2]), [1, 0, 0.3]),
-        (channels.triang([0, 1, 2, 3, 4]), [0, 1 / 3, 2 / 3, 1, 1]),
-        (channels.triang([1, 2], needed=2), [0.5, 1]),
-        (channels.adv([1, 0, 0.5], [0, 1, 0.5]), [1 / (1 + math.exp(-1)), 1 / (1 + math.e), 0.5]),
-        (channels.minimality([0, 1, 10]), [1, math.exp(-0.1), math.exp(-1)]),
-        (channels.minimality([2], beta=1), [math.exp(-2)]),
-    ],
-)
-def test_the_formulas_are_those_of_the_table(scores: Scores, expected: list[float]) -> None:
-    assert list(scores) == pytest.approx(expected)
+    refuses(ArgumentError, r"\[1\] must be .*; got .*give Undefined\(reason\)\.", channel, [0, value], *good)
 
 
 @given(unit, unit)
 def test_epist_is_best_where_confidence_is_the_strength_of_evidence(confidence: float, strength: float) -> None:
     (exact,), (off,) = channels.epist([strength], [strength]), channels.epist([confidence], [strength])
     assert exact == 1 and off == pytest.approx(1 - abs(confidence - strength))
-
-
-@pytest.mark.parametrize("needed", [0, -1])
-def test_triang_needs_a_number_to_count_up_to(needed: int) -> None:
-    with pytest.raises(ArgumentError, match=f"needed must be at least 1 source; got {needed}"):
-        channels.triang([1], needed)
-
-
-@pytest.mark.parametrize("beta", [0, -0.1, math.nan, math.inf])
-def test_min_needs_a_beta_that_makes_it_fall(beta: float) -> None:
-    with pytest.raises(ArgumentError, match="beta must be above 0"):
-        channels.minimality([1], beta)
-
-
-# --- undefined --------------------------------------------------------------------------------------------------------
-
-MISSING: Any = Undefined("no corpus")
 
 
 @pytest.mark.parametrize(
@@ -134,19 +97,16 @@ def test_nothing_makes_a_number_of_undefined(use: Callable[[Any], Any]) -> None:
         use(MISSING)
 
 
-def test_undefined_is_equal_to_its_like_and_to_no_number() -> None:
+def test_scores_are_a_sequence_and_undefined_is_equal_to_its_like_alone() -> None:
     assert Undefined("a") == Undefined("a") != Undefined("b")
     assert len({Undefined("a"), Undefined("a")}) == 1
     assert all(number != MISSING for number in (0, 0.0, math.nan, None, False))
-
-
-def test_the_numpy_form_masks_what_is_undefined() -> None:
     scores = Scores.of([0.5, MISSING, 1])
     assert scores.defined.tolist() == [True, False, True]
     assert scores.mean() == 0.75
-
-
-def test_scores_are_a_sequence() -> None:
+    assert Scores.of([]).mean() == Undefined("there is no step")
+    assert Scores.of([MISSING]).mean() == Undefined("no step was measured")
+    assert list(channels.epist(np.array([1.0000001], np.float32), [1])) == [1]
     scores = Scores.of([0.5, MISSING, 1, MISSING])
     assert (len(scores), scores[0], scores[-1], scores[-2]) == (4, 0.5, MISSING, 1.0)
     assert scores[1:] == Scores.of([MISSING, 1, MISSING]) != Scores.of([MISSING, 1])
@@ -168,22 +128,7 @@ def test_numpy_numbers_are_scores(values: Values) -> None:
 
 @pytest.mark.parametrize("values", [np.array([0.5, math.nan]), np.array([True]), np.array([[0.5]])])
 def test_numpy_arrays_are_checked_as_well(values: Any) -> None:
-    with pytest.raises(ArgumentError, match="must be"):
-        Scores.of(values)
-
-
-def test_what_rounding_leaves_beside_the_range_is_taken_as_its_end() -> None:
-    assert list(channels.epist(np.array([1.0000001], np.float32), [1])) == [1]
-
-
-def test_the_mean_of_nothing_is_undefined() -> None:
-    assert Scores.of([]).mean() == Undefined("there is no step")
-    assert Scores.of([MISSING]).mean() == Undefined("no step was measured")
-
-
-def test_columns_of_different_length_are_refused() -> None:
-    with pytest.raises(ArgumentError, match=r"have \[1, 2\] entries; expected one a step"):
-        channels.info([1], [1, 1])
+    refuses(ArgumentError, "must be", Scores.of, values)
 
 
 @given(st.lists(st.tuples(unit | undefined, unit | undefined)))
@@ -193,15 +138,9 @@ def test_each_reads_no_number_where_something_is_undefined(pairs: list[tuple[Sco
     assert each(np.add, poisoned, second) == each(np.add, first, second)
 
 
-def test_the_name_loads_with_the_package() -> None:
+def test_the_name_loads_with_the_package_and_page_and_example_say_what_it_does() -> None:
     assert eldgr_dspy.channels is channels
     assert all(hasattr(channels, name) for name in channels.__all__)
-
-
-def test_the_reference_lists_every_channel_and_reading() -> None:
     page = (Path(__file__).parents[2] / "docs" / "reference" / "channels.md").read_text(encoding="utf-8")
     assert tuple(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == (*channels.CHANNELS, *READINGS)
-
-
-def test_the_example_of_the_module_prints_what_it_shows() -> None:
     assert doctest.testmod(channels).failed == 0

@@ -1,17 +1,48 @@
-"""Steps are pieces whose spans rebuild the text, whatever it is, and are split where a reader would split them."""
+"""Steps rebuild their text, claims are slices of a step, a counterfactual differs in one thing; overlap is of words."""
+
+import re
+import time
+from collections.abc import Callable
+from random import Random
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.channels import Scores
 from eldgr_dspy.channels.blocks import blocks
-from eldgr_dspy.channels.steps import LONGEST, MOST, Step, Steps, split_steps, unmeasurable
+from eldgr_dspy.channels.claims import MOST as MOST_CLAIMS
+from eldgr_dspy.channels.claims import claims_of, rule_claims
+from eldgr_dspy.channels.counterfactuals import Counterfactual, counterfactual, rule_counterfactuals
+from eldgr_dspy.channels.overlap import independent_sources, new_unsupported, novelty, progress, units
+from eldgr_dspy.channels.steps import MOST, Step, StepInContext, Steps, split_steps, unmeasurable
 from eldgr_dspy.channels.undefined import Undefined
-from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.text.sentence_ends import sentence_starts, sentences
-from tests.channels.hard_texts import PIECES
+from eldgr_dspy.text.folding import fold
 
+# Pieces of texts that are hard to take apart.
+PIECES = (
+    "Step 1: ", "**Step 2:** ", "1. ", "2) ", "(3) ", "\n", "\n\n", "\r\n", "\r", " ", "#### 18", "A: 18", "It is 5.",
+    "```", "~~~", "```python\nx = 1\n```", "\\[", "\\]", "$$", "\\begin{a}", "\\end{a}", "\\(", "\\)", "Dr. Who", "3.5",
+    "Paris is old.", "Is it? Yes!", "北京。", "\u200b", "\x00", "\ud800", "Finish[x]", "\\boxed{3}",
+)  # fmt: skip
 composed = st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=25).map("".join)
+CLAUSES = (
+    "Paris is old. ", "Is it? ", "; ", ", and she has 3 ", ", but it is ", " while he was ", "Let's see. ", "so ",
+)  # fmt: skip
+claiming = st.lists(st.sampled_from(PIECES + CLAUSES) | st.text(max_size=5), max_size=20).map("".join)
+WORDS = (
+    "Dubai ", "Barack Obama ", "is ", "isn't ", "cannot ", "first ", "born ", "1,000.50 ", "٣ ", "two ", "1st ",
+    "NASA ",
+)  # fmt: skip
+changing = st.lists(st.sampled_from(PIECES + WORDS) | st.text(max_size=5), max_size=20).map("".join)
+HOSTILE = ("\n", " ", ". ", ".", "e.g. ", "1. ", "\n1. a", "Step 1: a\n", "\\[ ", "\\(a\\) ", "$$ ", "```\n", "~~~~",
+           "A: 1\n", "\\begin{a}", "\\end{a}", "\\boxed{", "#", "*", "a\n\n", "\r\n", "; ", ", and a ",
+           "。", "\u200b")  # fmt: skip
+worded = st.lists(st.sampled_from("Qatar hosted cup Doha capital 2022 the of 多哈 Zoé".split()), max_size=6).map(
+    " ".join
+)
+several = st.lists(worded | st.text(max_size=12), max_size=6)
 
 
 def rebuilt(split: Steps) -> str:
@@ -22,10 +53,6 @@ def rebuilt(split: Steps) -> str:
         assert tile.start == at < tile.end and tile.text == split.text[tile.start : tile.end]
         at = tile.end
     return "".join(tile.text for tile in tiles)
-
-
-def contents(text: str) -> list[str]:
-    return [step.content for step in split_steps(text).steps]
 
 
 @given(composed, st.integers(1, 30), st.integers(1, 5))
@@ -50,131 +77,6 @@ def test_no_block_is_cut(text: str) -> None:
     assert not any(start < edge < end for start, end in blocks(text) for edge in edges)
 
 
-@pytest.mark.parametrize(
-    ("text", "by", "expected"),
-    [
-        ("Step 1: A cup.\nIt is full.\nStep 2: A pot.", "markers", ["A cup.\nIt is full.", "A pot."]),
-        ("**Step 1:** A cup.\n\n### Step 2 - A pot.", "markers", ["A cup.", "A pot."]),
-        ("Let us see.\nStep 1: A cup.\nSTEP 2. A pot.", "markers", ["Let us see.", "A cup.", "A pot."]),
-        ("1. A cup. It is full.\n2. A pot.", "markers", ["A cup. It is full.", "A pot."]),
-        ("1) A cup.\n2) A pot.", "markers", ["A cup.", "A pot."]),
-        ("(1) A cup.\n(2) A pot.", "markers", ["A cup.", "A pot."]),
-        ("Step 1: A cup. It is full.", "markers", ["A cup. It is full."]),
-        ("A cup. Full.\nOf tea.\n\nA pot.", "paragraphs", ["A cup. Full.\nOf tea.", "A pot."]),
-        ("A cup.\r\nIt is full.\r\n \r\nA pot.", "paragraphs", ["A cup.\r\nIt is full.", "A pot."]),
-        ("A cup.\r\nA pot. And so on.", "lines", ["A cup.", "A pot. And so on."]),
-        ("A cup. A pot.", "sentences", ["A cup.", "A pot."]),
-        ("A cup and a pot", "whole", ["A cup and a pot"]),
-        ("Thought 1: A cup.\nAction: Search[A pot]", "lines", ["A cup.", "Search[A pot]"]),
-        ("It costs\n3.5 dollars", "lines", ["It costs", "3.5 dollars"]),
-        ("In all\n1. one alone", "lines", ["In all", "one alone"]),
-    ],
-)
-def test_a_text_is_split_by_the_first_kind_that_applies(text: str, by: str, expected: list[str]) -> None:
-    assert (split_steps(text).by, contents(text)) == (by, expected)
-
-
-@pytest.mark.parametrize(
-    "line",
-    ["#### 18", "A: 18", "Answer: Dubai", "**Final Answer:** 18", "The final answer is 18.", "Finish[Dubai]",
-     "Action 3: Finish[Dubai]", "\\boxed{18}", "$\\boxed{18}$."],
-)  # fmt: skip
-def test_a_line_that_states_the_answer_and_no_more_stands_apart(line: str) -> None:
-    split = split_steps(f"She has 16 eggs.\nShe sells 9.\n{line}\n")
-    assert [step.content for step in split.steps] == ["She has 16 eggs.", "She sells 9."]
-    assert split.answer is not None and split.answer.text == f"{line}\n"
-
-
-@pytest.mark.parametrize(
-    "line",
-    ["Therefore the answer is Dubai.", "A cup", "####", "Answer:", "Answer: " + "since she sells nine of them " * 6,
-     "So we get \\boxed{18} eggs."],
-)  # fmt: skip
-def test_a_line_that_concludes_is_a_step(line: str) -> None:
-    assert split_steps(f"She has 16 eggs.\n{line}").answer is None
-
-
-def test_the_last_answer_line_counts_and_steps_may_follow_it() -> None:
-    split = split_steps("A: 17\nThat was wrong.\nA: 18\n\nReflections: I was hasty.")
-    assert split.answer is not None and split.answer.text == "A: 18\n"
-    assert [step.content for step in split.steps] == ["A: 17", "That was wrong.", "Reflections: I was hasty."]
-
-
-def test_a_text_that_is_an_answer_alone_has_no_step() -> None:
-    assert split_steps("#### 18").steps == ()
-
-
-def test_an_empty_text_has_no_step_and_a_blank_one_has_one_that_is_undefined() -> None:
-    assert split_steps("").steps == ()
-    (blank,) = split_steps(" \n\n ").steps
-    assert unmeasurable(blank.content) == Undefined("the step is empty")
-
-
-@pytest.mark.parametrize(
-    "block",
-    ["```python\na = 1\n\n\nb = 2. C\n```", "~~~\nA. B\n\n#### 3\n~~~", "\\[ x = 1. \n\n Y \\]", "$$\na.\n\nB\n$$",
-     "\\begin{align}\na\n\nB\n\\end{align}", "````\n```\n\nx\n```\n````"],
-)  # fmt: skip
-def test_code_and_latex_stay_whole(block: str) -> None:
-    assert contents(f"We begin.\n\n{block}\n\nWe end.") == ["We begin.", block, "We end."]
-
-
-def test_an_open_fence_runs_to_the_end_and_open_latex_is_not_a_block() -> None:
-    assert contents("We begin.\n\n```\na\n\nb") == ["We begin.", "```\na\n\nb"]
-    assert contents("```48 + 24 = 72```\nSo it is 72.") == ["```48 + 24 = 72```", "So it is 72."]  # code in a line
-    assert contents("We begin \\[ here.\n\nWe end.") == ["We begin \\[ here.", "We end."]
-    assert blocks("a \\\\[2pt] b \\] \\end{x} $$ c") == []
-
-
-@pytest.mark.parametrize(
-    "sentence",
-    ["Dr. Smith has 3.5 apples.", "He saw J. K. Rowling in Washington D.C. on Monday.", "It is No. 5 of vol. 3 of it.",
-     "Fruit, e.g. Apples, i.e. Food, etc. and more.", "St. Louis vs. Chicago was on Jan. 5 at 5 p.m. sharp.",
-     "The U.S. Senate met.", "It costs $1,000.50 at www.example.com today.", "Wait... what is it?",
-     "3. This is a point.", "Acme Inc. Chairman Bob left."],
-)  # fmt: skip
-def test_abbreviations_initials_decimals_and_list_numbers_do_not_end_a_sentence(sentence: str) -> None:
-    assert sentences(f"{sentence} The next one.") == [sentence, "The next one."]
-    assert sentences(sentence) == [sentence]
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("It is 18. Then 19. So 20.", ["It is 18.", "Then 19.", "So 20."]),
-        ('He said "Stop." Then he left.', ['He said "Stop."', "Then he left."]),
-        ("Really?! Yes. 5 more.", ["Really?!", "Yes.", "5 more."]),
-        ("They met in the U.S. The rest is known.", ["They met in the U.S.", "The rest is known."]),
-        ("It ended at 5 p.m. He left.", ["It ended at 5 p.m.", "He left."]),
-        ("She said no. He left.", ["She said no.", "He left."]),
-        ("北京是首都。上海不是！为什么？", ["北京是首都。", "上海不是！", "为什么？"]),
-        ("Это да. Нет.", ["Это да.", "Нет."]),
-        ("", []),
-    ],
-)
-def test_sentences_end_where_they_end(text: str, expected: list[str]) -> None:
-    assert sentences(text) == expected
-
-
-def test_sentence_starts_are_offsets_of_the_whole_text() -> None:
-    text = "A cup. A pot. A pan."
-    assert sentence_starts(text) == [7, 14] and sentence_starts(text, 7) == [14] and sentence_starts(text, 0, 13) == [7]
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("", "the step is empty"), (" \u200b\ufeff", "the step is empty"), ("18", "the step has one word"),
-        ("Du\u200bbai.", "the step has one word"), ("?!", "the step has no word"),
-        ("```\na = 1\n```", "the step is only code or LaTeX"),
-        ("\\[ 3 + 4 = 7 \\]", "the step is only code or LaTeX"),
-        ("ab " * 34_000, f"the step is longer than {LONGEST:,} characters"), ("So it is.", None), ("北京是", None),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_scored_says_why(text: str, reason: str | None) -> None:
-    assert unmeasurable(text) == (Undefined(reason) if reason else None)
-
-
 def test_a_step_that_is_too_long_is_split_further_where_it_can_be() -> None:
     split = split_steps("Step 1: " + "It is so. " * 300 + "\nStep 2: Short.")
     assert split.by == "markers" and len(split.steps) == MOST and rebuilt(split) == split.text
@@ -182,6 +84,112 @@ def test_a_step_that_is_too_long_is_split_further_where_it_can_be() -> None:
     assert isinstance(unmeasurable(whole.content), Undefined)
 
 
-def test_arguments_below_one_are_refused() -> None:
-    with pytest.raises(ArgumentError, match="longest=0 and most=1"):
-        split_steps("a", 0, 1)
+@given(claiming)
+@example("0:0\x0c; ")
+def test_claims_are_slices_in_order_of_two_words_or_more(step: str) -> None:
+    at = 0
+    for claim in claims_of(step):
+        result = step.find(claim, at)
+        assert result >= 0 and claim == claim.strip() and len(units(claim)) > 1
+        at = result + len(claim)
+
+
+def test_the_rule_finds_the_claims_of_each_step_and_no_more_than_are_scored() -> None:
+    assert len(claims_of("It is so. " * 100)) == MOST_CLAIMS
+    assert rule_claims([StepInContext("It is so."), StepInContext("Dubai")]) == [("It is so.",), ()]
+
+
+@given(changing, st.lists(changing, max_size=2))
+def test_the_changed_step_always_differs_and_the_same_step_changes_the_same_way(step: str, passages: list[str]) -> None:
+    result = counterfactual(step, passages)
+    assert result == counterfactual(step, passages)
+    if result is not None:
+        assert fold(result.text).text != fold(step).text
+
+
+@given(changing)
+def test_a_changed_number_keeps_its_format(step: str) -> None:
+    result = counterfactual(step)
+    if result is not None and result.kind == "number" and len(result.text) == len(step):
+        shape = re.compile(r"\d")
+        assert shape.sub("0", result.text) == shape.sub("0", step) or re.sub(r"[a-zA-Z]", "", result.text) == re.sub(
+            r"[a-zA-Z]", "", step
+        )
+
+
+def test_the_rule_takes_entities_from_passages_then_question() -> None:
+    steps = [
+        StepInContext("It was Dubai there.", "Was it Paris?", passages=("Doha is old.", "It is Doha.")),
+        StepInContext("It was Dubai there.", "Was it Paris?"),
+        StepInContext("Nothing here"),
+    ]
+    assert rule_counterfactuals(steps) == [
+        Counterfactual("It was Doha there.", "entity"),
+        Counterfactual("It was Paris there.", "entity"),
+        None,
+    ]
+
+
+@pytest.mark.parametrize("read", [split_steps, claims_of, lambda text: counterfactual(text, [text])])
+@pytest.mark.parametrize("piece", [*HOSTILE, "Aa ", "Aa Bb, ", "is", "1", "1.", "'"])
+def test_a_hundred_kilobytes_of_anything_take_no_time_to_speak_of(piece: str, read: Callable[[str], object]) -> None:
+    text, started = "x is " + piece * (100_000 // len(piece)) + " y is", time.monotonic()
+    read(text)
+    assert time.monotonic() - started < 20  # quadratic time would take minutes
+
+
+@given(several)
+def test_novelty_is_in_range_and_the_first_step_is_new(steps: list[str]) -> None:
+    scores = novelty(steps)
+    assert len(scores) == len(steps)
+    assert all(isinstance(score, Undefined) or 0 <= score <= 1 for score in scores)
+    assert not steps or isinstance(scores[0], Undefined) or scores[0] == 1
+
+
+@given(several, st.data())
+def test_a_step_said_again_is_not_new(steps: list[str], data: st.DataObject) -> None:
+    if steps:
+        again = data.draw(st.sampled_from(steps))
+        (last,) = list(novelty([*steps, again]))[-1:]
+        assert isinstance(last, Undefined) or last == 0
+
+
+@given(several, worded, worded)
+def test_progress_sums_to_at_most_one(steps: list[str], question: str, answer: str) -> None:
+    scores = progress(steps, question, answer)
+    measured = [score for score in scores if not isinstance(score, Undefined)]
+    assert len(scores) == len(steps) and sum(measured) <= 1 + 1e-9 and all(score >= 0 for score in measured)
+
+
+def sources(*documents: tuple[str, str]) -> int:
+    """n_indep of documents, each a text with its title."""
+    return independent_sources([Passage(title, text) for text, title in documents])
+
+
+@given(st.lists(st.tuples(worded, st.sampled_from(["", "A", "B"])), max_size=5), st.randoms(use_true_random=False))
+@example([("a b c", "A"), ("a b c", "B"), ("x", "B")], Random(0))
+def test_neither_order_nor_copies_change_the_sources(documents: list[tuple[str, str]], random: Random) -> None:
+    count, shuffled = sources(*documents), random.sample(documents, len(documents))
+    copies = [(text, "C") for text, _ in documents[:1] if units(text)]
+    assert sources(*shuffled) == sources(*shuffled, *copies) == count
+    assert (count > 0) == bool(documents) and count <= len(documents)
+
+
+@given(st.text(), st.text())
+def test_two_texts_are_alike_in_either_order_and_a_text_with_words_is_like_itself(one: str, other: str) -> None:
+    assert sources((one, ""), (other, "")) == sources((other, ""), (one, ""))
+    assert sources((one, ""), (one, "")) == (1 if units(one) else 2)
+
+
+@given(st.lists(several, max_size=4))
+@example([["Qatar hosted the cup", "Qatar hosted the cup"], ["cup the hosted Qatar", "Qatar hosted the cup"]])
+@example([["", ""], [""]])
+def test_a_claim_is_new_unless_it_is_like_any_that_was_made_before(claims: list[list[str]]) -> None:
+    counts = new_unsupported(claims, [Scores.of([0] * len(own)) for own in claims])
+    made: list[str] = []
+    for own, count in zip(claims, counts, strict=True):
+        new = 0
+        for claim in own:
+            new += all(sources((claim, ""), (earlier, "")) == 2 for earlier in made)
+            made.append(claim)
+        assert count == new if own else isinstance(count, Undefined)

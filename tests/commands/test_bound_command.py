@@ -3,9 +3,7 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,7 +12,7 @@ from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.statistics import mcnemar_power, questions_needed
 from tests.capitals import row, write_pool
-from tests.commands.installed import Eldgr
+from tests.commands.installed import COMMAND, Eldgr
 from tests.results.demo_pools import ARTIFACTS
 
 RETRIEVAL, ARITHMETIC = (str(ARTIFACTS / f"demo-{task}.jsonl") for task in ("retrieval", "arithmetic"))
@@ -33,13 +31,9 @@ def test_it_says_between_what_and_what_each_rule_lies(eldgr: Eldgr) -> None:
     ):
         assert line in out, line
     assert out.count("each number that the check of derivations cannot exclude is taken for derivable") == 1
-
-
-def test_json_has_the_figures_of_every_pool(eldgr: Eldgr) -> None:
-    figures = json.loads(eldgr("bound", RETRIEVAL, ARITHMETIC, "--json").out)
     pools = {"demo-retrieval": RETRIEVAL, "demo-arithmetic": ARITHMETIC}
     expected = {name: pool_authority((pool := open_pool(Path(path))).rows(), pool.task) for name, path in pools.items()}
-    assert figures == {"pools": expected}
+    assert json.loads(eldgr("bound", RETRIEVAL, ARITHMETIC, "--json").out) == {"pools": expected}
 
 
 def test_the_bounds_are_those_of_a_run(eldgr: Eldgr) -> None:
@@ -111,18 +105,10 @@ def test_worst_names_the_widest_rule_that_passes_or_how_many_questions_it_needs(
     assert two["allowed"]["chains"] == [["eldgr"], ["first"]]
     assert (two["allowed"]["passing"], two["allowed"]["needed"]) == ([], 72)  # 60 do not pass at 2.5 %
     assert "Only majority was given" in eldgr("bound", pool, "--worst", "5", "--rules", "majority").out
-
-
-def test_a_pool_that_is_large_enough_and_loses_too_much_is_not_called_too_small(tmp_path: Path, eldgr: Eldgr) -> None:
-    lost = [row(number, answers=("Paris", "Paris", "Nice")) for number in range(60)]
-    pool = str(write_pool(tmp_path / "lost.jsonl", lost))
     out = eldgr("bound", pool, "--worst", "20", "--rules", "majority,judge").out
     assert "Use majority" in out
     assert "The first rule of each chain loses too many questions to pass." in out
-    assert "this pool has" not in out
-
-
-PLAN = "from eldgr_dspy.programs.commands import main; code = main(['plan', '--gain', '2', '--discordant', '6'])"
+    assert "this pool has" not in out  # it is large enough
 
 
 def test_it_says_how_many_questions_a_gain_needs(eldgr: Eldgr) -> None:
@@ -133,9 +119,11 @@ def test_it_says_how_many_questions_a_gain_needs(eldgr: Eldgr) -> None:
     assert figures["questions"] == questions_needed(0.02, 0.06) == 1_244
     assert figures["power_there"] == mcnemar_power(1_244, 0.02, 0.06) >= 0.8
     assert (figures["wins"] - figures["losses"], figures["wins"] + figures["losses"]) == pytest.approx((24.88, 74.64))
-
-
-def test_a_gain_that_no_test_can_show_is_refused(eldgr: Eldgr) -> None:
+    results = [
+        json.loads(eldgr("plan", "--gain", "2", "--discordant", "6", "--json", *more).out)["questions"]
+        for more in ((), ("--power", "0.9"), ("--power", "0.9", "--alpha", "0.0125"))
+    ]
+    assert results == sorted(set(results))  # a smaller alpha and more power need more
     assert eldgr("plan", "--gain", "8", "--discordant", "6.5", code=1).err == (
         "Error: gain=8 is more than discordant=6.5: wins minus losses can't be more than wins and losses together. "
         "Give both in percent of all questions.\n"
@@ -144,26 +132,15 @@ def test_a_gain_that_no_test_can_show_is_refused(eldgr: Eldgr) -> None:
         assert main(["plan", "--gain", gain, "--discordant", "100"]) != 0
 
 
-def test_a_smaller_alpha_and_more_power_need_more(eldgr: Eldgr) -> None:
-    results = [
-        json.loads(eldgr("plan", "--gain", "2", "--discordant", "6", "--json", *more).out)["questions"]
-        for more in ((), ("--power", "0.9"), ("--power", "0.9", "--alpha", "0.0125"))
-    ]
-    assert results == sorted(set(results))
-
-
-def process(code: str, **options: Any) -> Any:
-    return subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, check=False, **options)
-
-
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full stands for a full disk")
 def test_a_plan_that_cannot_be_printed_is_an_error_and_a_closed_pipe_is_not() -> None:
+    plan = [*COMMAND, "plan", "--gain", "2", "--discordant", "6"]
     with Path("/dev/full").open("wb") as full:
-        done = process(f"import sys; {PLAN}; sys.exit(code)", stdout=full)
+        done = subprocess.run(plan, stdout=full, stderr=subprocess.PIPE, check=False)
     assert done.returncode == 1
     assert done.stderr.startswith(b"Error: The plan could not be written: Standard output: No space")
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "wb") as closed:
-        done = process(f"import sys; {PLAN}; sys.exit(code)", stdout=closed)
+        done = subprocess.run(plan, stdout=closed, stderr=subprocess.PIPE, check=False)
     assert (done.returncode, done.stderr) == (0, b"")

@@ -17,8 +17,10 @@ from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.commands.console import progress_bar
 from eldgr_dspy.rule.consultations import Consultation
 from tests.capitals import row, write_pool
+from tests.case_tables import each_case
 from tests.commands.installed import COMMAND, Eldgr
 from tests.pools.layouts import predictions
+from tests.refusing import says
 
 NOBODY = ["--judge", "openai/none", "--api-base", "http://127.0.0.1:9/v1", "--limit", "1", "--rules", "eldgr"]
 """A judge at port 9 of this machine, which answers nobody."""
@@ -29,7 +31,9 @@ def pool(eldgr: Eldgr, tmp_path: Path) -> Path:
     return write_pool(tmp_path / "capitals.jsonl", map(row, range(8)))
 
 
-def test_tables_go_to_standard_output_and_files_to_the_run_directory(pool: Path, eldgr: Eldgr) -> None:
+def test_tables_go_to_standard_output_files_to_the_run_directory_and_options_may_be_variables(
+    pool: Path, monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr
+) -> None:
     out, err = eldgr("evaluate", pool)
     assert "capitals: retrieval, 8 questions" in out
     assert re.search(r"│ majority +│ +0\.00 │", out)
@@ -40,6 +44,12 @@ def test_tables_go_to_standard_output_and_files_to_the_run_directory(pool: Path,
     assert eldgr("evaluate", pool, "--quiet") == ("", "")
     out, err = eldgr("evaluate", pool, "--json")
     assert (json.loads(out), err) == (json.loads(Path("runs/capitals/summary.json").read_text()), "")
+    shown, filters = warnings.showwarning, list(warnings.filters)
+    for name, value in (("LIMIT", "3"), ("JSON", "1")):
+        monkeypatch.setenv(f"ELDGR_EVALUATE_{name}", value)
+    assert json.loads(eldgr("evaluate", pool, "--out", "few").out)["pools"]["capitals"]["n"] == 3
+    assert warnings.showwarning is shown  # as before the command
+    assert warnings.filters == filters
 
 
 def test_rules_are_named_by_either_option_together_or_one_by_one(pool: Path, eldgr: Eldgr) -> None:
@@ -56,12 +66,6 @@ def test_a_model_that_cannot_be_reached_stops_the_run_with_exit_code_3(pool: Pat
     assert ("run the same command to resume" in err, "Traceback" in err) == (True, False)
     journal = [json.loads(line) for line in Path("runs/capitals/journal.jsonl").read_text().splitlines()]
     assert [one["outcome"] for one in journal if one["kind"] == "consultation"] == ["failed"]
-
-
-def test_an_option_can_be_set_by_the_environment(pool: Path, monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr) -> None:
-    for name, value in (("LIMIT", "3"), ("JSON", "1")):
-        monkeypatch.setenv(f"ELDGR_EVALUATE_{name}", value)
-    assert json.loads(eldgr("evaluate", pool).out)["pools"]["capitals"]["n"] == 3
 
 
 def test_a_stopped_fresh_run_resumes_without_fresh(pool: Path, monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr) -> None:
@@ -102,20 +106,15 @@ def test_results_are_printed_in_whatever_encoding_standard_output_has(pool: Path
 
 
 @pytest.mark.parametrize("more", [(), ("--json",)])
-@pytest.mark.skipif(os.name == "nt", reason="the pipes of POSIX")
-def test_a_reader_that_closes_the_pipe_is_not_an_error(pool: Path, more: tuple[str, ...]) -> None:
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full stands for a full disk")
+def test_a_reader_that_closes_the_pipe_is_not_an_error_and_a_full_disk_is(pool: Path, more: tuple[str, ...]) -> None:
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "wb") as closed:
         run = piped(pool, *more, stdout=closed)
     assert run.returncode == 0
     assert re.fullmatch(rb"(Written to run: [^\n]*\n[^\n]*\n)?", run.stderr)
-    assert Path("run/summary.json").exists()
-
-
-@pytest.mark.parametrize("more", [(), ("--json",)])
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full stands for a full disk")
-def test_results_that_cannot_be_printed_are_said_to_be_written(pool: Path, more: tuple[str, ...]) -> None:
+    Path("run/summary.json").unlink()
     with Path("/dev/full").open("wb") as full:
         run = piped(pool, *more, stdout=full)
     assert run.returncode == 1
@@ -133,13 +132,6 @@ def test_a_torn_line_is_noted_unless_quiet(pool: Path) -> None:
         notes[more] = piped(pool, more, stdout=subprocess.DEVNULL).stderr.decode()
     assert re.fullmatch(r"Note: run/journal\.jsonl, line \d+: torn after 17 bytes and dropped; .*\n", notes["--json"])
     assert notes["--quiet"] == ""
-
-
-def test_warnings_are_shown_as_before_once_the_command_has_returned(pool: Path) -> None:
-    shown, filters = warnings.showwarning, list(warnings.filters)
-    assert main(["evaluate", str(pool), "--quiet"]) == 0
-    assert warnings.showwarning is shown
-    assert warnings.filters == filters
 
 
 def test_the_bar_of_a_resumed_run_counts_all_of_it(pool: Path, monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr) -> None:
@@ -168,17 +160,7 @@ def test_the_bar_counts_nothing_as_spent_that_was_recorded(
     assert ("tokens" in err) is not recorded
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "--help",
-        "--version",
-        "evaluate --help",
-        "bound capitals.jsonl",
-        "plan --gain 2 --discordant 6",
-        "pool build a.jsonl --answer short --out p.jsonl",
-    ],
-)
+@each_case("commands", "commands that ask nobody")
 def test_what_asks_nobody_needs_no_dspy(pool: Path, line: str) -> None:
     predictions(pool.with_name("a.jsonl"))
     code = f"{COMMAND[2].partition('sys.exit')[0]} code = main(sys.argv[1:]); assert 'dspy' not in sys.modules"
@@ -229,25 +211,14 @@ def test_a_run_whose_file_may_not_grow_names_it_whichever_it_is() -> None:  # ha
 
 @posix
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("command", "file"),
-    [
-        (["export", "run", "--out", "d.csv"], "d.csv"),
-        (["report", "run", "--format", "html", "--out", "r.html"], "r-questions.html"),
-        (["report", "run", "--format", "json", "--out", "r.json"], "r.json"),
-        (["freeze", "--heuristic", "--out", "rule.freeze.json"], "rule.freeze.json"),
-        (["pool", "build", "p.jsonl", "--answer", "short", "--out", "q.jsonl"], "q.jsonl"),
-        (["pool", "split", "p.jsonl", "--out-dev", "dev.jsonl", "--out-confirm", "con.jsonl"], "(dev|con).jsonl"),
-    ],
-    ids=["export", "html", "json", "freeze", "build", "split"],
-)
-def test_a_command_whose_file_may_not_grow_names_it(command: list[str], file: str) -> None:
+@each_case("commands", "commands whose file may not grow")
+def test_a_command_whose_file_may_not_grow_names_it(line: str, file: str) -> None:
     rows = [{**row(number), "prediction": "Nice"} for number in range(200)]
     pool = write_pool(Path("p.jsonl"), [{name: one[name] for name in row(0)} for one in rows])
     main(["evaluate", str(pool), "--out", "run", "--quiet"])
-    if command[1] == "build":
+    if line.startswith("pool build"):
         write_pool(pool, [{name: one[name] for name in ("id", "question", "prediction")} for one in rows])
-    code, said = limited(1_000, *command)
+    code, said = limited(1_000, *line.split())
     assert code in (1, 3)
     assert re.search(rf"(?m)(: |^){file}: File too large\. {RAISE}$", said), said
 
@@ -275,17 +246,8 @@ def test_a_file_that_breaks_while_it_is_read_is_named(option: str, capsys: pytes
     assert re.match(r"(Stopped|Error): /proc/self/mem: Input/output error\. Check the disk\.", message)
 
 
-@pytest.mark.parametrize(
-    ("error", "message"),
-    [
-        (OSError(errno.EFBIG, "File too large", "a/b"), "a/b: File too large. Raise the limit on the size of a file"),
-        (OSError(errno.ENOSPC, "No space left on device", b"a\xff"), "a\udcff: No space left on device. Free space"),
-        (PermissionError(errno.EACCES, "Permission denied", "a"), "a: Permission denied. Check its permissions and"),
-        (OSError(errno.EXDEV, "Invalid cross-device link", "a", None, "b"), "a: Invalid cross-device link. Check the"),
-        (OSError("no number"), "no number."),
-        (OSError(errno.EIO, "Input/output error"), "The system: Input/output error. Check the disk."),
-    ],
-    ids=["size", "space", "permission", "two files", "words", "no file"],
-)
-def test_a_refusal_is_a_file_a_reason_and_a_remedy(error: OSError, message: str) -> None:
-    assert refusal(error).startswith(message)
+@each_case("commands", "refusals of the system", bytes=lambda text: text.encode("latin-1"))
+def test_a_refusal_is_a_file_a_reason_and_a_remedy(error: list[Any], sentence: str) -> None:
+    kind: type[OSError] = PermissionError if error[0] == "EACCES" else OSError
+    number = [getattr(errno, error[0])] if hasattr(errno, error[0]) else error[:1]
+    assert says(sentence, refusal(kind(*number, *error[1:])))

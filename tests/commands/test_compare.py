@@ -9,7 +9,6 @@ import pytest
 
 from eldgr_dspy.comparisons.compared_runs import compare_runs
 from eldgr_dspy.comparisons.named_runs import named_runs
-from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.selector import Selector
@@ -17,9 +16,11 @@ from eldgr_dspy.programs.testing import role_of, scripted_lm
 from eldgr_dspy.statistics import holm
 from eldgr_dspy.tables.table import difference
 from tests.capitals import NO_SPAN, row, write_pool
+from tests.case_tables import each_case
 from tests.commands.installed import Eldgr
 from tests.finished_runs import finished_run, numbered, unsealed
 from tests.listed_contrasts import from_counts
+from tests.refusing import refused, says
 
 
 def judging(preferred: int) -> Selector:
@@ -98,7 +99,9 @@ def test_p_is_adjusted_for_all_pools_and_all_runs(tmp_path: Path, policies: list
     assert [one["p_holm"] for one in family] == list(holm([one["p"] for one in family]))
 
 
-def test_policies_are_paired_by_question_though_their_candidates_differ(policies: list[str]) -> None:
+def test_policies_are_paired_by_question_though_their_candidates_differ(
+    policies: list[str], tmp_path: Path, eldgr: Eldgr
+) -> None:
     result = compared(*policies, rule="first")
     (pool,) = result["pools"].values()
     assert (pool["task"], pool["n"]) == ("retrieval", 12)
@@ -106,16 +109,12 @@ def test_policies_are_paired_by_question_though_their_candidates_differ(policies
     one = pool["runs"]["grpo"]["contrast"]
     assert (one["wins"], one["losses"]) == (1, 2)
     assert pool["remarks"][0].startswith("The pools differ in their candidates or evidence, and so may the answers")
-
-
-def test_questions_are_paired_by_id_and_not_by_place(policies: list[str], tmp_path: Path) -> None:
+    message = "With so few discordant questions no split is significant at 0.05: grpo (3), logic (4)."
+    assert message in " ".join(eldgr("compare", *policies, "--rule", "first").out.split())
     rows = [row(number, answers=("Paris" if number in range(2, 9) else "Nice",)) for number in reversed(range(12))]
-    turned, _ = finished_run(tmp_path, rows=rows, rules=("first",))
-    there, here = (
-        compared(policies[0], one, rule="first")["pools"]["capitals"]["runs"]["grpo"]["contrast"]
-        for one in (policies[1], f"grpo={turned}")
-    )
-    assert here == there
+    turned, _ = finished_run(tmp_path, rows=rows, rules=("first",))  # by id, and not by place
+    again = compared(policies[0], f"grpo={turned}", rule="first")["pools"]["capitals"]["runs"]["grpo"]["contrast"]
+    assert again == compared(*policies[:2], rule="first")["pools"]["capitals"]["runs"]["grpo"]["contrast"]
 
 
 def test_a_question_that_stands_several_times_counts_once(tmp_path: Path) -> None:
@@ -142,21 +141,7 @@ def test_different_settings_and_models_are_shown_as_what_they_are(tmp_path: Path
     assert first["models"]["deriver"] == "not asked"
 
 
-def test_a_role_that_one_run_alone_asked_is_named(runs: tuple[Path, Path]) -> None:
-    result = compared(*runs)["runs"]  # after a judge that keeps consensus, the repairer is asked
-    assert f"repairer: asked only by {runs[1]}" in result[str(runs[1])]["differences"]
-    assert [run["models"]["repairer"] for run in result.values()] == ["not asked", "scripted/lm"]
-    assert [run["consultations"]["calls"] for run in result.values()] == [9, 18]
-
-
-@pytest.mark.parametrize(
-    ("changes", "was", "becomes", "differ"),
-    [
-        ({"answers": ("Paris", "paris", "Lyon")}, "Paris", "PARIS", 0),
-        ({"answers": ("A", "Paris", "Lyon"), "task": "choice", "options": ["Paris", "Lyon"]}, "A", "Paris", None),
-    ],
-    ids=["of one class", "not counted, where a class needs the options"],
-)
+@each_case("commands", "other spellings")
 def test_other_spellings_are_no_difference(tmp_path: Path, changes: Any, was: str, becomes: str, differ: Any) -> None:
     one, other = (finished_run(tmp_path, rows=[row(0, **changes)], out=tmp_path / name)[0] for name in "ab")
     decisions = other / "decisions.jsonl"
@@ -187,11 +172,10 @@ def test_the_tables_show_scores_contrasts_cost_and_settings(runs: tuple[Path, Pa
     assert "wins–losses ┃ exact p ┃ Holm p ┃ other answers" in out
     assert "Holm p is over all rows. F1 is not tested." in out
     assert json.loads(eldgr("compare", *runs, "--json").out) == compared(*runs)
-
-
-def test_it_is_said_where_no_split_could_have_been_significant(policies: list[str], eldgr: Eldgr) -> None:
-    message = "With so few discordant questions no split is significant at 0.05: grpo (3), logic (4)."
-    assert message in " ".join(eldgr("compare", *policies, "--rule", "first").out.split())
+    result = compared(*runs)["runs"]  # after a judge that keeps consensus, the repairer is asked
+    assert f"repairer: asked only by {runs[1]}" in result[str(runs[1])]["differences"]
+    assert [run["models"]["repairer"] for run in result.values()] == ["not asked", "scripted/lm"]
+    assert [run["consultations"]["calls"] for run in result.values()] == [9, 18]
 
 
 def test_of_recordings_it_does_not_say_that_they_are_the_same(tmp_path: Path, eldgr: Eldgr) -> None:
@@ -224,26 +208,17 @@ def test_a_run_of_another_version_is_read_and_said_to_be_one(tmp_path: Path, eld
     assert eldgr(command, run, *more).err.count(message) == 1
 
 
+@each_case("commands", "runs on other questions")
+def test_other_questions_are_named(policies: list[str], tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    other = policy(tmp_path, "other", range(3), **changes)
+    assert says(f"...{message}", refused(lambda: compared(policies[0], other, rule="first")))
+
+
 def test_pools_of_other_names_are_compared_if_each_run_has_one(tmp_path: Path) -> None:
     one, _ = finished_run(tmp_path, n=4, out=tmp_path / "a")
-    (tmp_path / "other").mkdir()
-    _, pool = finished_run(tmp_path / "other", n=4)
-    towns, both = pool.rename(tmp_path / "towns.jsonl"), tmp_path / "b"
-    evaluate(heuristic_selector(), Plan([write_pool(tmp_path / "capitals.jsonl", numbered(4)), towns], both))
-    with pytest.raises(ArgumentError, match=r"The runs have different pools \(.*a: capitals; .*b: capitals, towns\)"):
-        compared(one, both)
+    towns = write_pool(tmp_path / "towns.jsonl", numbered(4))
+    both = tmp_path / "b"
+    evaluate(heuristic_selector(), Plan([tmp_path / "capitals.jsonl", towns], both))
+    message = "The runs have different pools (...a: capitals; ...b: capitals, towns)..."
+    assert says(message, refused(lambda: compared(one, both)))
     assert list(compared(one, f"{both}:towns")["pools"]) == ["capitals"]
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"n": 8}, r"4 questions of full=.* are not in other=.*: 'q8', 'q9', 'q10', \.\.\.; give runs on the same"),
-        ({"gold": ["Rome"]}, r"Question 'q0' has gold answers \['Paris'\] in full=.* and \['Rome'\] in other=.*; give"),
-        ({"task": "arithmetic", "evidence": []}, r"full=.* is retrieval and other=.* is arithmetic; give runs on one"),
-    ],
-    ids=["questions", "gold", "task"],
-)
-def test_other_questions_are_named(policies: list[str], tmp_path: Path, changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(ArgumentError, match=message):
-        compared(policies[0], policy(tmp_path, "other", range(3), **changes), rule="first")

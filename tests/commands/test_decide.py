@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from eldgr_dspy.errors import ArgumentError, RunStoppedError
+from eldgr_dspy.errors import ArgumentError, JournalError, RunStoppedError
 from eldgr_dspy.figures.finished_run import read_run
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.commands.decide import command_that_asks
@@ -21,6 +21,7 @@ from eldgr_dspy.programs.run.redecisions import decide_again
 from eldgr_dspy.programs.run.role_calls import metered_settings, role_call
 from eldgr_dspy.words import Replies
 from tests.capitals import Flaky, obliging, row, selector_with, untimed, write_pool
+from tests.case_tables import each_case
 from tests.commands.installed import Eldgr
 from tests.finished_runs import finished_run, numbered
 
@@ -79,8 +80,14 @@ def test_the_demo_gives_the_same_figures_on_both_pools(tmp_path: Path) -> None:
     assert untimed(result) == untimed(summary_of(Path("demo")))
 
 
-def test_a_rule_added_later_is_evaluated_on_old_consultations(tmp_path: Path, eldgr: Eldgr) -> None:
-    (tmp_path / "cautious_rules.py").write_text(CAUTIOUS, encoding="utf-8")
+def test_a_rule_added_later_is_evaluated_on_old_consultations_and_one_of_ones_own_by_a_run(
+    tmp_path: Path, eldgr: Eldgr
+) -> None:
+    name = "rules_of_a_very_careful_person_who_writes_long_names_for_what_is_short"
+    for module in ("cautious_rules", "other_rules", name):
+        (tmp_path / f"{module}.py").write_text(CAUTIOUS, encoding="utf-8")
+    deriving = CAUTIOUS.replace('yield "judge"', 'yield "deriver"')
+    (tmp_path / "deriving_rules.py").write_text(deriving, encoding="utf-8")
     run, _ = finished_run(tmp_path, n=9, selector=selector_with(obliging)[0])
     pool = decided(run, "cautious_rules:cautious")
     assert list(pool["rules"]) == [*DEFAULT, "cautious_rules:cautious"]
@@ -90,30 +97,16 @@ def test_a_rule_added_later_is_evaluated_on_old_consultations(tmp_path: Path, el
     out, err = eldgr("decide", run, "--rules", "cautious_rules:cautious")
     assert re.search(r"│ cautious_rules:cautious │ +66\.67 │", out)
     assert err == ""
-
-
-def test_a_long_name_cuts_no_figure(tmp_path: Path, eldgr: Eldgr) -> None:
-    name = "rules_of_a_very_careful_person_who_writes_long_names_for_what_is_short"
-    (tmp_path / f"{name}.py").write_text(CAUTIOUS, encoding="utf-8")
-    run, _ = finished_run(tmp_path, selector=selector_with(obliging)[0])
-    out, _ = eldgr("decide", run, "--rules", f"{name}:cautious")
+    out, _ = eldgr("decide", run, "--rules", f"{name}:cautious")  # a long name cuts no figure
     assert f"{name}:cautious" in out
     assert "…" not in out
-
-
-def test_a_rule_of_ones_own_is_evaluated_by_a_run_too(tmp_path: Path, eldgr: Eldgr) -> None:
-    (tmp_path / "other_rules.py").write_text(CAUTIOUS, encoding="utf-8")
+    out, _ = eldgr("decide", run, "--rules", "deriving_rules:cautious")  # of a role that a program made
+    message = "was never asked on 9 questions where this rule needs it; no command can ask for it: a "
+    assert f"since the deriver {message}" in out
     pool = write_pool(tmp_path / "capitals.jsonl", numbered(6))
-    eldgr("evaluate", pool, "--rules", "majority,other_rules:cautious", "--out", "run")
-    figures = summary_of(Path("run"))["capitals"]
-    expected = figures["rules"]["other_rules:cautious"]
-    assert decided(Path("run"), "other_rules:cautious")["rules"]["other_rules:cautious"] == expected
-
-
-def command_in(text: str) -> list[str]:
-    match = re.search(r"to ask for it: (eldgr .*)", text)
-    assert match
-    return shlex.split(match[1])[1:]
+    eldgr("evaluate", pool, "--rules", "majority,other_rules:cautious", "--out", "other")
+    expected = summary_of(Path("other"))["capitals"]["rules"]["other_rules:cautious"]
+    assert decided(Path("other"), "other_rules:cautious")["rules"]["other_rules:cautious"] == expected
 
 
 @pytest.mark.parametrize("settings", [[], ["--certificate token", "--consult always", "--set homogeneous=skip"]])
@@ -125,7 +118,9 @@ def test_the_command_asks_what_lacked(tmp_path: Path, eldgr: Eldgr, settings: Se
     eldgr("evaluate", pool, "--rules", "majority", "--out", "a run", *options)
     out, _ = eldgr("decide", "a run", "--rules", "judge")
     assert f"judge: withheld, since the judge was never asked on {limit or 6} questions where this rule needs it" in out
-    eldgr(*command_in(out))
+    match = re.search(r"to ask for it: eldgr (.*)", out)
+    assert match
+    eldgr(*shlex.split(match[1]))
     out, err = eldgr("decide", "a run", "--rules", "judge")
     assert "withheld" not in out
     assert err == ""
@@ -157,29 +152,9 @@ def derives(case):
 """
 
 
-def test_json_has_the_counts_and_the_command(tmp_path: Path, eldgr: Eldgr) -> None:
-    run, pool = finished_run(tmp_path, rules=("majority",))
-    out, _ = eldgr("decide", run, "--rules", "judge", "--json")
-    figures = json.loads(out)
-    assert figures["pools"]["capitals"]["withheld"] == {"judge": {"judge": 6}}
-    assert shlex.split(figures["asks"])[:5] == ["eldgr", "evaluate", str(pool), "--out", str(run)]
-
-
-@pytest.mark.parametrize(
-    ("models", "options", "expected"),
-    [
-        (("openai/a", "openai/b"), {}, "--judge openai/a --deriver MODEL --repairer openai/b"),
-        (
-            ("openai/a", None),
-            {"api_base": "http://h/v1", "judge_style": "pairwise", "orders": 2},
-            "--judge openai/a --deriver openai/a --api-base http://h/v1",
-        ),
-        ((None, None), {"judge_style": "pairwise"}, "--set judge_style=pairwise"),
-    ],
-    ids=["two models", "pairs", "heuristic"],
-)
+@each_case("commands", "commands that name a model")
 def test_the_command_names_a_model_for_a_role_of_which_nothing_is_known(
-    tmp_path: Path, models: tuple[str | None, str | None], options: Any, expected: str
+    tmp_path: Path, models: list[str | None], options: Any, expected: str
 ) -> None:
     """Of roles that are known it names what was asked: see `test_continuing.py`."""
     run, _ = finished_run(tmp_path, rules=("majority",))
@@ -205,13 +180,22 @@ def test_the_command_reads_replies_as_the_run_did(tmp_path: Path, replies: Repli
     assert ("--set replies=lenient" in command) == (replies == "lenient")
 
 
-@pytest.mark.parametrize("lm", [{"one": {"model": "a"}, "two": {"model": "b"}}, {"model": "x", "settings": {}}, "some"])
-def test_an_lm_that_no_option_makes_has_no_command(tmp_path: Path, lm: Any) -> None:
-    run, _ = finished_run(tmp_path, rules=("majority",))
+@pytest.mark.parametrize("lm", [{"one": {"model": "a"}, "two": {"model": "b"}}, {"model": "x", "settings": {}}])
+def test_json_has_the_counts_and_the_command_and_an_lm_that_no_option_makes_has_none(
+    tmp_path: Path, eldgr: Eldgr, lm: Any
+) -> None:
+    run, pool = finished_run(tmp_path, rules=("majority",))
+    figures = json.loads(eldgr("decide", run, "--rules", "judge", "--json").out)
+    assert figures["pools"]["capitals"]["withheld"] == {"judge": {"judge": 6}}
+    assert shlex.split(figures["asks"])[:5] == ["eldgr", "evaluate", str(pool), "--out", str(run)]
     with (run / "journal.jsonl").open("a", encoding="utf-8") as journal:
         journal.write(json.dumps({"kind": "role", "name": "judge", "details": {"lm": lm}}) + "\n")
     read = read_run(run)
     assert command_that_asks(read, decide_again(read, ["judge"]), {"judge"}) is None
+    with (run / "journal.jsonl").open("a", encoding="utf-8") as journal:
+        journal.write('{"kind": "role", "name": "judge", "details": {"lm": "some"}}\n')
+    with pytest.raises(JournalError, match="a role whose lm is not an object or null"):
+        read_run(run)
 
 
 def test_a_run_under_a_freeze_takes_no_further_rule_and_says_what_resumes_it(tmp_path: Path, eldgr: Eldgr) -> None:
@@ -229,26 +213,10 @@ def test_a_run_under_a_freeze_takes_no_further_rule_and_says_what_resumes_it(tmp
     eldgr(*begun[:2], "--rules", "majority,judge", "--out", "run", code=1)
 
 
-def test_a_role_that_a_program_made_has_no_command(tmp_path: Path, eldgr: Eldgr) -> None:
-    run, _ = finished_run(tmp_path, selector=selector_with(obliging)[0])
-    (tmp_path / "deriving_rules.py").write_text(CAUTIOUS.replace('yield "judge"', 'yield "deriver"'), encoding="utf-8")
-    out, _ = eldgr("decide", run, "--rules", "deriving_rules:cautious")
-    assert (
-        "since the deriver was never asked on 6 questions where this rule needs it; no command can ask for it: a "
-        in out
-    )
-
-
-def stopped_run(folder: Path) -> Path:
-    """A run that stopped at its fifth question."""
-    pool = write_pool(folder / "capitals.jsonl", map(row, range(9)))
-    with pytest.raises(RunStoppedError):
-        evaluate(selector_with(Flaky(lambda number: number == 4))[0], Plan([pool], folder / "run"))
-    return folder / "run"
-
-
 def test_an_unfinished_run_is_decided_as_far_as_it_went(tmp_path: Path, eldgr: Eldgr) -> None:
-    run = stopped_run(tmp_path)
+    pool, run = write_pool(tmp_path / "capitals.jsonl", map(row, range(9))), tmp_path / "run"
+    with pytest.raises(RunStoppedError):
+        evaluate(selector_with(Flaky(lambda number: number == 4))[0], Plan([pool], run))
     out, err = eldgr("decide", run, "--rules", "eldgr", "--rules", "majority")
     assert "the judge was never asked on 4 questions" in out
     assert "the repairer was never asked on 1 question" in out  # whose judge failed, as a silent one

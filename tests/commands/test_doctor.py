@@ -46,6 +46,10 @@ def test_all_is_well_with_a_judge_that_can_be_asked(capsys: pytest.CaptureFixtur
     assert "8192" in result["context"]["text"]
     lines = capsys.readouterr().out.splitlines()
     assert [line.partition(":")[0] for line in lines] == [f"ok    {name}" for name in GOOD]
+    with ollama_server(lambda _: VERDICT) as server:  # which does not hold its model to a schema
+        code, result = examined(server.address)
+    assert (code, list(result)) == (0, GOOD)
+    assert result["structured output"]["text"].startswith(_UNHELD)
 
 
 def test_a_server_that_is_not_there_is_the_only_finding(capsys: pytest.CaptureFixture[str]) -> None:  # hazard 79
@@ -72,6 +76,14 @@ def test_a_model_that_is_missing_comes_with_the_command_that_gets_it_and_is_pull
     assert code == 1 and "does not exist" in wrong(result)["model"]
 
 
+def test_a_pull_that_gets_on_may_take_longer_than_a_call_and_a_model_without_a_tag_is_the_latest() -> None:
+    with ollama_server(parisian, models=Models(names=[], pause=0.5)) as server:
+        assert examined(server.address, "--pull", "--timeout", "1.5")[0] == 0
+    with ollama_server(parisian, models=Models(names=["tiny", "tiny:latest"])) as server:
+        assert examined(server.address, "--pull", judge="ollama/tiny")[0] == 0
+        assert not server.bodies("/api/pull")
+
+
 @pytest.mark.parametrize("stall", ["hang", "repeat"])
 def test_a_pull_that_gets_no_further_is_given_up(stall: str) -> None:  # hazard 81
     """A server that has lost its own connection keeps reporting how far it is."""
@@ -80,17 +92,6 @@ def test_a_pull_that_gets_no_further_is_given_up(stall: str) -> None:  # hazard 
         assert server.gone.wait(20)
     assert (code, list(result)) == (1, ["server", "model"])
     assert f"{server.address} made no progress for 0.3 s" in wrong(result)["model"]
-
-
-def test_a_pull_that_gets_on_may_take_longer_than_a_call() -> None:
-    with ollama_server(parisian, models=Models(names=[], pause=0.5)) as server:
-        assert examined(server.address, "--pull", "--timeout", "1.5")[0] == 0
-
-
-def test_a_model_without_a_tag_is_the_latest() -> None:
-    with ollama_server(parisian, models=Models(names=["tiny", "tiny:latest"])) as server:
-        assert examined(server.address, "--pull", judge="ollama/tiny")[0] == 0
-        assert not server.bodies("/api/pull")
 
 
 @pytest.mark.parametrize(
@@ -109,17 +110,6 @@ def test_a_judge_that_thinks_all_the_same_is_said_and_works(behaviour: Callable[
     assert result["thinking"]["text"].startswith(f"It cannot be turned off: {thoughts}")
 
 
-def test_an_ollama_that_does_not_hold_its_model_to_a_schema_works_where_the_words_do() -> None:
-    with ollama_server(lambda _: VERDICT) as server:
-        code, result = examined(server.address)
-    assert (code, list(result)) == (0, GOOD)
-    assert result["structured output"]["text"].startswith(_UNHELD)
-
-
-def berlin(body: Body) -> str:
-    return json.dumps({**json.loads(parisian(body)), "preferred": 0})
-
-
 @pytest.mark.parametrize(
     ("behaviour", "checks"),
     [
@@ -127,7 +117,7 @@ def berlin(body: Body) -> str:
         (lambda _: "Paris, of course.", ["verdict"]),
         (lambda _: "", ["verdict"]),
         (lambda body: parisian(body) * 2, ["verdict"]),
-        (berlin, ["verdict"]),
+        (lambda body: parisian(body).replace('"preferred": 1', '"preferred": 0'), ["verdict"]),
         (lambda body: Reply(parisian(body), model="tinyllama"), ["model served"]),
         (lambda _: Reply("no", status=500), ["call"]),
         (lambda _: Reply("no", status=401), ["call"]),
@@ -165,11 +155,6 @@ def test_a_server_that_hangs_does_not_hold_up_the_doctor() -> None:  # hazard 81
         code, result = examined(address, "--timeout", "0.3", judge="openai/m")
         held.set()
     assert (code, wrong(result)) == (1, {"call": LATE})
-
-
-def test_a_password_in_the_address_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["doctor", "--api-base", "http://me:s3cret@gpu-box"]) == 1
-    assert "s3cret" not in capsys.readouterr().err
 
 
 @pytest.fixture(autouse=True)
@@ -256,21 +241,7 @@ def test_a_server_with_which_the_selector_would_only_abstain_fails(model: str, r
     assert result["verdict"]["text"].startswith(f"The Selector would abstain: {pred.abstentions['judge'][:-1]}")
 
 
-def test_the_judge_that_prefers_the_wrong_candidate_fails_with_any_server() -> None:
-    with openai_server(lambda body: told(body).replace('"preferred": 1', '"preferred": 0')) as address:
-        code, result = examined(address, judge=UNKNOWN)
-    assert (code, list(wrong(result))) == (1, ["verdict"])
-
-
-def test_an_openai_compatible_server_that_is_not_there_is_said_without_its_secret() -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        code, result = examined(f"http://me:s3cret@127.0.0.1:{taken.getsockname()[1]}/v1", judge="openai/m")
-    assert (code, list(wrong(result))) == (1, ["call"])
-    assert "s3cret" not in str(result)
-
-
-def test_a_judge_is_asked_a_question_as_long_as_those_of_a_pool(tmp_path: Path) -> None:
+def test_a_judge_is_asked_a_question_as_long_as_those_of_a_pool_and_fails_where_it_is_wrong(tmp_path: Path) -> None:
     short, long = row(0), {**row(1), "question": "Which of these cities, then?"}
     pool = write_pool(tmp_path / "p.jsonl", [short, long, short | {"id": "q2"}])
     with ollama_server(parisian) as server:
@@ -279,17 +250,23 @@ def test_a_judge_is_asked_a_question_as_long_as_those_of_a_pool(tmp_path: Path) 
     assert re.fullmatch(r"\d+\.\d seconds a call and \d+ tokens read, \d+ written; .*", result["speed"]["text"])
     message = r"The longest question of p, 'Which of these cities, then\?', took .* seconds and \d+ tokens read, .*"
     assert re.fullmatch(message, result["your question"]["text"])
-
-
-def test_a_judge_that_cannot_read_a_long_question_fails(tmp_path: Path) -> None:
-    pool = write_pool(tmp_path / "p.jsonl", [row(0)])
     with openai_server(lambda body: told(body) if "France" in json.dumps(body) else "Well,") as address:
         code, result = examined(address, "--pool", str(pool), judge=UNKNOWN)
     assert (code, list(wrong(result))) == (1, ["your question"])
     assert "the Selector would abstain: unparsable: " in result["your question"]["text"]
+    with openai_server(lambda body: told(body).replace('"preferred": 1', '"preferred": 0')) as address:
+        code, result = examined(address, judge=UNKNOWN)  # the judge prefers the wrong candidate
+    assert (code, list(wrong(result))) == (1, ["verdict"])
 
 
-def test_an_unsendable_key_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_secret_of_an_address_or_of_a_key_is_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        code, result = examined(f"http://me:s3cret@127.0.0.1:{taken.getsockname()[1]}/v1", judge="openai/m")
+    assert (code, list(wrong(result)), "s3cret" in str(result)) == (1, ["call"], False)
+    assert main(["doctor", "--api-base", "http://me:s3cret@gpu-box"]) == 1
     monkeypatch.setenv("OLLAMA_API_KEY", "s3cret\n")
     assert main(["doctor", "--api-base", "http://127.0.0.1:1"]) == 1
     message = capsys.readouterr().err

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -57,35 +56,9 @@ def capitals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return pool(tmp_path / "capitals.jsonl", TEXT, "Dubai")
 
 
-SHOWN = """\
-r01: What is the capital of the country that hosted the 2022 FIFA World Cup?
-
-candidate 0, Dubai, nli reader: reward 0.65
-#  step                           logic  fact  epist  info  triang   adv   min  gate  reward     doc
-────────────────────────────────────────────────────────────────────────────────────────────────────
-1  The host was Qatar.             1.00  1.00      —  0.50    0.33  0.62  1.00  1.00    0.78       0
-2  The capital of Qatar is Duba…   1.00  0.50      —  0.50    0.00  0.50  0.90  0.50    0.60  !    0
-3  The answer is Dubai.            1.00  0.50      —  0.38    0.00  0.50  0.90  0.50    0.58  —    —
-— epist: there are no token probabilities
-— conflated: no document was retrieved (step 3)
-! conflated: it scores high, and every document that is not neutral contradicts it (step 2 by doc 1)
-doc 0: 2022 FIFA World Cup
-doc 1: Doha
-
-candidate 1, Dubai, nli reader: reward —
-#  step                             logic  fact  epist  info  triang  adv  min  gate  reward     doc
-────────────────────────────────────────────────────────────────────────────────────────────────────
-1  Dubai                                —     —      —     —       —    —    —     —       —  —    —
-— logic, fact, epist, info, triang, adv, min, conflated: the step has one word
-— gate: no channel of the gate was measured
-— reward: no channel that has a weight was measured
-
-"""
-
-
 def test_a_step_has_a_row_and_what_is_undefined_says_why(capitals: Path, capsys: pytest.CaptureFixture[str]) -> None:
     printed(capitals)
-    assert capsys.readouterr() == (SHOWN, "")
+    assert capsys.readouterr() == (Path(__file__).with_name("inspected.txt").read_text(encoding="utf-8"), "")
 
 
 @pytest.mark.parametrize(
@@ -104,7 +77,13 @@ def test_what_every_document_contradicts_is_marked_twice_and_what_is_missing_is_
     assert re.search(message, capsys.readouterr().out, re.MULTILINE)
 
 
-def test_a_reason_names_the_steps_that_it_is_about(capitals: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_reason_names_the_steps_that_it_is_about_and_several_scorers_have_a_table_each(
+    capitals: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = [[*questions][:1] for questions in texts_of_pool(capitals)]
+    print_scores(capitals, texts, {"nli a": SCORER, "lm b": Rewards([0.25])}, as_json=False)
+    expected = ["candidate 0, Dubai, nli a: reward 0.65", "candidate 0, Dubai, lm b: reward 0.25"]
+    assert re.findall(r"^candidate 0, .*", capsys.readouterr().out, re.MULTILINE) == expected
     printed(pool(capitals, f"{FIRST}\n{SECOND}\nOne", question="", evidence=[]))
     reasons = [line for line in capsys.readouterr().out.splitlines() if line.startswith("— ")]
     assert reasons[0] == "— logic, conflated: nothing stands before the step (step 1)"
@@ -137,14 +116,6 @@ def test_no_text_steers_the_terminal(capitals: Path, capsys: pytest.CaptureFixtu
     out = capsys.readouterr().out
     assert all(sign.isprintable() or sign == "\n" for sign in out)
     assert out.count("[U+001B][2J[U+0007][red]") == 4
-
-
-def test_several_scorers_have_a_table_each(capitals: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    texts = [[*questions][:1] for questions in texts_of_pool(capitals)]
-    print_scores(capitals, texts, {"nli a": SCORER, "lm b": Rewards([0.25])}, as_json=False)
-    out = capsys.readouterr().out
-    expected = ["candidate 0, Dubai, nli a: reward 0.65", "candidate 0, Dubai, lm b: reward 0.25"]
-    assert re.findall(r"^candidate 0, .*", out, re.MULTILINE) == expected
 
 
 def test_json_is_an_object_a_text_and_nothing_else(capitals: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -185,7 +156,9 @@ def reasoning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path("reasoning.txt")
 
 
-def test_a_text_in_a_file_has_its_question_its_answer_and_its_passages(reasoning: Path) -> None:
+def test_a_text_in_a_file_has_its_question_its_answer_and_its_passages(
+    reasoning: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     bare = text_of_file(reasoning).reasoning
     assert (bare.text, bare.question, bare.passages) == (f"{FIRST}\r\n{SECOND}\r\n#### Dubai\r\n", "", None)
     assert bare.answer == "Dubai"
@@ -196,12 +169,9 @@ def test_a_text_in_a_file_has_its_question_its_answer_and_its_passages(reasoning
         assert full.question == QUESTION and full.passages is not None
         assert [passage.title for passage in full.passages] == titles
         assert [passage.text for passage in full.passages] == [HOSTED["text"], CAPITAL["text"]]
-
-
-def test_the_table_of_a_file_is_under_its_name(reasoning: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = text_of_file(reasoning, QUESTION, Path("evidence.txt"))
     print_scores(reasoning, [[text]], {"nli reader": SCORER}, as_json=False)
-    out = capsys.readouterr().out
+    out = capsys.readouterr().out  # under the name of the file
     assert out.startswith(f"reasoning.txt: {QUESTION}\n\nnli reader: reward 0.")
     assert out.endswith(f"\ndoc 0: {HOSTED['text']}\ndoc 1: {CAPITAL['text']}\n\n")
     print_scores(reasoning, [[text_of_file(reasoning)]], {"nli reader": SCORER}, as_json=True)
@@ -239,9 +209,9 @@ def test_a_trained_cross_encoder_reads_which_passage_denies_a_step(reasoning: Pa
     assert "!! conflated: it scores high, and every document contradicts it (step 2 by doc 1)\n" in out
 
 
-@contextmanager
-def ollama(monkeypatch: pytest.MonkeyPatch, reply: Any) -> Iterator[Any]:
-    with ollama_server(reply) as server:
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    with ollama_server(lambda _: json.dumps(STATED)) as server:
         monkeypatch.setenv("OLLAMA_HOST", server.address)
         yield server
 
@@ -251,41 +221,42 @@ STATED = {"step_rationale": "So.", "step_scores": [{"step": at, **SCORES} for at
 
 
 @pytest.mark.parametrize("by", ["the line", "the environment"])
-def test_an_lm_may_score_some_questions(capitals: Path, eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch, by: str) -> None:
+def test_an_lm_may_score_some_questions(
+    capitals: Path, eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch, server: Any, by: str
+) -> None:
     lines = [capitals.read_text(encoding="utf-8").replace("r01", name) for name in ("r01", "r02", "r03")]
     capitals.write_text("".join(lines), encoding="utf-8")
     options = ["--lm", "ollama/deepseek-r1:7b", "--limit", "2", "--json"] if by == "the line" else []
     for name, value in {"LM": "ollama/deepseek-r1:7b", "JSON": "1", "LIMIT": "2"}.items() if not options else ():
         monkeypatch.setenv(f"ELDGR_INSPECT_{name}", value)
-    with ollama(monkeypatch, lambda _: json.dumps(STATED)) as server:
-        out, err = eldgr("inspect", "capitals.jsonl", *options)
-        assert len(server.bodies()) == 2
+    out, err = eldgr("inspect", "capitals.jsonl", *options)
+    assert len(server.bodies()) == 2
     first, second, *others = map(json.loads, out.splitlines())
     assert [step["channels"]["triang"] for step in first["scores"]["lm"]["steps"]] == [0.33] * 3
     assert list(first["scores"]) == ["lm"] and second["scores"]["lm"]["reward"] is None
     assert ([one["id"] for one in others], err) == (["r02", "r02"], "")
 
 
-def test_an_lm_that_is_away_gives_exit_code_3(capitals: Path, eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch) -> None:
-    with ollama(monkeypatch, lambda _: Reply("no such key", status=401)):
-        out, err = eldgr("inspect", "capitals.jsonl", "--lm", "ollama/deepseek-r1:7b", code=3)
+def test_an_lm_that_is_away_gives_exit_code_3(capitals: Path, eldgr: Eldgr, server: Any) -> None:
+    server.behaviour = lambda _: Reply("no such key", status=401)
+    out, err = eldgr("inspect", "capitals.jsonl", "--lm", "ollama/deepseek-r1:7b", code=3)
     assert (out, err.count("\n")) == ("", 1)
     assert err.startswith("Stopped: lm ollama/deepseek-r1:7b could not be asked: ")
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="the signals of POSIX")
-def test_ctrl_c_speaks_of_no_journal(capitals: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_speaks_of_no_journal(capitals: Path, server: Any) -> None:
     begun: list[subprocess.Popen[str]] = []
 
     def interrupt(_: Any) -> Reply:
         begun[0].send_signal(signal.SIGINT)
         return Reply(fault="hang")
 
-    with ollama(monkeypatch, interrupt):
-        command = [sys.executable, "-c", HEARING, "inspect", "capitals.jsonl", "--lm", "ollama/deepseek-r1:7b"]
-        begun.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
-        _, err = begun[0].communicate()
+    server.behaviour = interrupt
+    command = [sys.executable, "-c", HEARING, "inspect", "capitals.jsonl", "--lm", "ollama/deepseek-r1:7b"]
+    begun.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
+    _, err = begun[0].communicate()
     assert begun[0].returncode == 130
     assert err.strip().startswith("Interrupted.")
     assert "journal" not in err and "Traceback" not in err

@@ -13,6 +13,7 @@ from eldgr_dspy.errors import RunChangedError
 from eldgr_dspy.programs.judges.counting_judges import OwnSelector, WeightedVote
 from eldgr_dspy.programs.run.frozen import frozen_selector
 from tests.capitals import recording, row, write_pool
+from tests.case_tables import each_case
 from tests.commands.installed import Eldgr
 from tests.lm_server import Answer, Asked, serving
 from tests.run.freezing import rewrite
@@ -64,9 +65,11 @@ def _files(eldgr: Eldgr) -> None:
     Path("command_judges.py").write_text(MODULE)
     write_pool(Path("capitals.jsonl"), (stated(row(number)) for number in range(4)))
     write_pool(Path("train.jsonl"), (stated(row(number)) for number in range(50, 54)))
+    for name in ("a.jsonl", "b.jsonl"):
+        recording(Path(name), [f"q{number}" for number in range(4)])
 
 
-def printed(eldgr: Eldgr, *words: str, code: int = 0) -> str:
+def printed(eldgr: Eldgr, *words: str | Path, code: int = 0) -> str:
     out, err = eldgr(*words, code=code)
     return " ".join(err.split()) if code else out
 
@@ -75,22 +78,20 @@ def given(*names: str) -> list[str]:
     return ["--judges", ",".join(f"{name}={WORDS[name]}" for name in names or WORDS)]
 
 
+def result_of(eldgr: Eldgr, *words: str | Path, pool: str = "capitals") -> Any:
+    return json.loads(printed(eldgr, *words, "--json"))["pools"][pool]
+
+
 def test_each_word_names_its_judge(eldgr: Eldgr) -> None:
     run = ["evaluate", "capitals.jsonl", *given(), "--quiet", "--out", "run"]
-    pool = json.loads(printed(eldgr, *run, "--json"))["pools"]["capitals"]
+    pool = result_of(eldgr, *run)
     assert list(pool["judges"]) == [*WORDS]
     for name, judge in pool["judges"].items():
         assert (judge["alone"], judge["locked"], judge["calls"], judge["lacks"]) == (100.0, 100.0, 0, None), name
     facts = {name: (of["gold_in_training"], of["logprobs"], of["positioned"]) for name, of in pool["judges"].items()}
-    assert facts == {
-        "cisc": (False, False, False),
-        "prm": (False, False, False),
-        "drm": (False, True, True),
-        "policy": (True, False, True),
-        "own": (None, None, None),
-        "fixed": (None, None, None),
-    }
-    again = json.loads(printed(eldgr, "decide", "run", "--rules", "eldgr", "--json"))["pools"]["capitals"]
+    plain, own = (False, False, False), (None, None, None)
+    assert [*facts.values()] == [plain, plain, (False, True, True), (True, False, True), own, own]
+    again = result_of(eldgr, "decide", "run", "--rules", "eldgr")
     assert {name: of["alone"] for name, of in again["judges"].items()} == dict.fromkeys(WORDS, 100.0)
 
 
@@ -102,7 +103,7 @@ def test_a_judge_that_the_pool_lacks_the_values_of_is_na_in_what_is_printed(eldg
         assert "the pool states no confidence" in reply
         assert "gave no usable reply" not in reply
     journal = ["evaluate", "bare.jsonl", "--judges", "cisc,own", "--replay", "run/journal.jsonl", "--quiet"]
-    figures = json.loads(printed(eldgr, *journal, "--out", "again", "--json"))["pools"]["bare"]
+    figures = result_of(eldgr, *journal, "--out", "again", pool="bare")
     expected = {"cisc": "the pool states no confidence", "own": None}
     assert {k: v["lacks"] for k, v in figures["judges"].items()} == expected
 
@@ -116,7 +117,7 @@ def test_a_judge_class_of_a_module_asks_the_model_of_the_judge(eldgr: Eldgr, mon
     with serving(behave) as server:
         models = ["--judge", "openai/served", "--api-base", server.address]
         run = ["evaluate", "capitals.jsonl", "--judges", "mine=command_judges:MyJudge", *models, "--quiet"]
-        pool = json.loads(printed(eldgr, *run, "--out", "run", "--json"))["pools"]["capitals"]
+        pool = result_of(eldgr, *run, "--out", "run")
         assert (pool["judges"]["mine"]["alone"], pool["judges"]["mine"]["calls"]) == (100.0, 4)
         assert [(entry.model, entry.role) for entry in server.log] == [("served", "judge")] * 4
 
@@ -127,10 +128,8 @@ def test_a_judge_class_of_a_module_asks_the_model_of_the_judge(eldgr: Eldgr, mon
 def test_candidates_stand_in_each_order(word: str, calls: int, eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     for orders in (1, 3):
-        options = ["--judges", f"j={word}", "--set", f"orders={orders}", "--dry-run", "--json"]
-        role = json.loads(printed(eldgr, "evaluate", "capitals.jsonl", *options))["pools"]["capitals"]["roles"][
-            "judge[j]"
-        ]
+        options = ["--judges", f"j={word}", "--set", f"orders={orders}", "--dry-run"]
+        role = result_of(eldgr, "evaluate", "capitals.jsonl", *options)["roles"]["judge[j]"]
         assert (role["calls"], role["to_ask"]) == (calls * orders * 4, 4)
 
 
@@ -144,8 +143,8 @@ def test_a_policy_on_its_training_questions_is_refused_with_their_count(eldgr: E
 @pytest.mark.parametrize(("name", "kind"), [("cisc", WeightedVote), ("own", OwnSelector)])
 def test_a_freeze_ships_the_judge_that_was_frozen(name: str, kind: type, eldgr: Eldgr) -> None:
     printed(eldgr, "freeze", "--heuristic", *given("cisc", "own"), "--rules", "majority,eldgr", "--out", "freeze.json")
-    confirming = ["evaluate", "capitals.jsonl", "--freeze", "freeze.json", "--quiet", "--out", "run", "--json"]
-    figures = json.loads(printed(eldgr, *confirming, *given("cisc", "own")))["pools"]["capitals"]
+    confirming = ["evaluate", "capitals.jsonl", "--freeze", "freeze.json", "--quiet", "--out", "run"]
+    figures = result_of(eldgr, *confirming, *given("cisc", "own"))
     assert figures["rules"][f"eldgr[{name}]"]["em"] == 100.0
     own: dict[str, Any] = {} if name == "cisc" else {"judge": "command_judges:last"}
     select = frozen_selector("freeze.json", rule=f"eldgr[{name}]", **own)
@@ -178,29 +177,20 @@ def test_a_freeze_with_another_formula_or_a_changed_function_is_refused(eldgr: E
         frozen_selector("freeze.json", rule="eldgr[own]", judge="command_judges:last")
 
 
-IDS = [f"q{number}" for number in range(4)]
-
-
-@pytest.fixture(autouse=True)
-def _recordings(eldgr: Eldgr) -> None:
-    recording(Path("a.jsonl"), IDS)
-    recording(Path("b.jsonl"), IDS)
-
-
 def test_a_recorded_and_a_heuristic_judge_stand_beside_one_another(eldgr: Eldgr) -> None:
     options = ["--judges", "a", "--judges", "words=heuristic", "--replay", "a=a.jsonl", "--quiet"]
-    pool = json.loads(eldgr("evaluate", "capitals.jsonl", *options, "--out", "run", "--json").out)["pools"]["capitals"]
+    pool = result_of(eldgr, "evaluate", "capitals.jsonl", *options, "--out", "run")
     assert list(pool["judges"]) == ["a", "words"]
     for form in ("markdown", "latex", "text"):
-        printed = eldgr("report", "run", "--format", form).out
-        assert "judges alone and under the lock" in printed
-        assert "the run or the judge does not state it" in " ".join(printed.split())
+        out = eldgr("report", "run", "--format", form).out
+        assert "judges alone and under the lock" in out
+        assert "the run or the judge does not state it" in " ".join(out.split())
 
 
 def test_recordings_of_named_judges_name_the_judges_of_a_run_that_names_none(eldgr: Eldgr) -> None:
     recorded = ["evaluate", "capitals.jsonl", "--replay", "b=b.jsonl", "--replay", "a=a.jsonl"]
     result, named = (
-        json.loads(eldgr(*recorded, *more, "--quiet", "--json").out)["pools"]["capitals"]
+        result_of(eldgr, *recorded, *more, "--quiet")
         for more in (["--out", "run"], ["--judges", "b,a", "--out", "named"])
     )
     assert result == named
@@ -217,16 +207,7 @@ def test_a_forecast_names_each_judge_and_its_model(eldgr: Eldgr) -> None:
     assert {role: of["calls"] for role, of in roles.items() if "judge" in role} == dict.fromkeys(asked, 4)
 
 
-@pytest.mark.parametrize(
-    ("values", "code"),
-    [
-        (["--judges", "a=openai/m"], 0),
-        (["--judges", "a=heuristic", "--repairer", "openai/m"], 0),
-        (["--judge", "openai/m"], 0),
-        (["--judge", "ollama/m", "--repairer", "openai/m", "--set", "num_ctx=16384"], 0),
-        (["--judges", "a=heuristic"], 1),
-    ],
-)
-def test_an_address_may_be_of_named_judges_or_of_other_roles_alone(values: list[str], code: int, eldgr: Eldgr) -> None:
+@each_case("commands", "addresses of judges and roles")
+def test_an_address_may_be_of_named_judges_or_of_other_roles_alone(line: str, code: int, eldgr: Eldgr) -> None:
     address = ["--api-base", "http://127.0.0.1:9/v1", "--dry-run", "--quiet"]
-    eldgr("evaluate", "capitals.jsonl", *values, *address, code=code)
+    eldgr("evaluate", "capitals.jsonl", *line.split(), *address, code=code)

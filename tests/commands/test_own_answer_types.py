@@ -60,6 +60,7 @@ def types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     Path("own_types.py").write_text(TYPES)
     Path("years.jsonl").write_text(json.dumps(ROW) + "\n")
+    Path("command_certificates.py").write_text(CERTIFICATES)
     forget(monkeypatch)
 
 
@@ -89,19 +90,20 @@ def evaluated(eldgr: Eldgr, *more: str, code: int = 0) -> str:
 
 
 @pytest.mark.parametrize("command", ["evaluate", "bound", "pool check"])
-def test_a_pool_imports_nothing(eldgr: Eldgr, command: str) -> None:
+def test_a_pool_imports_nothing_and_one_of_another_type_is_refused(
+    eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
     told = said(eldgr, *command.split(), "years.jsonl", code=1)
     assert "task is 'own_types:years' (str); expected one of" in told
     assert told.endswith("or your own module:name, given as --answer.\n")
     assert "own_types" not in sys.modules
+    Path("other.jsonl").write_text(json.dumps({**ROW, "task": "short"}) + "\n")
+    refusal = said(eldgr, *command.split(), "other.jsonl", "--answer", NAME, code=1)
+    assert "must have answers of the type 'own_types:years'; got 'short'." in refusal
+    forget(monkeypatch)
     if command != "evaluate":  # with it the pool is read
         figures = json.loads(said(eldgr, *command.split(), "years.jsonl", "--answer", NAME, "--format", "json"))
         assert figures["pools"]["years"]["task"] == NAME
-
-
-def test_a_pool_of_another_type_is_refused(eldgr: Eldgr) -> None:
-    Path("years.jsonl").write_text(json.dumps({**ROW, "task": "short"}) + "\n")
-    assert "must have answers of the type 'own_types:years'; got 'short'." in evaluated(eldgr, code=1)
 
 
 def test_a_run_votes_scores_and_certifies_by_the_type(eldgr: Eldgr) -> None:
@@ -117,31 +119,32 @@ def test_a_run_votes_scores_and_certifies_by_the_type(eldgr: Eldgr) -> None:
     assert json.loads(Path("run/record.json").read_text())["settings"]["answer"] == stated
 
 
-def test_a_shared_name_means_the_type_that_was_loaded_last() -> None:
+def test_a_shared_name_is_the_type_that_was_loaded_last_and_a_name_that_is_none_is_refused(
+    eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "answer must be one of" in said(eldgr, "bound", "years.jsonl", "--answer", "year", code=2)
+    assert "has no 'months'" in said(eldgr, "bound", "years.jsonl", "--answer", "own_types:months", code=2)
     Path("own_types.py").write_text(f"{TYPES}\n\nYears.name = 'shared'\none, other = Years(), Years()\n")
+    forget(monkeypatch)
     for name in ("one", "other", "one"):
         loaded = answer_types.load_type(f"own_types:{name}")
         assert answer_types.answer_type("shared") is loaded
         assert loaded.loaded_as == f"own_types:{name}"
-
-
-def test_what_an_option_names_is_found_in_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("own_types.py").write_text(f"{TYPES}\n\nYears.name = 'by_year'\n")
+    forget(monkeypatch)
     name = AnswerName().convert(NAME, None, None)
     forget(monkeypatch)
     assert answer_types.load_type(name).name == "by_year"
 
 
-def test_a_type_may_say_what_is_right_in_the_truth_values_of_numpy(eldgr: Eldgr) -> None:
+def test_a_type_may_say_what_is_right_as_numpy_does_and_a_finished_run_is_shown_without_it(
+    eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch
+) -> None:
     is_right = "self.class_of(answer) in [self.class_of(right) for right in gold]"
     with_numpy = TYPES.replace("import re", "import re\n\nimport numpy").replace(is_right, f"numpy.bool_({is_right})")
     Path("own_types.py").write_text(with_numpy)
     evaluated(eldgr)
     assert Path("run", "summary.json").exists()
-
-
-def test_a_finished_run_is_shown_without_the_type(eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch) -> None:
-    evaluated(eldgr)
     Path("own_types.py").unlink()
     forget(monkeypatch)
     assert "accuracy %" in said(eldgr, "report", "run")
@@ -169,11 +172,6 @@ def test_a_freeze_has_all_of_a_type(eldgr: Eldgr, monkeypatch: pytest.MonkeyPatc
     assert frozen_selector("rule.freeze.json", answer=NAME).type.name == NAME
     change(monkeypatch, changed, changed + " ")
     assert f"  {named}: " in said(eldgr, *confirming, "--out", "second", code=1)
-
-
-def test_a_name_that_is_no_type_is_refused(eldgr: Eldgr) -> None:
-    assert "answer must be one of" in said(eldgr, "bound", "years.jsonl", "--answer", "year", code=2)
-    assert "has no 'months'" in said(eldgr, "bound", "years.jsonl", "--answer", "own_types:months", code=2)
 
 
 def test_a_finished_run_is_decided_and_shown_again(eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,12 +224,6 @@ grounded = Grounded()
 """
 
 
-@pytest.fixture(autouse=True)
-def certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("command_certificates.py").write_text(CERTIFICATES)
-
-
 @pytest.mark.parametrize("name", ["quoted", "asked"])
 def test_a_run_is_evaluated_frozen_decided_shown_and_reported(name: str, eldgr: Eldgr) -> None:
     named = f"command_certificates:{name}"
@@ -246,25 +238,25 @@ def test_a_run_is_evaluated_frozen_decided_shown_and_reported(name: str, eldgr: 
     assert again["bounds"] == of_run["bounds"]
     assert f"{named} (source {record['certificate']['retrieval']['source']})" in Path("run/report.html").read_text()
     eldgr("report", "run", *own, "--format", "html", "--out", "again.html")
-    assert Path("again-questions.html").read_bytes() == Path("run/questions.html").read_bytes().replace(
-        b"report.html", b"again.html"
-    )
+    questions = Path("run/questions.html").read_text().replace("report.html", "again.html")
+    assert Path("again-questions.html").read_text() == questions
     assert f"by the certificate {named}" in eldgr("show", "run", "r02", *own).out
     assert "the same settings" in eldgr("compare", "run", "again=run").out.lower()
 
 
-def test_an_object_with_a_call_is_a_certificate(eldgr: Eldgr) -> None:
+def test_an_object_with_a_call_is_a_certificate_and_one_that_asks_is_counted_but_not_bounded(eldgr: Eldgr) -> None:
     result = json.loads(eldgr("bound", POOL, "--certificate", "command_certificates:strict", "--json").out)
     figures = result["pools"]["demo-retrieval"]
     assert figures["bounds"]["eldgr"] == figures["bounds"]["majority"]
     assert (figures["bounds_any_span"]["eldgr"], figures["can_change"]["eldgr"]["repairer"]) == (None, None)
-
-
-def test_a_dry_run_counts_the_certificates_calls_and_makes_none(eldgr: Eldgr) -> None:
-    out = eldgr("evaluate", POOL, "--certificate", "command_certificates:asked", "--dry-run").out
+    asking = ("--certificate", "command_certificates:asked")
     line = "│ demo-retrieval │        certificate │  own code │      49 │         0 │        0 │     49 │   49+ │"
-    assert line in out
+    assert line in eldgr("evaluate", POOL, *asking, "--dry-run").out
     assert not Path("runs").exists()
+    assert eldgr("bound", POOL, *asking, code=1).err == (
+        "Error: certificate='command_certificates:asked' must be asked about each answer, and a bound asks nobody. "
+        "Give it to eldgr evaluate, whose report has the bounds under the certificates that it gave.\n"
+    )
 
 
 def test_a_certificate_that_asks_asks_the_model_of_the_lm_option(eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,10 +276,3 @@ def test_a_certificate_that_asks_asks_the_model_of_the_lm_option(eldgr: Eldgr, m
     assert {one.role for one in entries} >= {"certificate", "judge"}
     assert {one.outcome for one in certified} == {"ok"}
     assert sum(one.calls for one in certified) == sum(one.role == "certificate" for one in log)
-
-
-def test_a_bound_refuses_a_certificate_that_is_asked(eldgr: Eldgr) -> None:
-    assert eldgr("bound", POOL, "--certificate", "command_certificates:asked", code=1).err == (
-        "Error: certificate='command_certificates:asked' must be asked about each answer, and a bound asks nobody. "
-        "Give it to eldgr evaluate, whose report has the bounds under the certificates that it gave.\n"
-    )

@@ -32,6 +32,11 @@ def test_build_writes_a_pool_and_says_what_it_holds(tmp_path: Path, eldgr: Eldgr
         "Written to pool.jsonl, matched by id.",
     ]
     assert open_pool("pool.jsonl").n == 2
+    predictions(tmp_path / "a.jsonl")
+    out, _ = eldgr("pool", "build", "a.jsonl", "--answer", "short", "--out", "p.jsonl")
+    assert "│ questions with a right candidate       │     — │  0 │      — │" in out  # undefined
+    assert "With a gold answer: 0 questions of 4." in out
+    assert "Evidence a question" not in out
 
 
 def test_build_takes_every_choice(tmp_path: Path, eldgr: Eldgr) -> None:
@@ -45,7 +50,7 @@ def test_build_takes_every_choice(tmp_path: Path, eldgr: Eldgr) -> None:
     assert len(orders) == 2
 
 
-def test_check_has_a_table_a_pool(eldgr: Eldgr) -> None:
+def test_check_has_a_table_a_pool_and_a_split_has_no_question_in_both_parts(eldgr: Eldgr) -> None:
     out, err = eldgr("pool", "check", RETRIEVAL, ARITHMETIC)
     assert "demo-retrieval: retrieval, 50 questions" in out and "demo-arithmetic: arithmetic, 40 questions" in out
     assert "demo-retrieval and demo-arithmetic have 0 questions in common." in out
@@ -56,17 +61,6 @@ def test_check_has_a_table_a_pool(eldgr: Eldgr) -> None:
     assert figures["shared"] == [{"pools": ["demo-retrieval", "demo-arithmetic"], "questions": 0}]
     assert figures["pools"]["demo-retrieval"]["sha256"] == open_pool(RETRIEVAL).sha256
     assert figures["pools"]["demo-arithmetic"]["any_correct"] == {"count": 37, "of": 40, "rate": 92.5}
-
-
-def test_check_says_what_is_undefined(tmp_path: Path, eldgr: Eldgr) -> None:
-    predictions(tmp_path / "a.jsonl")
-    out, _ = eldgr("pool", "build", "a.jsonl", "--answer", "short", "--out", "p.jsonl")
-    assert "│ questions with a right candidate       │     — │  0 │      — │" in out
-    assert "With a gold answer: 0 questions of 4." in out
-    assert "Evidence a question" not in out
-
-
-def test_a_split_has_no_question_in_both_parts(eldgr: Eldgr) -> None:
     out, err = eldgr("pool", "split", RETRIEVAL, "--seed", "7", "--out-dev", "dev.jsonl", "--out-confirm", "c.jsonl")
     assert "dev and c have 0 questions in common." in out
     assert err == "Written to dev.jsonl for development and to c.jsonl for confirmation.\n"
@@ -171,6 +165,9 @@ def test_it_writes_pairs_and_counts_every_question(eldgr: Eldgr) -> None:
     assert "Of 21 pairs with a gold answer, the chosen answer is right in 18, the rejected one in 0." in out
     records = [record for _, record in read_records(Path("pairs.jsonl"))]
     assert len(records) == 21 and {*records[0]} == {"prompt", "chosen", "rejected"}
+    lines = [{**json.loads(line), "gold": []} for line in Path(RETRIEVAL).read_text(encoding="utf-8").splitlines()]
+    out = eldgr("pool", "pairs", write(Path("bare.jsonl"), *lines), "--out", "pairs.jsonl").out
+    assert "Pairs without a gold answer, so that right and wrong are not checked: 23 of 23." in " ".join(out.split())
 
 
 def test_json_has_the_counts(eldgr: Eldgr) -> None:
@@ -183,11 +180,3 @@ def test_json_has_the_counts(eldgr: Eldgr) -> None:
     records = [record for _, record in read_records(Path("rows.parquet"))]
     assert len(records) == figures["rows"]
     assert records[0]["prompt"][0]["content"].endswith("\n\nNow.")
-
-
-def test_without_gold_answers_it_says_that_nothing_is_checked(eldgr: Eldgr) -> None:
-    lines = Path(RETRIEVAL).read_text(encoding="utf-8").splitlines()
-    bare = [json.dumps({**json.loads(line), "gold": []}) + "\n" for line in lines]
-    Path("bare.jsonl").write_text("".join(bare), encoding="utf-8")
-    out = eldgr("pool", "pairs", "bare.jsonl", "--out", "pairs.jsonl").out
-    assert "Pairs without a gold answer, so that right and wrong are not checked: 23 of 23." in " ".join(out.split())

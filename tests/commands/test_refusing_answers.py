@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from eldgr_dspy.figures.finished_run import RunRead
+from tests.case_tables import each_case
 from tests.commands.installed import Eldgr
 
 ROW = {
@@ -35,17 +36,7 @@ def evaluated(eldgr: Eldgr, *options: str) -> dict[str, Any]:
     return result
 
 
-@pytest.mark.parametrize(
-    ("options", "answer", "reason"),
-    [
-        ([], "I don't know", "consensus_inapplicable"),
-        (["--set", "refusals="], "Doha", "preference_certified"),
-        (["--set", "refusal=no_answer"], "Doha", "consensus_certified"),
-        (["--set", "refusals=pass, I DON'T KNOW"], "I don't know", "consensus_inapplicable"),
-        (["--set", "refusals=pass,None"], "Doha", "preference_certified"),
-        (["--set", "refusals=tests.refusing_function:hedges"], "I don't know", "consensus_inapplicable"),
-    ],
-)
+@each_case("commands", "settings of refusals")
 def test_a_run_decides_by_refusals_and_states_them(options: list[str], answer: str, reason: str, eldgr: Eldgr) -> None:
     result = evaluated(eldgr, "--fresh", *options)
     assert (result["answer"], result["reason"]) == (answer, reason)

@@ -25,7 +25,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return finished_run(tmp_path)[0]
 
 
-def test_the_tables_are_made_without_the_pool_and_begin_as_those_of_evaluate(
+def test_the_tables_are_made_without_the_pool_in_each_format_and_begin_as_those_of_evaluate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -34,9 +34,6 @@ def test_the_tables_are_made_without_the_pool_and_begin_as_those_of_evaluate(
     (tmp_path / "capitals.jsonl").unlink()  # the run directory is enough
     lines = iter(eldgr("report", "run", "--format", "markdown")[0].splitlines())
     assert all(line in lines for line in printed.splitlines())  # in this order
-
-
-def test_the_reference_lists_the_formats() -> None:
     text = (Path(__file__).parents[2] / "docs" / "reference" / "command.md").read_text(encoding="utf-8")
     table = text.partition("| format | output |")[2].partition("\n\n")[0]
     assert re.findall(r"^\| `(\w+)`", table, re.MULTILINE) == list(FORMATS)
@@ -58,34 +55,26 @@ def test_pages_of_a_run_of_several_sessions_are_made_again_byte_for_byte(tmp_pat
     for limit, rules in ((3, ("judge", "eldgr")), (None, ("majority", "eldgr", "judge")), (None, ("eldgr", "first"))):
         selector, _ = selector_with(reply, consult="always")
         evaluate(selector, Plan([pool], tmp_path / "run", rules, limit=limit, max_failures=9))
-    before = pages(tmp_path / "run")
-    eldgr("report", tmp_path / "run", "--format", "html")
-    assert pages(tmp_path / "run") == before
-
-
-def test_pages_of_a_run_with_a_rule_that_is_withheld_are_made_again_byte_for_byte(tmp_path: Path, eldgr: Eldgr) -> None:
-    recording = tmp_path / "recording.jsonl"
+    (tmp_path / "other").mkdir()
     said_once = {"kind": "consultation", "id": "q0", "role": "judge", "outcome": "ok", "content": {"preferred": 0}}
-    recording.write_text(json.dumps(said_once) + "\n", encoding="utf-8")
-    out, _ = finished_run(tmp_path, replay=recording, rules=("judge", "first"))
-    assert json.loads((out / "summary.json").read_text(encoding="utf-8"))["pools"]["capitals"]["withheld"]
-    before = pages(out)
-    eldgr("report", out, "--format", "html")
-    assert pages(out) == before
+    replay = write_pool(tmp_path / "recording.jsonl", [said_once])
+    withheld, _ = finished_run(tmp_path / "other", replay=replay, rules=("judge", "first"))
+    assert json.loads((withheld / "summary.json").read_text(encoding="utf-8"))["pools"]["capitals"]["withheld"]
+    for run in (tmp_path / "run", withheld):
+        before = pages(run)
+        eldgr("report", run, "--format", "html")
+        assert pages(run) == before
 
 
-def test_pages_of_another_name_lie_beside_each_other(run: Path, eldgr: Eldgr) -> None:
+def test_pages_of_another_name_lie_beside_each_other(run: Path, tmp_path: Path, eldgr: Eldgr) -> None:
     _, err = eldgr("report", run, "--format", "html", "--out", "other.html")
     assert err == "Written to other.html and other-questions.html.\n"
     report, questions = pages(Path(), "other.html", "other-questions.html")
     assert b'href="other-questions.html"' in report
     assert b'href="other.html"' in questions
-
-
-def test_a_report_links_to_no_page_of_another_run(run: Path, tmp_path: Path, eldgr: Eldgr) -> None:
     Path("other-questions.html").write_text("of another run")
     (tmp_path / "capitals.jsonl").rename(tmp_path / "moved.jsonl")
-    eldgr("report", run, "--format", "html", "--out", "other.html")
+    eldgr("report", run, "--format", "html", "--out", "other.html")  # which links to no page of another run
     assert b"other-questions.html" not in Path("other.html").read_bytes()
 
 
@@ -157,14 +146,11 @@ def pool(tmp_path: Path, eldgr: Eldgr) -> Path:
     return write_pool(tmp_path / "pool.jsonl", rows)
 
 
-@pytest.fixture
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages of questions up to three questions."""
+def test_beyond_the_limit_only_an_option_makes_a_page_of_questions(
+    pool: Path, monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr
+) -> None:
     for module in ("programs.run.pages", "report.page"):
         monkeypatch.setattr(f"eldgr_dspy.{module}.MOST_QUESTIONS", 3)
-
-
-def test_beyond_the_limit_only_an_option_makes_a_page_of_questions(pool: Path, few: None, eldgr: Eldgr) -> None:
     reply = eldgr("evaluate", pool, "--out", "run").err
     assert not Path("run/questions.html").exists()
     note = "Note: the page of questions was not written: there are more than 3 questions. To write it: "
@@ -177,10 +163,7 @@ def test_beyond_the_limit_only_an_option_makes_a_page_of_questions(pool: Path, f
     eldgr("report", "run", "--format", "html", "--pages")
     assert Path("run/questions.html").exists()
     assert "questions.html" in Path("run/report.html").read_text("utf-8")
-
-
-def test_a_page_of_an_earlier_session_does_not_stay_next_to_new_results(pool: Path, few: None, eldgr: Eldgr) -> None:
-    eldgr("evaluate", pool, "--out", "run", "--limit", "3")
-    assert Path("run/questions.html").exists()
-    eldgr("evaluate", pool, "--out", "run", "--fresh")
-    assert not Path("run/questions.html").exists()
+    eldgr("evaluate", pool, "--out", "early", "--limit", "3")
+    assert Path("early/questions.html").exists()
+    eldgr("evaluate", pool, "--out", "early", "--fresh")
+    assert not Path("early/questions.html").exists()  # it is not of the new results

@@ -8,6 +8,7 @@ import pytest
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from tests.capitals import VERDICT, row, selector_with, write_pool
+from tests.case_tables import tables_of
 from tests.commands.installed import Eldgr
 from tests.finished_runs import finished_run
 
@@ -26,47 +27,27 @@ def said(eldgr: Eldgr, *words: str | Path, code: int = 0) -> tuple[str, str]:
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     """A run on a question that consensus answers wrongly, and whose judge prefers the certified candidate."""
-    result = row(
-        7,
-        id="q7",
-        question="Where is it?",
-        candidates=[
-            {"text": "I guess Nice.", "answer": "Nice", "source": "small"},
-            {"text": "It is in Paris,\nno doubt.", "answer": "Paris", "source": "large"},
-            {"text": "Nice!", "answer": "Nice", "source": None},
-            {"text": "I cannot tell.", "answer": None, "source": None},
-        ],
-        evidence=[{"title": "Louvre", "text": "It stands in Paris, as of old."}, {"title": "Rome", "text": "No."}],
-        gold=["Paris"],
-    )
-    return finished_run(
-        tmp_path, rows=[row(1), result], selector=selector_with(lambda _: VERDICT | {"preferred": 1})[0]
-    )[0]
+    candidates = [
+        {"text": "I guess Nice.", "answer": "Nice", "source": "small"},
+        {"text": "It is in Paris,\nno doubt.", "answer": "Paris", "source": "large"},
+        {"text": "Nice!", "answer": "Nice", "source": None},
+        {"text": "I cannot tell.", "answer": None, "source": None},
+    ]
+    evidence = [{"title": "Louvre", "text": "It stands in Paris, as of old."}, {"title": "Rome", "text": "No."}]
+    result = row(7, question="Where is it?", candidates=candidates, evidence=evidence)
+    selector = selector_with(lambda _: VERDICT | {"preferred": 1})[0]
+    return finished_run(tmp_path, rows=[row(1), result], selector=selector)[0]
 
 
 def test_a_question_is_shown_with_all_that_decides_it(run: Path, eldgr: Eldgr) -> None:
     out, err = said(eldgr, run, "q7", "--format", "markdown")
     assert err == ""
-    for line in (
-        "### capitals: q7",
-        "Where is it?",
-        "| Nice (consensus) | 2 | 0 2 | uncertified |",
-        "| Paris | 1 | 1 | certified |",
-        "Gold: Paris.",
-        "| [1] | Paris | votes | large |",
-        "| [3] | — | does not vote | — |",
-        "[1] It is in Paris, no doubt.",
-        "| [0] | Louvre | witness of what ships by certified, judge, eldgr |",
-        "[0] It stands in [[Paris]], as of old.",
-        "judge, judge rationale: seen",
-        "| majority | Nice | wrong | consensus | uncertified |",
-        "| eldgr | Paris | right | judge | certified |",
-    ):
-        assert line in out.splitlines(), line
+    lines = tables_of("commands")["lines of a question"]["cases"]
+    assert [line for line in lines if line not in out.splitlines()] == []
     assert "The judge prefers candidate [1], “Paris”: certified." in out
 
 
-def test_json_has_the_same_content(run: Path, eldgr: Eldgr) -> None:
+def test_json_has_the_same_content_and_named_rules_alone_are_shown(run: Path, eldgr: Eldgr) -> None:
     figures = json.loads(said(eldgr, run, "q7", "--json")[0])
     stated = [figures[name] for name in ("pool", "id", "question", "gold")]
     assert stated == ["capitals", "q7", "Where is it?", ["Paris"]]
@@ -74,9 +55,6 @@ def test_json_has_the_same_content(run: Path, eldgr: Eldgr) -> None:
     assert first == {**second, "answer": "Nice", "source": "small", "text": "I guess Nice."}
     assert [(one["rule"], one["answer"]) for one in figures["decisions"]][-1] == ("eldgr", "Paris")
     assert [one["role"] for one in figures["consultations"]] == ["judge"]
-
-
-def test_only_the_rules_that_are_named_are_shown(run: Path, eldgr: Eldgr) -> None:
     figures = json.loads(said(eldgr, run, "q7", "--rules", "majority,first", "--json")[0])
     assert [one["rule"] for one in figures["decisions"]] == ["first", "majority"]
     assert figures["consultations"] == []  # neither asks a role
@@ -128,7 +106,6 @@ def test_a_terminal_obeys_no_text_of_a_question(tmp_path: Path, eldgr: Eldgr, fo
 
 def test_a_question_of_arithmetic_without_answers_is_shown(tmp_path: Path, eldgr: Eldgr) -> None:
     bare = row(1, id="q", task="arithmetic", candidates=[{"answer": None}], evidence=[], gold=[])
-    run, _ = finished_run(tmp_path, rows=[bare])
-    out, _ = said(eldgr, run, "q")
-    assert "No candidate has an answer, so there is no consensus." in out
-    assert "There is no evidence." in out and "Gold: —." in out
+    out, _ = said(eldgr, finished_run(tmp_path, rows=[bare])[0], "q")
+    for line in ("No candidate has an answer, so there is no consensus.", "There is no evidence.", "Gold: —."):
+        assert line in out

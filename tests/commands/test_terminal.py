@@ -1,17 +1,12 @@
-"""A terminal obeys nothing that comes from outside: not an error, a model's name, a file's name, nor a text of a pool.
-
-Each command runs on a terminal of its own (a pty), and what arrives there is looked at byte by byte.
-"""
+"""A terminal (a pty) obeys nothing that comes from outside: no error, name of a model or file, or text of a pool."""
 
 import json
 import logging
 import os
 import re
 import subprocess
-import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -23,6 +18,8 @@ from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.commands.messages import log_display
 from eldgr_dspy.showing import is_printable, printable
 from tests.capitals import row, write_pool
+from tests.case_tables import each_case
+from tests.commands.installed import COMMAND
 from tests.lm_server import Answer, Asked, obliging, serving
 from tests.ollama_server import Models, Reply, obedient, ollama_server
 
@@ -32,7 +29,6 @@ ROOT = Path(__file__).resolve().parents[2]
 EVIL = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202eevil\u2066\x7f\r!"
 """Clears the screen, sets the title, turns red, reverses the text, and goes back to the beginning of the line."""
 SHOWN = "[U+001B][2J[U+001B]]0;owned[U+0007][U+009B]31m[U+202E]evil[U+2066][U+007F][U+000D]!"
-COMMAND = [sys.executable, "-c", "import sys; from eldgr_dspy.programs.commands import main; sys.exit(main())"]
 
 # What rich and the command itself send: colours, the cursor hidden and shown, lines of a progress bar erased.
 OURS = re.compile(r"\x1b\[(?:[0-9;]*m|\?25[lh]|2K|1A)|\r(?=\x1b|\n|run so far|questions)")
@@ -52,31 +48,19 @@ def on_terminal(*arguments: str) -> str:
     ours, its = pty.openpty()
     process = subprocess.Popen([*COMMAND, *arguments], stdin=its, stdout=its, stderr=its)
     os.close(its)
-    received = b"".join(arriving(ours))
+    received = b""
+    with suppress(OSError):  # so a terminal ends on Linux
+        while data := os.read(ours, 65_536):
+            received += data
     process.wait(60)
     os.close(ours)
     return received.decode("utf-8", "replace")
-
-
-def arriving(terminal: int) -> Iterator[bytes]:
-    while True:
-        try:
-            data = os.read(terminal, 65_536)
-        except OSError:  # so a terminal ends on Linux
-            return
-        if not data:
-            return
-        yield data
 
 
 def obeyed(received: str) -> str:
     """What of it a terminal would obey that is not ours."""
     left = OURS.sub("", received.replace("\r\n", "\n"))
     return "".join(sign for sign in left if not is_printable(sign))
-
-
-def evil_pool(folder: Path) -> Path:
-    return write_pool(folder / f"{EVIL}.jsonl", [row(0), row(1, question=EVIL, id=EVIL)])
 
 
 @pytest.mark.slow
@@ -100,7 +84,7 @@ def test_the_name_of_the_model_that_answered_and_of_a_pool_are_shown_and_not_obe
     def answer(request: Asked) -> Answer:
         return Answer(obliging(request).text, changes={"model": EVIL})
 
-    pool = evil_pool(tmp_path)
+    pool = write_pool(tmp_path / f"{EVIL}.jsonl", [row(0), row(1, question=EVIL, id=EVIL)])
     with serving(answer) as server:
         received = on_terminal("evaluate", str(pool), "--lm", "openai/m", "--api-base", server.address, "--out", "run")
     for command in ("report", "decide", "compare", "export"):
@@ -115,24 +99,10 @@ def test_the_name_of_the_model_that_answered_and_of_a_pool_are_shown_and_not_obe
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["evaluate", f"no{EVIL}.jsonl"],
-        ["evaluate", "p.jsonl", "--replay", f"no{EVIL}"],
-        ["evaluate", "p.jsonl", "--lm", f"openai/{EVIL}", "--api-base", EVIL],
-        ["evaluate", "p.jsonl", f"--{EVIL}"],
-        ["evaluate", "p.jsonl", "--derivation", EVIL],
-        ["evaluate", "p.jsonl", "--rules", EVIL],
-        ["report", f"no{EVIL}"],
-        ["export", "p.jsonl", "--out", EVIL],
-        [EVIL],
-    ],
-    ids=["pool", "recording", "address", "option", "choice", "rule", "run", "file", "command"],
-)
+@each_case("commands", "arguments that a terminal would obey")
 def test_no_argument_that_is_refused_is_obeyed(arguments: list[str]) -> None:
     write_pool(Path("p.jsonl"), [row(0)])
-    received = on_terminal(*arguments)
+    received = on_terminal(*(word.replace("EVIL", EVIL) for word in arguments))
     assert obeyed(received) == ""
     assert received
 
@@ -165,34 +135,20 @@ def test_a_bug_is_told_without_what_a_terminal_would_obey(raising: str) -> None:
     assert "[U+202E]evil" in received
 
 
-@contextmanager
-def logged(name: str) -> Iterator[list[str]]:
-    """What a logger hands to whoever prints it."""
-    results = list[str]()
-
-    class Keeping(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            results.append(self.format(record))
-
-    handler, logger = Keeping(), logging.getLogger(name)
-    logger.addHandler(handler)
-    try:
-        yield results
-    finally:
-        logger.removeHandler(handler)
-
-
-def test_what_a_library_logs_while_the_command_runs_is_shown() -> None:
+def test_what_a_library_logs_while_the_command_runs_is_shown(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     logger, before = logging.getLogger("somebody.else"), logging.getLogRecordFactory()
-    with logged("somebody.else") as result, log_display():
+    monkeypatch.setattr(caplog.handler, "formatter", logging.Formatter("%(message)s"))
+    with log_display():
         logger.warning("refused: %s", EVIL)
         logger.error("100%")
         try:
             raise ValueError(EVIL)
         except ValueError:
             logger.exception("it failed")
-    assert result[:2] == [f"refused: {SHOWN}", "100%"]
-    assert result[2].startswith("it failed\nTraceback") and result[2].endswith(f"ValueError: {SHOWN}")
+    assert caplog.text.startswith(f"refused: {SHOWN}\n100%\nit failed\nTraceback")
+    assert caplog.text.endswith(f"ValueError: {SHOWN}\n")
     assert logging.getLogRecordFactory() is before
 
 
@@ -208,28 +164,24 @@ def test_a_warning_is_a_note_that_shows_what_is_in_it(capsys: pytest.CaptureFixt
     assert is_printable(streams.out + streams.err)
 
 
-def test_json_on_a_terminal_is_ascii_and_reads_back(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    pool = evil_pool(tmp_path)
-    assert main(["pool", "check", str(pool), "--json"]) == 0
-    out = capsys.readouterr().out
-    assert out.isascii() and is_printable(out)
-    assert [*json.loads(out)["pools"]] == [EVIL]
-
-
-def test_a_message_shows_what_it_quotes_wherever_it_is_printed(tmp_path: Path) -> None:
-    with pytest.raises(PoolError) as refused:
-        open_pool(tmp_path / f"no{EVIL}.jsonl")
-    assert SHOWN in str(refused.value)
-    assert is_printable(str(refused.value))
-
-
 @pytest.mark.parametrize("sign", [*map(chr, range(32)), *"\x7f\x85\x9b\u061c\u200e\u200f\u2028\u2029\u202a\u2069"])
 def test_every_sign_that_a_terminal_may_obey_is_shown_by_its_code_point(sign: str) -> None:
     kept = sign in "\t\n"
     assert printable(f"a{sign}b") == (f"a{sign}b" if kept else f"a[U+{ord(sign):04X}]b")
 
 
-def test_every_warning_of_a_run_is_shown_to_a_program_too(tmp_path: Path) -> None:
+def test_what_is_printed_or_told_to_a_program_shows_what_it_quotes(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    pool = write_pool(tmp_path / f"{EVIL}.jsonl", [row(0), row(1, question=EVIL, id=EVIL)])
+    assert main(["pool", "check", str(pool), "--json"]) == 0
+    out = capsys.readouterr().out
+    assert out.isascii() and is_printable(out)
+    assert [*json.loads(out)["pools"]] == [EVIL]
+    with pytest.raises(PoolError) as refused:
+        open_pool(tmp_path / f"no{EVIL}.jsonl")
+    assert SHOWN in str(refused.value)
+    assert is_printable(str(refused.value))
     path = tmp_path / f"j{EVIL}"
     path.write_bytes(b"{torn")
     with warnings.catch_warnings(record=True) as told:

@@ -24,45 +24,32 @@ ASKED = outcomes()
 
 
 def test_a_contrast_is_students_over_the_seeds() -> None:
-    """Mean 4, standard deviation 2, error 2 / sqrt(3); the quantile of t with two degrees of freedom is 4.302653.
-
-    Its tail beyond t is (1 - t / sqrt(t^2 + 2)) / 2, and t here is 2 sqrt(3).
-    """
+    # Mean 4, standard deviation 2, error 2 / sqrt(3); the quantile of t with two degrees of freedom is 4.302653.
+    # Its tail beyond t is (1 - t / sqrt(t^2 + 2)) / 2, and t here is 2 sqrt(3).
     result = contrast([2.0, 4.0, 6.0], 0.95)
     half = 4.302653 * 2 / math.sqrt(3)
     assert result.delta == 4.0
     assert result.interval == pytest.approx((4 - half, 4 + half), abs=1e-5)
     assert result.p == pytest.approx(1 - math.sqrt(12 / 14))
     assert result.by_seed == (2.0, 4.0, 6.0)
-
-
-def test_the_sign_of_a_contrast_changes_its_ends_and_nothing_else() -> None:
+    # The sign changes its ends and nothing else.
     one, other = contrast([1.0, 2.0, 4.0], 0.9), contrast([-1.0, -2.0, -4.0], 0.9)
     assert one.interval is not None and other.interval == (-one.interval[1], -one.interval[0])
     assert (one.delta, one.p) == (-(other.delta or 0), other.p)
 
 
-def test_one_seed_has_no_interval() -> None:
+def test_one_seed_has_no_interval_seeds_that_differ_equally_a_point_and_one_without_a_value_nothing() -> None:
     assert contrast([3.0], 0.95) == Contrast(3.0, None, None, (3.0,))
-
-
-@pytest.mark.parametrize(("differences", "p"), [([2.0, 2.0], 0.0), ([0.0, 0.0], 1.0)])
-def test_seeds_that_differ_equally_have_an_interval_without_width(differences: list[float], p: float) -> None:
-    result = contrast(differences, 0.95)
-    assert (result.p, result.interval) == (p, (differences[0], differences[0]))
-
-
-def test_a_seed_without_a_value_leaves_the_contrast_undefined() -> None:
+    for differences, p in (([2.0, 2.0], 0.0), ([0.0, 0.0], 1.0)):
+        result = contrast(differences, 0.95)
+        assert (result.p, result.interval) == (p, (differences[0], differences[0]))
     assert contrast([1.0, None, 2.0], 0.95) == Contrast(None, None, None, (1.0, None, 2.0))
 
 
-def test_a_contrast_is_resolved_by_the_p_value_that_holm_adjusts() -> None:
+def test_a_contrast_is_resolved_by_the_p_value_that_holm_adjusts_and_without_one_counts_in_its_family() -> None:
     family = [Contrast(1.0, (0.0, 2.0), p, (1.0, 1.0)) for p in (0.03, 0.01, 0.04)]
     assert resolved(family[:1], 0.05) == [True]
     assert resolved(family, 0.05) == [False, True, False]  # adjusted: .06, .03, .06
-
-
-def test_a_contrast_without_a_p_value_is_unresolved_and_counts_in_its_family() -> None:
     undefined = contrast([None], 0.95)
     one = Contrast(1.0, (0.0, 2.0), 0.02, (1.0, 1.0))
     assert resolved([one, undefined], 0.05) == [True, False]  # .02 twice is .04
@@ -73,16 +60,13 @@ def measures(exact_match: float | None) -> dict[str, dict[str, float | None]]:
     return {task: dict.fromkeys(MEASURES, exact_match) for task in ("both", *TASKS)}
 
 
-def test_runs_are_averaged_within_their_seed_before_seeds_are_compared() -> None:
+def test_runs_are_averaged_within_their_seed_and_one_without_a_value_leaves_it_undefined() -> None:
     arms = {
         1: {"orm": [measures(40.0), measures(60.0)], START: [measures(30.0)]},
         2: {"orm": [measures(50.0), measures(70.0)], START: [measures(20.0)]},
     }
     (result,) = compared(arms, [Asked("?", "orm", START, "exact_match")], 0.95)
     assert (result.by_seed, result.delta) == ((20.0, 40.0), 30.0)
-
-
-def test_a_run_without_a_value_leaves_the_difference_of_its_seed_undefined() -> None:
     arms = {1: {"orm": [measures(40.0), measures(None)], START: [measures(30.0)]}}
     (result,) = compared(arms, [Asked("?", "orm", START, "true_steps", "retrieval")], 0.95)
     assert result == Contrast(None, None, None, (None,))
@@ -100,12 +84,9 @@ def test_noise_is_pooled_over_arms_and_leaves_the_start_out() -> None:
 
 
 def test_the_mean_of_a_file_is_over_replies_that_have_the_measure_and_both_tasks_count_alike(tmp_path: Path) -> None:
-    lines = [
-        {"task": "retrieval", **dict.fromkeys(MEASURES, 100.0)},
-        {"task": "retrieval", **dict.fromkeys(MEASURES, 0.0), "true_steps": None},
-        {"task": "retrieval", **dict.fromkeys(MEASURES, 0.0), "conflated": None},
-        {"task": "arithmetic", **dict.fromkeys(MEASURES, 0.0), "conflated": None},
-    ]
+    none: dict[str, Any] = dict.fromkeys(MEASURES, 0.0)
+    lines = [{"task": "retrieval", **dict.fromkeys(MEASURES, 100.0)}, {"task": "retrieval", **none, "true_steps": None}]
+    lines += [{"task": task, **none, "conflated": None} for task in TASKS]
     path = tmp_path / "replies.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
     result = analysis.measures_in(path)
@@ -125,48 +106,33 @@ def test_rules_are_compared_under_the_judge_of_the_same_error_rate() -> None:
     assert [(one["error_rate"], one["contrast"].delta) for one in result] == [(0.1, 20.0), (0.5, -20.0)]
 
 
-def test_outcomes_name_only_arms_measures_and_tasks_that_there_are() -> None:
+def test_outcomes_name_only_what_there_is_ask_nothing_twice_and_compare_every_arm() -> None:
     for one in (*ASKED.controls, *ASKED.contrasts):
         assert {one.arm, one.against} <= {*ARMS, START} and one.arm != one.against
         assert one.measure in MEASURES and one.task in (None, *TASKS)
     assert all(one.expected in get_args(Expected) for one in ASKED.controls)
     assert not any(one.expected for one in ASKED.contrasts)
 
-
-def test_outcomes_name_only_rules_pools_and_rates_that_there_are() -> None:
     assert {name for one in ASKED.rules for name in (one.rule, one.against)} <= {*RULES}
     assert all({*ASKED.pools} <= {*policies(size)} for size in SIZES.values())
     assert all(0 < rate < 1 for rate in ASKED.error_rates)
     assert len({round(100 * rate) for rate in ASKED.error_rates}) == len(ASKED.error_rates)
     assert 0 < ASKED.alpha < 1 and 0 < ASKED.level < 1
 
-
-def test_no_question_is_asked_twice() -> None:
     whole: list[Any] = [(one.arm, one.against, one.measure, one.task) for one in (*ASKED.controls, *ASKED.contrasts)]
     whole += [(one.rule, one.against) for one in ASKED.rules]
     assert len({*whole}) == len(whole)
 
-
-def test_every_arm_is_compared_and_its_rewards_have_names() -> None:
     assert {*ARMS, START} == {name for one in (*ASKED.controls, *ASKED.contrasts) for name in (one.arm, one.against)}
     assert {reward for rewards in ARMS.values() for reward in rewards} <= {*NAMES}
 
 
-KEPT = Path(__file__).resolve().parents[2] / "artifacts" / "results" / "partition"
-
-
-def test_the_tables_that_are_kept_are_those_of_the_results() -> None:
-    results = json.loads((KEPT / "results.json").read_text("utf-8"))
-    assert (KEPT / "tables.md").read_text("utf-8") == as_markdown([*tables(results)])
-
-
-def test_the_outcomes_are_those_that_were_fixed_before_the_results() -> None:
-    results = json.loads((KEPT / "results.json").read_text("utf-8"))
+def test_the_results_that_are_kept_have_their_tables_the_outcomes_fixed_before_and_controls_that_hold() -> None:
+    kept = Path(__file__).resolve().parents[2] / "artifacts" / "results" / "partition"
+    results = json.loads((kept / "results.json").read_text("utf-8"))
+    assert (kept / "tables.md").read_text("utf-8") == as_markdown([*tables(results)])
     assert results["outcomes"] == ASKED.sha256
     told = [[one["name"] for one in results[family]] for family in ("controls", "contrasts")]
     assert told == [[one.name for one in ASKED.controls], [one.name for one in ASKED.contrasts]]
-
-
-def test_the_controls_of_the_results_that_are_kept_hold() -> None:
-    controls = json.loads((KEPT / "results.json").read_text("utf-8"))["controls"]
-    assert all(one["resolved"] and (one["delta"] > 0) == (one["expected"] == "above") for one in controls)
+    for one in results["controls"]:
+        assert one["resolved"] and (one["delta"] > 0) == (one["expected"] == "above")

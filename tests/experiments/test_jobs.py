@@ -1,6 +1,5 @@
 """A job is done once: finished ones are kept when another fails, is interrupted or is killed."""
 
-import json
 import pickle
 import signal
 import subprocess
@@ -21,19 +20,24 @@ def three(folder: Path, second: Job) -> list[Job]:
 
 
 def done(folder: Path, jobs: list[Job], processes: int = 1) -> list[str]:
-    """Do the jobs, and return the names of those that were done now."""
     replies = list[str]()
     do_all(folder / "jobs", jobs, processes, replies.append)
     return sorted(line.partition(":")[0] for line in replies)
 
 
-def test_a_finished_job_is_not_done_again(tmp_path: Path) -> None:
+def test_a_finished_job_is_not_done_again_and_what_it_prints_is_beside_its_result(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     jobs = [Job("1/a", note, (tmp_path / "log", "a")), Job("1/a.b", note, (tmp_path / "log", "a.b"))]
     assert done(tmp_path, jobs) == ["1/a", "1/a.b"]
     assert done(tmp_path, jobs) == []
     assert (tmp_path / "log").read_text("utf-8") == "a\na.b\n"
     assert found_by(tmp_path / "jobs", "1/a.b") == {"text": "a.b"}
     assert list(seconds_of(tmp_path / "jobs")) == ["1/a.b", "1/a"]
+    done(tmp_path, [Job("1/c", print, ("hello",))])
+    assert (tmp_path / "jobs" / "1" / "c.log").read_text("utf-8") == "hello\n"
+    assert capsys.readouterr().out == ""
+    assert found_by(tmp_path / "jobs", "1/c") == {}
 
 
 @pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.slow)])
@@ -65,10 +69,3 @@ def test_a_job_whose_process_was_killed_is_done_again(tmp_path: Path) -> None:
     command = [sys.executable, "-c", f"{script} do_all(*pickle.load(open(sys.argv[1], 'rb')))", str(pickled)]
     assert subprocess.run(command, cwd=ROOT, check=False).returncode == -signal.SIGKILL
     assert done(tmp_path, jobs) == ["1/second", "1/third"]
-
-
-def test_what_a_job_prints_is_in_a_file_beside_its_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    done(tmp_path, [Job("1/a", print, ("hello",))])
-    assert (tmp_path / "jobs" / "1" / "a.log").read_text("utf-8") == "hello\n"
-    assert capsys.readouterr().out == ""
-    assert json.loads((tmp_path / "jobs" / "1" / "a.json").read_text("utf-8"))["found"] == {}

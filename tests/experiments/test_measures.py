@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -19,24 +19,12 @@ from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.training.steps_reward import StepReward
 from tests.scoring.readers import Reader, Says, by_chance
 
-BORN = Solved(
-    "r1",
-    "In which town was Ada born?",
-    "retrieval",
-    "born",
-    ("Ada was born in Rome.",),
-    "Rome",
-    evidence=(Passage("Ada", "Ada was born in Rome. Ada works at Kodak."), Passage("Ben", "Ben was born in Oslo.")),
-    truths=frozenset({"Ada was born in Rome.", "Ada works at Kodak.", "Ben was born in Oslo."}),
-)
-SUM = Solved(
-    "a1",
-    "Ada has 7 pens. Ada buys 5 more. Ada loses 4. How many pens has Ada now?",
-    "arithmetic",
-    "+-",
-    ("7 + 5 = 12", "12 - 4 = 8", "Check: 8 + 4 = 12"),
-    "8",
-)
+EVIDENCE = (Passage("Ada", "Ada was born in Rome. Ada works at Kodak."), Passage("Ben", "Ben was born in Oslo."))
+TRUTHS = frozenset({"Ada was born in Rome.", "Ada works at Kodak.", "Ben was born in Oslo."})
+WHERE, STEPS = "In which town was Ada born?", ("7 + 5 = 12", "12 - 4 = 8", "Check: 8 + 4 = 12")
+BORN = Solved("r1", WHERE, "retrieval", "born", ("Ada was born in Rome.",), "Rome", evidence=EVIDENCE, truths=TRUTHS)
+PENS = "Ada has 7 pens. Ada buys 5 more. Ada loses 4. How many pens has Ada now?"
+SUM = Solved("a1", PENS, "arithmetic", "+-", STEPS, "8")
 
 
 def one(solved: Solved, text: str, says: Callable[[str, str], Says]) -> dict[str, float | None]:
@@ -49,11 +37,17 @@ def always(reply: Says) -> Callable[[str, str], Says]:
     return lambda premise, hypothesis: reply
 
 
-@pytest.mark.parametrize("solved", [BORN, SUM], ids=lambda solved: solved.task)
-def test_the_right_reply_has_everything_and_is_not_conflated_whatever_the_reader_says(solved: Solved) -> None:
+@pytest.mark.parametrize(("solved", "bare"), [(BORN, "A: Rome"), (SUM, "#### 8")], ids=["retrieval", "arithmetic"])
+def test_a_right_reply_has_everything_one_without_steps_no_share_of_true_ones_and_an_empty_one_nothing(
+    solved: Solved, bare: str
+) -> None:
     for said in ("entailment", "neutral", "contradiction"):
         result = one(solved, solved.reply, always(said))
         assert [result[name] for name in MEASURES[:4]] == [100, 100, 100.0, 0.0]
+    result = one(solved, bare, always("entailment"))
+    assert (result["exact_match"], result["step_reward"]) == (100, 0.0)
+    assert result["true_steps"] is result["conflated"] is None
+    assert list(one(solved, "", always("entailment")).values()) == [0, 0, None, None, 0.0]
 
 
 @pytest.mark.parametrize(("reply", "conflated"), [("entailment", 50.0), ("neutral", 0.0), ("contradiction", 0.0)])
@@ -71,25 +65,10 @@ def test_a_step_is_read_under_the_question_and_the_steps_before_it() -> None:
     assert (result["true_steps"], result["conflated"]) == (50.0, 50.0)
 
 
-@pytest.mark.parametrize(("solved", "text"), [(BORN, "A: Rome"), (SUM, "#### 8")], ids=["retrieval", "arithmetic"])
-def test_a_reply_without_steps_has_an_answer_and_no_share_of_true_ones(solved: Solved, text: str) -> None:
-    result = one(solved, text, always("entailment"))
-    assert (result["exact_match"], result["step_reward"]) == (100, 0.0)
-    assert result["true_steps"] is result["conflated"] is None
-
-
-def test_an_empty_reply_is_wrong_and_uncertified() -> None:
-    for solved in (BORN, SUM):
-        assert list(one(solved, "", always("entailment")).values()) == [0, 0, None, None, 0.0]
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["7 + 5 = 12\n12 - 4 = 8\n#### 8", "7 + 5 = 12\n12 - 4 = 8\nCheck: 8 + 4 = 12\n#### 9", "#### 8"],
-    ids=["no-check", "another-answer", "no-steps"],
-)
-def test_a_word_problem_is_certified_by_its_own_derivation_with_a_check(text: str) -> None:
-    assert one(SUM, text, always("neutral"))["certified"] == 0
+def test_a_word_problem_is_certified_by_its_own_derivation_with_a_check() -> None:
+    steps = "7 + 5 = 12\n12 - 4 = 8"
+    for text in (f"{steps}\n#### 8", f"{steps}\nCheck: 8 + 4 = 12\n#### 9", "#### 8"):
+        assert one(SUM, text, always("neutral"))["certified"] == 0
 
 
 def test_the_full_name_is_right_and_uncertified_and_the_short_name_the_opposite() -> None:
@@ -114,20 +93,11 @@ def test_the_step_reward_is_that_of_training_without_token_confidence() -> None:
 
 def pool(path: Path, answers: Sequence[Sequence[str | None]], task: str = "retrieval") -> Pool:
     """A pool of questions whose right answer is 1, with these candidates."""
-    rows: Iterator[Row] = (
-        Row.model_validate(
-            {
-                "id": f"q{number}",
-                "question": "What?",
-                "task": task,
-                "candidates": [{"text": answer or "", "answer": answer} for answer in own],
-                "evidence": [{"title": "", "text": "It is 1 or 2."}] if task == "retrieval" else [],
-                "gold": ["1"],
-            }
-        )
-        for number, own in enumerate(answers)
-    )
-    return write_pool(path, rows)
+    evidence = [{"title": "", "text": "It is 1 or 2."}] if task == "retrieval" else []
+    common = {"question": "What?", "task": task, "evidence": evidence, "gold": ["1"]}
+    pools = [[{"text": answer or "", "answer": answer} for answer in own] for own in answers]
+    rows = ({**common, "id": f"q{number}", "candidates": own} for number, own in enumerate(pools))
+    return write_pool(path, map(Row.model_validate, rows))
 
 
 def preferred(result: Pool, rate: float, seed: int = 1) -> list[str | None]:
@@ -149,14 +119,11 @@ def test_a_judge_errs_at_its_rate_and_never_prefers_a_candidate_without_an_answe
     assert abs(result.count("2") - wrong / 2) < 3.5 * math.sqrt(wrong / 4)  # errors favor no candidate
 
 
-def test_a_judge_without_a_right_or_without_a_wrong_candidate_takes_what_there_is(tmp_path: Path) -> None:
+def test_a_judge_takes_what_there_is_and_its_seed_determines_where_it_errs(tmp_path: Path) -> None:
     result = pool(tmp_path / "p.jsonl", [["2", None], ["1", None, "1"], [None, None]] * 20)
     for rate in (0.0, 0.5, 1.0):
         assert preferred(result, rate) == ["2", "1", "-"] * 20
-
-
-def test_the_seed_determines_where_a_judge_errs(tmp_path: Path) -> None:
-    result = pool(tmp_path / "p.jsonl", [["1", "2"]] * 50)
+    result = pool(tmp_path / "two.jsonl", [["1", "2"]] * 50)
     assert preferred(result, 0.5) == preferred(result, 0.5) != preferred(result, 0.5, seed=2)
 
 

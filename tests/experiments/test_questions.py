@@ -19,7 +19,6 @@ from eldgr_dspy.answer_types.answers import score
 from eldgr_dspy.answer_types.extraction import extract_answer
 from eldgr_dspy.channels.steps import split_steps
 from eldgr_dspy.rule.cases import Case
-from eldgr_dspy.rule.consultations import Derivation
 from eldgr_dspy.rule.derivations import check_derivation, true_equations
 from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.rule.replies import read_reply
@@ -30,35 +29,25 @@ QUESTIONS = drawn_questions(SIZE, 1)
 HELD_OUT = [solved for task in TASKS for solved in QUESTIONS[task, "held"]]
 
 
-def test_parts_have_their_sizes_and_ids_of_their_own() -> None:
+def test_parts_have_their_sizes_ids_of_their_own_and_no_world_twice() -> None:
     sizes = (300, 100, 300, 100, 100)
     assert {key: len(part) for key, part in QUESTIONS.items()} == {
         (task, part): size for task in TASKS for part, size in zip(PARTS, sizes, strict=True)
     }
     ids = [solved.id for part in QUESTIONS.values() for solved in part]
     assert len({*ids}) == len(ids)
-
-
-def test_no_world_occurs_twice() -> None:
-    """Neither in two parts nor within one, and whatever is asked about it."""
     worlds = [solved.truths for part in PARTS for solved in QUESTIONS["retrieval", part]]
     assert len({*worlds}) == len(worlds)
 
 
-def test_no_template_is_both_learnt_and_measured() -> None:
+def test_a_fifth_of_the_templates_of_each_length_is_held_out_and_none_both_learnt_and_measured() -> None:
     learnt = {solved.kind for part in PARTS if part not in HELD for solved in QUESTIONS["arithmetic", part]}
     measured = {solved.kind for part in HELD for solved in QUESTIONS["arithmetic", part]}
     assert learnt.isdisjoint(held_out()) and measured <= held_out()
     assert learnt | measured <= {*TEMPLATES}
-
-
-def test_a_fifth_of_the_templates_of_each_length_is_held_out() -> None:
     whole, out = Counter(map(len, TEMPLATES)), Counter(map(len, held_out()))
     assert whole == {3: 26, 4: 72, 5: 192}  # of 3 ** length, those with at most two products
     assert out == {3: 5, 4: 14, 5: 38}
-
-
-def test_the_problems_of_a_part_have_three_four_and_five_steps_in_equal_numbers() -> None:
     assert Counter(len(solved.kind) for solved in problems("any", 30, 5, unseen=False)) == {3: 10, 4: 10, 5: 10}
 
 
@@ -95,10 +84,6 @@ def test_a_world_has_a_passage_a_subject_and_every_fact_stands_in_exactly_one(pe
         assert sorted(told) == sorted(solved.truths)
 
 
-def test_every_kind_of_question_occurs() -> None:
-    assert {solved.kind for solved in QUESTIONS["retrieval", "held"]} == {*ASKED}
-
-
 @pytest.mark.parametrize("part", PARTS)
 def test_one_question_of_five_asks_for_a_name_that_no_passage_has(part: Part) -> None:
     """Its right answer has no certificate; the short name is wrong and has one."""
@@ -112,43 +97,28 @@ def test_one_question_of_five_asks_for_a_name_that_no_passage_has(part: Part) ->
         assert not score(short, [solved.answer], "retrieval").em
 
 
-def test_every_other_right_answer_has_a_certificate() -> None:
+def test_every_kind_of_question_occurs_and_every_other_right_answer_has_a_certificate() -> None:
+    assert {solved.kind for solved in QUESTIONS["retrieval", "held"]} == {*ASKED}
     for solved in QUESTIONS["retrieval", "held"]:
         if not solved.alias:
             case = Case(Question(solved.question, "retrieval", (solved.answer,), passages=solved.evidence))
             assert case.certified(solved.answer)
 
 
-def test_a_right_reply_is_an_exact_match_in_the_requested_form() -> None:
+def test_a_right_reply_is_an_exact_match_in_the_requested_form_and_its_steps_are_true_of_its_world() -> None:
     for solved in HELD_OUT:
         reading = extract_answer(solved.reply, solved.task)
         assert reading is not None and score(reading.answer, [solved.answer], solved.task).em, solved
-
-
-def test_every_step_of_a_right_reply_is_true() -> None:
-    for solved in HELD_OUT:
         steps = [step.content for step in split_steps(solved.reply).steps]
         assert steps == [*solved.steps]
         assert all(is_true(solved, step) for step in steps), solved
-
-
-def test_a_step_of_another_world_is_false() -> None:
     one, other = (solved for solved in QUESTIONS["retrieval", "held"][:2])
     assert not [step for step in other.steps if is_true(one, step)]
 
 
-@pytest.mark.parametrize(
-    ("step", "true"),
-    [
-        ("2 + 3 = 5", True),
-        ("Check: 5 - 3 = 2", True),
-        ("2 + 3 = 6", False),
-        ("2 + 3 = 5, so 5 + 1 = 7", False),
-        ("There are five.", False),
-    ],
-)
-def test_a_step_of_a_word_problem_is_true_if_it_has_equations_and_all_hold(step: str, true: bool) -> None:
-    assert is_true(QUESTIONS["arithmetic", "held"][0], step) is true
+def test_a_step_of_a_word_problem_is_true_if_it_has_equations_and_all_hold() -> None:
+    steps = ("2 + 3 = 5", "Check: 5 - 3 = 2", "2 + 3 = 6", "2 + 3 = 5, so 5 + 1 = 7", "There are five.")
+    assert [is_true(QUESTIONS["arithmetic", "held"][0], step) for step in steps] == [True, True, False, False, False]
 
 
 def test_a_worked_problem_does_what_its_story_tells() -> None:
@@ -173,40 +143,27 @@ def test_a_worked_problem_does_what_its_story_tells() -> None:
 def test_a_right_reply_to_a_word_problem_is_a_derivation_that_passes_unless_its_answer_occurred_before() -> None:
     """An answer that the story or an earlier step has too may seem to be carried through, and not computed."""
     asked = problems("derivations", 60, 1, unseen=True)
-    passed = [check_derivation(derived(solved.reply), solved.question).passed for solved in asked]
+    derived = [derivation_in(solved.reply) or pytest.fail(solved.reply) for solved in asked]
+    passed = [check_derivation(one, solved.question).passed for one, solved in zip(derived, asked, strict=True)]
     assert sum(passed) >= 0.85 * len(passed)
-    repeated = [
-        solved.answer in re.findall(r"\d+", " ".join([solved.question, *solved.steps[:-2]])) for solved in asked
-    ]
-    assert all(passes or again for passes, again in zip(passed, repeated, strict=True))
+    for passes, solved in zip(passed, asked, strict=True):
+        assert passes or solved.answer in re.findall(r"\d+", " ".join([solved.question, *solved.steps[:-2]]))
 
 
-def derived(text: str) -> Derivation:
-    result = derivation_in(text)
+def test_a_text_is_read_as_steps_answer_and_check_and_without_them_is_no_derivation() -> None:
+    result = derivation_in("3 * 4 = 12\n12 + 7 = 19\nCheck: 19 - 7 = 12\n#### 19")
     assert result is not None
-    return result
-
-
-def test_a_text_is_read_as_steps_answer_and_check_and_recorded_as_a_deriver_states_them() -> None:
-    result = derived("3 * 4 = 12\n12 + 7 = 19\nCheck: 19 - 7 = 12\n#### 19")
     assert [(step.expression, step.value) for step in result.steps] == [("3 * 4", "12"), ("12 + 7", "19")]
     assert (result.answer, result.check) == ("19", "19 - 7 = 12")
     assert read_reply("deriver", content_of(result), (), 0) == result
+    for text in ("", "3 * 4 = 12\nSo it is 12.", "#### 12", "Check: 12 / 4 = 3\n#### 12"):
+        assert derivation_in(text) is None
 
 
-@pytest.mark.parametrize("text", ["", "3 * 4 = 12\nSo it is 12.", "#### 12", "Check: 12 / 4 = 3\n#### 12"])
-def test_a_text_without_equation_or_marked_answer_is_not_a_derivation(text: str) -> None:
-    assert derivation_in(text) is None
-
-
-def test_an_equation_that_contradicts_is_false_and_every_other_one_true() -> None:
-    drawn = Pairs(QUESTIONS["arithmetic", "taught"], random.Random(0))
+def test_a_contradiction_is_a_false_equation_and_what_a_passage_entails_stands_in_it() -> None:
+    drawn, other = (Pairs(QUESTIONS["arithmetic", "taught"], random.Random(0)) for _ in range(2))
     results = [drawn.of("problem") for _ in range(300)]
     assert len({pair.label for pair in results}) == 3
     assert all((true_equations(pair.hypothesis) == (1, 1)) == (pair.label != "contradiction") for pair in results)
-
-
-def test_a_step_under_a_passage_is_entailed_exactly_if_the_passage_states_it() -> None:
-    drawn = Pairs(QUESTIONS["arithmetic", "taught"], random.Random(0))
-    results = [drawn.of("passage") for _ in range(300)]
-    assert all((pair.hypothesis in pair.premise) == (pair.label == "entailment") for pair in results)
+    for pair in (other.of("passage") for _ in range(300)):
+        assert (pair.hypothesis in pair.premise) == (pair.label == "entailment")

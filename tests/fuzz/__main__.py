@@ -1,7 +1,4 @@
-"""Fuzzes `hostile.once` under coverage for SECONDS (600): `python -m tests.fuzz [SECONDS]`.
-
-It continues after a finding, prints each kind once, leaves the input in `runs/fuzz`, and ends with 1 if there was any.
-"""
+"""Fuzzes `hostile.once` under coverage for SECONDS (600), leaves findings in `runs/fuzz`: `python -m tests.fuzz`."""
 
 import logging
 import os
@@ -26,15 +23,12 @@ WORDS = (
 
 
 class Fuzzing:
-    """Counts inputs and keeps one of each kind of finding, until the time is over."""
-
     def __init__(self, seconds: float) -> None:
         self.end = time.monotonic() + seconds
         self.inputs = 0
         self.found: dict[str, bytes] = {}
 
     def try_one(self, data: bytes) -> None:
-        """Try an input; a finding is told and kept."""
         if time.monotonic() > self.end:
             self.tell()
         self.inputs += 1
@@ -46,9 +40,8 @@ class Fuzzing:
     def keep(self, data: bytes, error: Exception) -> None:
         """Keep the first input of a kind: the same error at the same place of the same law."""
         ours = [frame for frame in traceback.extract_tb(error.__traceback__) if "eldgr_dspy" in frame.filename]
-        kind = (
-            f"{type(error).__name__} at {ours[-1].filename}:{ours[-1].lineno}: {str(error).partition(chr(10))[0]:.120}"
-        )
+        place = f"{ours[-1].filename}:{ours[-1].lineno}"
+        kind = f"{type(error).__name__} at {place}: {str(error).partition(chr(10))[0]:.120}"
         if kind not in self.found:
             self.found[kind] = data
             OUT.mkdir(parents=True, exist_ok=True)
@@ -61,23 +54,16 @@ class Fuzzing:
         os._exit(bool(self.found))
 
 
-def escaped(word: str) -> str:
-    """A word as libFuzzer's dictionaries have it."""
-    return "".join(f"\\x{byte:02x}" for byte in word.encode())
-
-
 def main(seconds: float) -> None:
-    """Fuzz for so many seconds, starting from the seeds."""
     logging.disable(logging.CRITICAL)
     folder = Path(tempfile.mkdtemp(prefix="eldgr-fuzz-"))
     for number, seed in enumerate(hostile.SEEDS):
         (folder / f"seed{number}").write_bytes(seed)
     dictionary = folder.with_suffix(".dict")
-    dictionary.write_text("".join(f'"{escaped(word)}"\n' for word in WORDS))
-    atheris.Setup(
-        [sys.argv[0], str(folder), f"-dict={dictionary}", "-max_len=8192", "-rss_limit_mb=8192"],
-        Fuzzing(seconds).try_one,
-    )
+    escaped = ("".join(f"\\x{byte:02x}" for byte in word.encode()) for word in WORDS)
+    dictionary.write_text("".join(f'"{word}"\n' for word in escaped))
+    arguments = [sys.argv[0], str(folder), f"-dict={dictionary}", "-max_len=8192", "-rss_limit_mb=8192"]
+    atheris.Setup(arguments, Fuzzing(seconds).try_one)
     atheris.Fuzz()
 
 

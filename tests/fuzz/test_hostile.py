@@ -7,26 +7,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.fuzz.hostile import (
-    ADAPTERS,
-    DIRECT,
-    EVIDENCE,
-    ITEM,
-    ORDERS,
-    PART,
-    POOL,
-    SEEDS,
-    SPAN,
-    VERDICT,
-    once,
-    written,
-)
+from tests.fuzz import hostile
+from tests.fuzz.hostile import ADAPTERS, EVIDENCE, ITEM, ORDERS, PART, POOL, SEEDS, once, written
 
 DECIDED = {"consensus", "judge", "repair"}
 UNREAD = {"AdapterParseError", "ReplyRejectedError", "ReplyError"}
 """What comes of a reply that cannot be read, under `on_error="raise"`."""
 
-WAYS = {"strict": 0, "without DSPy": ADAPTERS.index(DIRECT), "JSON": 9, "chat": 10, "XML": 11}
+WAYS = {"strict": 0, "without DSPy": ADAPTERS.index(hostile.DIRECT), "JSON": 9, "chat": 10, "XML": 11}
 each_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 
 
@@ -39,7 +27,7 @@ def test_a_seed_breaks_no_law(seed: bytes) -> None:
 def test_what_was_asked_for_is_read_and_changes_the_answer(way: int) -> None:
     """Otherwise the target would only ever see abstentions."""
     write = {WAYS["chat"]: chat, WAYS["XML"]: xml}.get(way, json.dumps)
-    judged, copied = write(VERDICT), write(SPAN)
+    judged, copied = write(hostile.VERDICT), write(hostile.SPAN)
     assert once(written(judged, copied, chr(way), pool=POOL, evidence=EVIDENCE)) == "judge"
     assert once(written("", copied, chr(way), pool=POOL, evidence=EVIDENCE)) == "repair"
     assert once(written("", "", chr(way), pool=POOL, evidence=EVIDENCE)) == "consensus"
@@ -58,11 +46,8 @@ def bare(value: Any) -> str:
 
 
 PIECES = [piece for seed in SEEDS for piece in seed.decode("utf-8", "surrogatepass").split(PART) if piece]
-texts = (
-    st.sampled_from(PIECES)
-    | st.text(max_size=20)
-    | st.tuples(st.sampled_from(PIECES), st.text(max_size=3)).map("".join)
-)
+pieces = st.sampled_from(PIECES)
+texts = pieces | st.text(max_size=20) | st.tuples(pieces, st.text(max_size=3)).map("".join)
 items = st.lists(texts, max_size=4).map(ITEM.join)
 
 
@@ -82,7 +67,6 @@ def test_no_bytes_break_a_law(data: bytes) -> None:
 
 @each_way
 @pytest.mark.parametrize("order", ORDERS, ids=range(len(ORDERS)))
-def test_an_order_changes_nothing_where_roles_are_silent(
-    way: int, order: str
-) -> None:  # hazards 69, 70, 71, 72, 73, 75, 78
+def test_an_order_changes_nothing_where_roles_are_silent(way: int, order: str) -> None:
+    # hazards 69, 70, 71, 72, 73, 75, 78
     assert once(written("", "", chr(way), order, ITEM.join(("Dubai", "Dubai", order)), order)) == "consensus"

@@ -9,6 +9,7 @@ import pytest
 
 from eldgr_dspy.base.files import safe_name
 from eldgr_dspy.programs.commands import main
+from tests.case_tables import each_case
 from tests.hazards.bad_pools import BAD_CONTENTS, BAD_POOLS, bad_file, record, write_lines
 
 MODEL = ("--lm", "openai/none", "--api-base", "http://127.0.0.1:9/v1")
@@ -42,7 +43,6 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return err.removeprefix("Error: ").rstrip("\n")
 
 
-# -- A, H: bad pools --
 @pytest.mark.parametrize("extra", [(), MODEL], ids=["heuristic", "model"])
 @pytest.mark.parametrize(("records", "message"), BAD_POOLS)  # hazards 1, 4, 7, 10, 92
 def test_a_bad_row_is_named_before_any_call(
@@ -62,16 +62,7 @@ def test_a_file_that_is_not_a_pool_is_named_before_any_call(capsys: pytest.Captu
     assert checks == (True, True, True), message
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("none.jsonl", "no such file; check the name."),
-        ("broken.jsonl", "no such file; check the name."),
-        ("folder.jsonl", "is a folder; give a file."),
-        ("circle.jsonl", "Too many levels of symbolic links. Check where its links lead."),
-        ("x" * 300 + ".jsonl", "File name too long. Give a shorter name."),
-    ],
-)
+@each_case("hazards", "no files")
 def test_what_is_not_a_file_is_refused_with_why(capsys: pytest.CaptureFixture[str], name: str, message: str) -> None:
     Path("broken.jsonl").symlink_to("nowhere")
     Path("circle.jsonl").symlink_to("circle.jsonl")
@@ -107,11 +98,8 @@ def test_a_recording_that_cannot_be_read_is_refused(capsys: pytest.CaptureFixtur
 def test_odd_pools_that_are_pools_are_decided(capsys: pytest.CaptureFixture[str]) -> None:
     # hazards 2, 3, 5, 6, 8, 9, 11
     pools: list[list[str | None]] = [
-        ["Nice"],
-        ["", None, " "],
-        ["Nice", "Lyon", "Lyon", "Nice"],
-        ["Nice", "Lyon", "Brest", "Tours"],
-    ]
+        ["Nice"], ["", None, " "], ["Nice", "Lyon", "Lyon", "Nice"], ["Nice", "Lyon", "Brest", "Tours"],
+    ]  # fmt: skip
     pools += [["Nice"] * 5, [None, "Lyon"]]
     write_lines(
         Path("p.jsonl"), (record(n, candidates=[{"answer": one} for one in answers]) for n, answers in enumerate(pools))
@@ -123,7 +111,6 @@ def test_odd_pools_that_are_pools_are_decided(capsys: pytest.CaptureFixture[str]
     assert results == [("Nice", False), (None, False), ("Nice", True), ("Nice", True), ("Nice", False), ("Lyon", False)]
 
 
-# -- H: names --
 def test_the_directory_that_a_user_names_is_taken_as_it_is(here: Path) -> None:  # hazard 98
     write_lines(Path("p.jsonl"), [record(0)])
     assert main(["evaluate", "p.jsonl", "--quiet", "--out", "../../x"]) == 0
@@ -134,21 +121,7 @@ def test_the_directory_that_a_user_names_is_taken_as_it_is(here: Path) -> None: 
     assert [path.name for path in here.iterdir() if path.name == "runs"] == []
 
 
-@pytest.mark.parametrize(
-    ("pools", "name"),
-    [
-        (["..jsonl"], "pool-cdb4ee"),
-        (["...jsonl"], "pool-5ec1f7"),
-        ([".hidden.jsonl"], "hidden-169241"),
-        (["a b\\c\nd:e.jsonl"], "a_b_c_d_e-4c6fbb"),
-        (["CON.jsonl"], "_CON-a3dbc4"),
-        (["Zoé 日本.jsonl"], "Zoé_日本-2d7305"),
-        (["caf\udce9.jsonl"], "caf_-fb1552"),
-        (["x" * 240 + ".jsonl"], "x" * 113 + "-718df6"),
-        (["日" * 70 + ".jsonl", "月" * 70 + ".jsonl"], "日" * 37 + "-dd976f"),
-        (["../floors/p.jsonl"], "p"),
-    ],
-)
+@each_case("hazards", "hostile names")
 def test_the_directory_of_a_hostile_name_is_a_plain_one_below_runs(  # hazard 98
     here: Path, capsys: pytest.CaptureFixture[str], pools: list[str], name: str
 ) -> None:

@@ -36,6 +36,7 @@ from eldgr_dspy.rule.questions import Settings
 from eldgr_dspy.training.checkpoints import Checkpoint
 from eldgr_dspy.training.curves import read_curve
 from tests.hazards.bad_pools import record, write_lines
+from tests.refusing import refuses
 
 LONG = "x" * 500_000
 REPLY = {"kind": "consultation", "pool": "p", "id": "q", "role": "judge", "outcome": "ok", "attempt": 1, "calls": 1}
@@ -161,9 +162,7 @@ def test_commas_within_a_text_are_no_values(tmp_path: Path) -> None:
     assert open_pool(write_lines(tmp_path / "p.jsonl", [record(0, meta={"x": ['[{"\\",:' * 100_000] * 4})])).n == 1
 
 
-def test_heads_of_a_recording_are_counted_together(  # hazard 95
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_heads_of_a_recording_count_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # hazard 95
     """Each is small, and all of them stay in memory."""
     monkeypatch.setenv(VARIABLE, "0.01")
     path = tmp_path / "j.jsonl"
@@ -282,8 +281,7 @@ def test_a_saved_program_that_expands_is_refused_before_it_is_parsed(  # hazard 
     file = tmp_path / "program.json"
     made().save(str(file))
     file.write_text(f'{file.read_text().rstrip().removesuffix("}")}, "more": {value}}}')
-    with pytest.raises(PoolError, match=why):
-        made().load(str(file))
+    refuses(PoolError, why, made().load, str(file))
 
 
 def test_a_saved_program_within_the_limits_is_loaded_as_before(tmp_path: Path) -> None:
@@ -312,19 +310,16 @@ def test_a_file_that_expands_and_one_of_8_gb_are_not_read(  # hazard 115
     (tmp_path / "journal.jsonl").write_bytes(seal(stated))
     (tmp_path / name).write_text('{"log_history": [' + "[]," * 600_000 + "[]]}")  # takes fifty times as many bytes
     monkeypatch.setenv(VARIABLE, "0.1")
-    with pytest.raises(EldgrError, match=rf"{name}.*holds more than [\d,]+ values"):
-        read(tmp_path / name)
+    refuses(EldgrError, rf"{name}.*holds more than [\d,]+ values", read, tmp_path / name)
     monkeypatch.delenv(VARIABLE)
     with (tmp_path / name).open("wb") as file:
         file.truncate(8 * 2**30)
-    with pytest.raises(EldgrError, match=r"holds more than 268,435,456 bytes, .* set ELDGR_FILE_LIMITS=2"):
-        read(tmp_path / name)
+    refuses(EldgrError, r"holds more than 268,435,456 bytes, .* set ELDGR_FILE_LIMITS=2", read, tmp_path / name)
 
 
 def test_the_labels_of_a_model_that_expand_are_refused(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"id2label": [' + "[]," * 600_000 + "[]]}")
-    with pytest.raises(ArgumentError, match="holds more than"):
-        stated_columns(tmp_path, "model")
+    refuses(ArgumentError, "holds more than", stated_columns, tmp_path, "model")
 
 
 @pytest.mark.parametrize("temperature", [[0.7], {"a": 1}, "hot"], ids=str)

@@ -22,7 +22,6 @@ def named() -> dict[int, set[str]]:
 
 
 def listed() -> dict[int, str]:
-    """What the README says of each number."""
     rows = ROW.findall((HERE / "README.md").read_text(encoding="utf-8"))
     assert [int(number) for number, _, _ in rows] == list(range(1, LAST + 1))
     return {int(number): reply for number, _, reply in rows}

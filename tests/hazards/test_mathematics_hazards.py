@@ -28,6 +28,7 @@ from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import Derivation, Step
 from eldgr_dspy.rule.questions import Question
 from tests.capitals import write_pool
+from tests.refusing import refuses
 
 pytest.importorskip("math_verify", reason="math_verify is not installed; the extra `test` has it")
 
@@ -37,6 +38,11 @@ SLOW = [rf"\sin(x)^{{{n}}}+\cos(y)^{{{n}}}\tan(x+y)" for n in (90, 91)]
 """Each pair takes minutes, and none is stopped by what its text looks like."""
 OVER = 0.0
 """A time that has passed, by `monotonic`."""
+RECORD: Mapping[str, Any] = {"id": "q", "texts": ["1", "2"], "classes": [[0, 1]], "scores": []}
+WRONG: Sequence[Mapping[str, Any]] = (
+    *({"id": 3}, {"texts": "12"}, {"texts": ["1", 2]}, {"classes": [[0, 2]]}, {"classes": [[0, -1]]}),
+    *({"scores": [[0]]}, {"scores": [[0, True]]}, {"scores": None}, {"classes": [7]}),
+)
 
 
 def lines(out: Path) -> list[Mapping[str, Any]]:
@@ -196,19 +202,9 @@ def test_a_record_holds_each_text_once() -> None:
     assert Comparisons([record]).late == comparisons.late
 
 
-RECORD: Mapping[str, Any] = {"id": "q", "texts": ["1", "2"], "classes": [[0, 1]], "scores": []}
-
-
-WRONG: Sequence[Mapping[str, Any]] = (
-    *({"id": 3}, {"texts": "12"}, {"texts": ["1", 2]}, {"classes": [[0, 2]]}, {"classes": [[0, -1]]}),
-    *({"scores": [[0]]}, {"scores": [[0, True]]}, {"scores": None}, {"classes": [7]}),
-)
-
-
 @pytest.mark.parametrize("wrong", WRONG, ids=str)
 def test_a_line_that_names_no_pairs_is_refused_by_its_place(tmp_path: Path, wrong: Mapping[str, Any]) -> None:
     journal = tmp_path / "journal.jsonl"
     line = {"kind": "comparisons", "name": "p", "details": {**RECORD, **wrong}}
     journal.write_text(json.dumps(line) + "\n", encoding="utf-8")
-    with pytest.raises(JournalError, match="line 1: comparisons without their pairs"):
-        list(read_journal(journal))
+    refuses(JournalError, "line 1: comparisons without their pairs", list, read_journal(journal))

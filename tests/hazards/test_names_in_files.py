@@ -21,6 +21,8 @@ from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.freezes import write_freeze
 from eldgr_dspy.programs.run.frozen import frozen_selector
 from tests.capitals import row, write_pool
+from tests.case_tables import tables_of
+from tests.refusing import refuses
 from tests.run.freezing import rewrite
 
 CANARY = """
@@ -43,26 +45,12 @@ class Module:
     def __init__(self, *given, **named):
         Path("called").touch()
 """
-STATED: Any = [
-    {"refusals": {"name": "builtins:eval", "source": None}},
-    {"refusals": {"name": "canary:sing", "source": None}},
-    {"refusals": "canary:sing"},
-    {"certificate": {"name": "canary:sing", "source": None}},
-    {"certificate": {"name": "canary:sing"}},
-    {"certificate": "canary:sing"},
-    {"answer": {"name": "canary:Module", "source": None}},
-    {"answer": {"name": "short", "loaded_as": "canary:Module", "source": None}},
-    {"answer": "canary:Module"},
-]
+STATED = tables_of("hazards")["settings that would run code"]
 """What settings may state that would run code."""
 READING: Any = [
-    ["show", "run", "q0"],
-    ["report", "run", "--format", "html"],
-    ["report", "run"],
-    ["decide", "run", "--rules", "judge"],
-    ["compare", "run", "again=run"],
-    ["export", "run", "--out", "table.csv"],
-]
+    ["show", "run", "q0"], ["report", "run", "--format", "html"], ["report", "run"],
+    ["decide", "run", "--rules", "judge"], ["compare", "run", "again=run"], ["export", "run", "--out", "table.csv"],
+]  # fmt: skip
 SPEAKS = "__import__('pathlib').Path('called').touch()"
 """A candidate that runs if it is evaluated."""
 
@@ -118,11 +106,10 @@ def test_a_command_that_reads_a_run_runs_no_code_that_it_states(command: Sequenc
     assert main([*command]) in ((0,) if isinstance(value, dict) and command[0] != "decide" else (0, 1))
 
 
-# hazard 113
 @pytest.mark.parametrize(
     "option", [["--set", "refusals=builtins:eval"], ["--certificate", "builtins:eval"], ["--answer", "builtins:eval"]]
 )
-def test_a_builtin_is_nobodys_own(option: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_builtin_is_nobodys_own(option: list[str], capsys: pytest.CaptureFixture[str]) -> None:  # hazard 113
     name = option[1].rpartition("=")[0] or option[0].removeprefix("--")
     settings({name: {"name": "builtins:eval", "source": None}})
     assert main(["decide", "run", "--rules", "judge", *option]) == 1
@@ -132,8 +119,7 @@ def test_a_builtin_is_nobodys_own(option: list[str], capsys: pytest.CaptureFixtu
     assert "'eval' is a builtin" in capsys.readouterr().err.replace("\n", " ")
 
 
-# hazard 113
-def test_a_saved_program_without_a_hash_is_refused() -> None:
+def test_a_saved_program_without_a_hash_is_refused() -> None:  # hazard 113
     Selector().save("select.json")
     saved = json.loads(Path("select.json").read_text())
     saved["choices"]["refusals"] = {"name": "builtins:eval", "source": None}
@@ -151,39 +137,21 @@ def test_a_freeze_runs_no_code_that_its_settings_state(stated: Any, capsys: pyte
         frozen_selector("rule.freeze.json")
 
 
-# hazard 113
 @pytest.mark.parametrize("name", ["canary:rule", "builtins:eval", "canary:sing"])
-def test_a_freeze_runs_no_rule_that_it_names(name: str) -> None:
+def test_a_freeze_runs_no_rule_that_it_names(name: str) -> None:  # hazard 113
     frozen(lambda freeze: freeze.update(rules={name: {"decisions": "0" * 16}}))
     assert main(["evaluate", "capitals.jsonl", "--freeze", "rule.freeze.json", "--out", "other"]) == 1
     with pytest.raises(EldgrError):
         frozen_selector("rule.freeze.json")
 
 
-def judge(**changed: Any) -> Callable[[dict[str, Any]], object]:
-    return lambda freeze: freeze["roles"]["judge"].update(changed)
-
-
-# hazard 114
-@pytest.mark.parametrize(
-    "change",
-    [
-        judge(module="os.abort"),
-        judge(module="canary.sing"),
-        judge(module="canary.Module"),
-        judge(module="eldgr_dspy.programs.commands.main"),
-        judge(attributes={"self": {"formula": "canary:sing"}}),
-        judge(attributes={"self": {"source": {"name": "canary:sing", "source": None}}}),
-        judge(attributes={"self": {"formula": "autodspy:rule.freeze.json"}}),
-    ],
-)
-def test_a_freeze_calls_nothing_that_its_roles_name(change: Callable[[dict[str, Any]], object]) -> None:
-    frozen(change)
+@pytest.mark.parametrize("changed", tables_of("hazards")["roles of a freeze"], ids=str)
+def test_a_freeze_calls_nothing_that_its_roles_name(changed: dict[str, Any]) -> None:  # hazard 114
+    frozen(lambda freeze: freeze["roles"]["judge"].update(changed))
     with pytest.raises(EldgrError):
         frozen_selector("rule.freeze.json")
 
 
-# -- keys --------------------------------------------------------------------------------------------------------------
 def modelled(model: Any = None) -> None:
     """Make the freeze one whose roles have this LM."""
     select = Selector()
@@ -215,16 +183,13 @@ def test_a_freeze_sends_no_key_anywhere(where: Callable[..., Any], place: str, m
     assert "127.0.0.1" not in str(refused.value) and "lm=" in str(refused.value)
 
 
-# hazard 114
-def test_a_name_of_a_model_that_is_an_address_is_refused() -> None:
+def test_a_name_of_a_model_that_is_an_address_is_refused() -> None:  # hazard 114
     modelled()
     frozen(lambda freeze: [role["lm"].update(model="openai/http://127.0.0.1:9") for role in freeze["roles"].values()])
-    with pytest.raises(ArgumentError, match="does not say where to send a key"):
-        frozen_selector("rule.freeze.json")
+    refuses(ArgumentError, "does not say where to send a key", frozen_selector, "rule.freeze.json")
 
 
-# hazard 114
-def test_a_freeze_opens_no_file_of_a_model() -> None:
+def test_a_freeze_opens_no_file_of_a_model() -> None:  # hazard 114
     modelled()
     Path("secret.txt").write_text("GGUX, said to nobody")
     frozen(lambda freeze: [role["lm"].update(model="local:secret.txt") for role in freeze["roles"].values()])
@@ -232,23 +197,19 @@ def test_a_freeze_opens_no_file_of_a_model() -> None:
         frozen_selector("rule.freeze.json")
 
 
-# hazard 114
-def test_the_address_is_the_callers_and_is_not_compared() -> None:
+def test_the_address_is_the_callers_and_is_not_compared() -> None:  # hazard 114
     modelled(dspy.LM("openai/m", api_base="http://127.0.0.1:9/v1", max_tokens=9))
-    with pytest.raises(ArgumentError, match="was frozen at an address of its own; give it"):
-        frozen_selector("rule.freeze.json")
+    refuses(ArgumentError, "was frozen at an address of its own; give it", frozen_selector, "rule.freeze.json")
     for address in ("http://127.0.0.1:9/v1", "http://127.0.0.1:10/v1"):
         made: Any = frozen_selector("rule.freeze.json", api_base=address).judge.get_lm()
         assert (made.model, made.kwargs["api_base"], made.kwargs["max_tokens"]) == ("openai/m", address, 9)
     for other in (dspy.LM("openai/n", max_tokens=9), dspy.LM("openai/m", max_tokens=8)):
-        with pytest.raises(RunChangedError, match=r"roles\.judge\.lm\."):
-            frozen_selector("rule.freeze.json", lm=other)
+        refuses(RunChangedError, r"roles\.judge\.lm\.", frozen_selector, "rule.freeze.json", lm=other)
     given = dspy.LM("openai/m", max_tokens=9, api_base="http://127.0.0.1:10/v1")
     assert frozen_selector("rule.freeze.json", lm=given).judge.get_lm() is given
 
 
-# hazard 114
-def test_the_address_of_ollama_is_the_callers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_address_of_ollama_is_the_callers(monkeypatch: pytest.MonkeyPatch) -> None:  # hazard 114
     monkeypatch.delenv("OLLAMA_HOST", raising=False)
     modelled(ollama("m", host="http://elsewhere:1", num_ctx=99))
     for given, host in ((None, ADDRESS), ("http://mine:2", "http://mine:2")):

@@ -29,7 +29,6 @@ def decided(tmp_path: Path, *records: dict[str, Any], rule: str = "eldgr") -> di
 
 
 def asked(tmp_path: Path, role: str) -> int:
-    """How many consultations of `role` the run's journal has."""
     return sum(1 for one in read_journal(tmp_path / "run" / "journal.jsonl") if one.role == role)
 
 

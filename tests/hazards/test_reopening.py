@@ -36,14 +36,15 @@ pytestmark = [
     pytest.mark.usefixtures("collected"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
+RULES = ("majority", "judge", "eldgr")
+COUNTS = (10**30, 2 * 10**15, 10**15 + 1, -1, 10**400, 1e300, 0.5, True, "12", None, [3], {"a": 1})
+WRITTEN = ("9" * 5_000, "Infinity", "-Infinity", "NaN", "1e999", "[" * 100_000, "[" * 500 + "]" * 500, '"\\ud800"')
+numbers = st.floats() | st.integers() | st.integers(min_value=10**900, max_value=10**1_100)
+keys = st.text() | st.integers() | st.floats() | st.none() | st.tuples(st.integers(), st.text())
 
 
 def number_in(text: str) -> int:
-    """The number of a question, from its text or its id."""
     return int(re.findall(r"\d+", text)[0])
-
-
-RULES = ("majority", "judge", "eldgr")
 
 
 def run_twice(selector: Selector, folder: Path, rows: int = 2) -> list[Consultation]:
@@ -67,14 +68,10 @@ def run_twice(selector: Selector, folder: Path, rows: int = 2) -> list[Consultat
     return list(read_journal(out / "journal.jsonl"))
 
 
-# -- what a server reports --
 def asking(server: LMServer, key: str = "k") -> Selector:
     selector = Selector()
     selector.set_lm(dspy.LM("openai/loopback", api_base=server.address, api_key=key, cache=False, num_retries=0))
     return selector
-
-
-COUNTS = (10**30, 2 * 10**15, 10**15 + 1, -1, 10**400, 1e300, 0.5, True, "12", None, [3], {"a": 1})
 
 
 @pytest.mark.parametrize("name", ["prompt_tokens", "completion_tokens", "total_tokens"])
@@ -125,9 +122,6 @@ def test_the_counts_of_an_ollama_server_are_held_to_the_same(count: int, tmp_pat
         for said in run_twice(selector, tmp_path):
             assert said.prompt_tokens is None
             assert said.completion_tokens is None
-
-
-WRITTEN = ("9" * 5_000, "Infinity", "-Infinity", "NaN", "1e999", "[" * 100_000, "[" * 500 + "]" * 500, '"\\ud800"')
 
 
 @pytest.mark.parametrize("name", ["preferred", "judge_rationale", "assessments", "confidence"])
@@ -188,7 +182,6 @@ def test_a_question_whose_id_holds_the_key_is_asked_once(tmp_path: Path) -> None
         assert {one.id for one in read_journal(tmp_path / "run" / "journal.jsonl")} == {f"{key}-{n}" for n in range(3)}
 
 
-# -- what a role returns --
 class Returning(dspy.Module):  # a judge that returns on each question what was made for it, in a field of its reply
     def __init__(self, made: Sequence[Any], name: str = "judge_rationale") -> None:
         super().__init__()
@@ -311,7 +304,6 @@ def test_a_program_gets_the_same_abstention(hostile: str) -> None:
     assert any("unreadable: judge_rationale holds " in one for one in result.abstentions.values())
 
 
-numbers = st.floats() | st.integers() | st.integers(min_value=10**900, max_value=10**1_100)
 leaves = (
     st.none()
     | st.booleans()
@@ -321,7 +313,6 @@ leaves = (
     | st.complex_numbers()
     | st.sampled_from(["\ud800", "\x00", "\u2028", holding_itself(), mapping_itself(), model_of_itself(), object])
 )
-keys = st.text() | st.integers() | st.floats() | st.none() | st.tuples(st.integers(), st.text())
 values = st.recursive(leaves, lambda inner: st.lists(inner) | st.dictionaries(keys, inner), max_leaves=8)
 
 

@@ -1,8 +1,4 @@
-"""A credential is never written or shown, wherever it is held and whatever a server makes of it.
-
-Each slot that can hold a credential holds a canary, and a server on loopback sends back all that it received, in every
-spelling, in every part of an answer. The canary is then looked for in every file and in all that was printed.
-"""
+"""A credential is never written or shown: a canary in each slot that can hold one, and a server that sends it back."""
 
 import base64
 import html
@@ -27,6 +23,7 @@ from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.redaction import LEAST, LEAST_DIGITS, MASK, redacted, redacted_message, redacted_value, remember
 from tests.asking.transport import number_of
 from tests.capitals import row, write_pool
+from tests.case_tables import each_case, tables_of
 from tests.lm_server import Answer, Asked, LMServer, obliging, serving
 from tests.ollama_server import OllamaServer, Reply, ollama_server
 
@@ -35,18 +32,8 @@ pytestmark = [
     pytest.mark.usefixtures("collected"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
-
-
-@pytest.fixture(autouse=True)
-def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
-# -- what a server makes of it --
-
 Spell = Callable[[str], str]
 Faulty = Callable[[Asked, Spell], Answer]
-
 SPELLINGS: tuple[Spell, ...] = (
     str,
     quote,
@@ -62,6 +49,30 @@ SPELLINGS: tuple[Spell, ...] = (
     html.escape,
     str.upper,
 )
+CANARIES = iter(range(1_000_000))
+HELD: dict[str, Callable[[str], Any]] = {
+    **dict.fromkeys(("passwd", "proxy_auth", "pwd", "bearer", "token"), str),
+    "headers": lambda canary: {"X-Id": canary},
+    "api_key": SecretStr,  # which hides itself when it is printed
+}
+KNOWN = "\u0130sk-cAnary/known+0=%1\"2\\3'4é"
+ESCAPES: list[Callable[[str], str]] = [
+    lambda sign: sign,
+    lambda sign: f"\\u{ord(sign):04x}",
+    lambda sign: f"\\\\u{ord(sign):04X}",
+    lambda sign: f"\\x{ord(sign):02x}",
+    lambda sign: f"%{ord(sign):02X}",
+    lambda sign: f"%25{ord(sign):02x}",
+    lambda sign: f"&#{ord(sign)};",
+    lambda sign: f"&#x{ord(sign):02x};",
+    lambda sign: f"&amp;#{ord(sign):03};",
+    html.escape,
+]
+
+
+@pytest.fixture(autouse=True)
+def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
 
 
 def echoed(request: Asked, spell: Spell) -> str:
@@ -101,7 +112,6 @@ def replying(change: Callable[[dict[str, Any], str], Any]) -> Faulty:
 
 
 def within(*names: str) -> Faulty:
-    """A reply with an echo in the place of some fields."""
     return replying(lambda reply, echo: {name: echo if name in names else value for name, value in reply.items()})
 
 
@@ -175,19 +185,7 @@ def in_lm(**options: Any) -> Callable[[str], dict[str, Any]]:
     return lambda canary: filled(options, canary)
 
 
-IN_HEADER = ("Authorization", "X-Auth", "Proxy-Auth", "X-Passwd", "X-Pwd", "Auth", "Bearer", "Cookie", "X-Anything")
-SLOTS: dict[str, Callable[[str], dict[str, Any]]] = {
-    "api_key": in_lm(api_key="{}"),
-    **{f"the header {name}": in_lm(extra_headers={name: "{}"}) for name in IN_HEADER},
-    "Bearer in a header": in_lm(extra_headers={"X-Title": "Bearer {}"}),
-    "a cookie among others": in_lm(extra_headers={"Cookie": "theme=dark; id={}"}),
-    "headers": in_lm(headers={"X-Auth": "{}"}),
-    "a parameter of the address": in_lm(api_base="http://ADDRESS/v1?version=2&code={quoted}"),
-    "a password in the address": in_lm(api_base="http://user:{quoted}@ADDRESS/v1", engine="litellm"),
-    "a token in the address": in_lm(api_base="http://{quoted}@ADDRESS/v1", engine="litellm"),
-    "passwd": in_lm(passwd="{}"),
-    "extra_query": in_lm(extra_query={"code": "{}"}),
-}
+SLOTS = {name: in_lm(**options) for name, options in tables_of("hazards")["slots"].items()}
 
 
 def looked_for(canary: str) -> Iterator[str]:
@@ -206,9 +204,6 @@ def leaks(canary: str, folder: Path, *printed: str) -> list[str]:
     texts |= {str(number): text for number, text in enumerate(printed)}
     spelled = [one.lower() for one in looked_for(canary)]
     return [name for name, text in texts.items() if any(one in text.lower() for one in spelled)]
-
-
-CANARIES = iter(range(1_000_000))
 
 
 def new_canary() -> str:
@@ -294,13 +289,6 @@ def test_another_adapter_reads_no_credential_into_a_run_either(adapter: Any, fau
     with serving(lambda request: FAULTS[fault](request, str)) as server, dspy.context(adapter=adapter):
         error = said_by(lambda: evaluate(selector_with(server, SLOTS["api_key"](canary)), plan_of(tmp_path, 2)))
     assert leaks(canary, tmp_path, error) == []
-
-
-HELD: dict[str, Callable[[str], Any]] = {
-    **dict.fromkeys(("passwd", "proxy_auth", "pwd", "bearer", "token"), str),
-    "headers": lambda canary: {"X-Id": canary},
-    "api_key": SecretStr,  # which hides itself when it is printed
-}
 
 
 @pytest.mark.parametrize("held", HELD)
@@ -451,7 +439,6 @@ def test_the_least_credential_is_redacted_and_the_longest_other_value_is_not() -
     assert redacted(digits[:LEAST_DIGITS]) == MASK
 
 
-KNOWN = "\u0130sk-cAnary/known+0=%1\"2\\3'4é"
 remember(KNOWN)
 
 
@@ -468,20 +455,6 @@ def test_a_credential_is_found_within_any_text_and_the_rest_stays(before: str, b
 def test_redacting_twice_is_redacting_once(text: str) -> None:
     for redact in (redacted, redacted_message):
         assert redact(redact(f"{text}{KNOWN}")) == redact(f"{text}{KNOWN}")
-
-
-ESCAPES: list[Callable[[str], str]] = [
-    lambda sign: sign,
-    lambda sign: f"\\u{ord(sign):04x}",
-    lambda sign: f"\\\\u{ord(sign):04X}",
-    lambda sign: f"\\x{ord(sign):02x}",
-    lambda sign: f"%{ord(sign):02X}",
-    lambda sign: f"%25{ord(sign):02x}",
-    lambda sign: f"&#{ord(sign)};",
-    lambda sign: f"&#x{ord(sign):02x};",
-    lambda sign: f"&amp;#{ord(sign):03};",
-    html.escape,
-]
 
 
 @given(st.data())
@@ -510,36 +483,12 @@ def test_base64_of_a_longer_text_shows_nothing_of_a_credential(before: bytes, be
     assert KNOWN.encode()[:3] not in shown[0][len(before) :]
 
 
-@pytest.mark.parametrize(
-    ("message", "text"),
-    [
-        ("Authorization: Bearer abcdefgh1", "Authorization: Bearer ***"),
-        ('{"X-Whatever": "Bearer abcdefgh1"}', '{"X-Whatever": "Bearer ***"}'),
-        ('{"X-Auth": "abcdefgh1"}', '{"X-Auth": "***"}'),
-        ("proxy-auth=abcdefgh1", "proxy-auth=***"),
-        ("passwd: abcdefgh1", "passwd: ***"),
-        ("the pwd = 'abcdefgh1' was refused", "the pwd = '***' was refused"),
-        ("http://h/x?a=1&code=abc", "http://h/x?a=1&code=***"),
-        ("http://h/x?api-version=2024-02-01&sig=a%2Fb", "http://h/x?api-version=2024-02-01&sig=***"),
-        ("http://me:pass@h/x", "http://***@h/x"),
-        ("the author: Shakespeare1616", "the author: Shakespeare1616"),
-        ("max_tokens: 100", "max_tokens: 100"),
-        ("a basic understanding of it", "a basic understanding of it"),
-        ("a bearer of news", "a bearer of news"),
-    ],
-)
+@each_case("hazards", "hidden credentials")
 def test_what_follows_the_name_of_a_credential_is_hidden_too(message: str, text: str) -> None:
     assert redacted_message(message) == text
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("((" * 40_000, "?key" * 40_000, "key_" * 40_000, "a:" * 40_000, "://a" * 40_000),
-        *(",auth={" * 20_000, ":/secret\\" * 20_000, ":&-secret" * 20_000, "basic " * 20_000),
-    ],
-    ids=lambda text: repr(text[:9]),
-)
+@each_case("hazards", "long texts")
 def test_a_long_text_is_looked_through_in_a_time_that_grows_with_its_length(text: str) -> None:
     assert redacted_message(text) == text
 

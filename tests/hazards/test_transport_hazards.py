@@ -3,12 +3,14 @@
 import random
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from eldgr_dspy.errors import RunStoppedError
-from tests.asking.transport import FAULTS, WAYS, made, number_of, plan_of, selector_at, verdict
+from tests.asking.transport import FAULTS, WAYS, answer_of, made, number_of, plan_of, selector_at, verdict
 from tests.capitals import row, write_pool
+from tests.case_tables import each_case
 from tests.lm_server import Answer, Asked, serving
 
 NAMES = sorted(name for name, fault in FAULTS.items() if fault.outcome != "fatal")
@@ -53,24 +55,15 @@ def test_nothing_is_lost_nor_made_up(tmp_path: Path, seed: int) -> None:  # haza
             assert (one.content["preferred"], one.content["judge_rationale"]) == (number % 3, f"of {number}")
 
 
-SPOILED = {
-    "a page": (Answer(body=b"<html>Bad gateway"), "is not JSON"),
-    "no body": (Answer(body=b""), "is not JSON"),
-    "broken gzip": (Answer(body=b"\x1f\x8b\x08\x00broken"), "LMProviderError"),
-    "a reset": (Answer(status=0), "server closed connection before sending response"),
-    "a reset within the body": (Answer(verdict(0), cut=90), "connection closed with "),
-}
-
-
-@pytest.mark.parametrize("name", SPOILED)
-def test_a_failure_under_a_short_timeout_is_reported_as_what_it_was(tmp_path: Path, name: str) -> None:  # hazard 79
+@each_case("hazards", "spoiled answers")
+def test_a_failure_under_a_short_timeout_is_reported_as_what_it_was(  # hazard 79
+    tmp_path: Path, answer: dict[str, Any], said: str
+) -> None:
     """The timeout ends the pause before the second request; the first did fail, and says why."""
-    answer, said = SPOILED[name]
-    with serving(lambda request: answer) as server, suppress(RunStoppedError):
+    with serving(lambda request: answer_of(**answer)) as server, suppress(RunStoppedError):
         WAYS["sync"][0](selector_at(server, num_retries=2), plan_of(tmp_path, 1, 1, timeout=0.5))
     (one,) = made(tmp_path)
     reason = one.reason or ""
-    assert reason.startswith(
-        "TimeoutError: no reply could be used within 0.5 s; a longer --timeout waits longer (the last"
-    )
+    begins = "TimeoutError: no reply could be used within 0.5 s; a longer --timeout waits longer (the last"
+    assert reason.startswith(begins)
     assert said in reason and "nothing was said" not in reason

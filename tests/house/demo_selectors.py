@@ -6,7 +6,6 @@ Run: python -m tests.house.demo_selectors > artifacts/demo-selectors.jsonl
 import hashlib
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ TAGS = (("cot",), ("cot", "bm25"), ("react", "bm25"), ("direct",))
 
 
 def drawn(name: str) -> float:
-    """Return a number in [0, 1) that depends on a name alone."""
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4]) / 2**32
 
 
@@ -42,11 +40,6 @@ def with_columns(row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-def lines() -> Iterator[str]:
-    """Yield the lines of the pool."""
-    for line in SOURCE.read_text(encoding="utf-8").splitlines():
-        yield json.dumps(with_columns(json.loads(line)), ensure_ascii=False)
-
-
 if __name__ == "__main__":
-    sys.stdout.writelines(f"{line}\n" for line in lines())
+    rows = map(json.loads, SOURCE.read_text(encoding="utf-8").splitlines())
+    sys.stdout.writelines(f"{json.dumps(with_columns(row), ensure_ascii=False)}\n" for row in rows)

@@ -18,12 +18,10 @@ class Block:
 
 
 def named(page: Path) -> str:
-    """The path of a page below the root."""
     return page.relative_to(ROOT).as_posix()
 
 
 def blocks(page: Path) -> list[Block]:
-    """The fenced blocks of a page, in order."""
     text, results, end = page.read_text(encoding="utf-8"), list[Block](), -1
     for match in re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
         below = bool(results) and results[-1].language == "python" and not text[end : match.start()].strip()

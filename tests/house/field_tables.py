@@ -1,8 +1,4 @@
-"""Writes what the types of results say where it is published: python -m tests.house.field_tables.
-
-These are the tables of fields in `docs/reference/run-directory.md`, each below a line that names its type, the reasons
-of decisions in `docs/reference/rules.md`, and the JSON schemas in `artifacts/`.
-"""
+"""Writes tables of fields and reasons into `docs/reference`, and schemas into `artifacts`: `make fields`."""
 
 import json
 import re
@@ -17,19 +13,15 @@ _TABLE = re.compile(r"(<!-- The \w+ of (\w+), by `make fields`. -->\n\n)(?:\|.*\
 
 
 def published() -> Mapping[Path, str]:
-    """Return the files, with the text that they should have."""
-    pages = (ROOT / "docs" / "reference" / name for name in ("run-directory.md", "rules.md"))
-    files = {
-        page: _TABLE.sub(lambda match: match[1] + table(match[2]), page.read_text(encoding="utf-8")) for page in pages
-    }
-    schemas = {
-        ROOT / "artifacts" / f"{name}.schema.json": f"{json.dumps(schema_of(name), indent=2)}\n" for name in SCHEMAS
-    }
-    return files | schemas
+    texts = dict[Path, str]()
+    for page in (ROOT / "docs" / "reference" / name for name in ("run-directory.md", "rules.md")):
+        texts[page] = _TABLE.sub(lambda match: match[1] + table(match[2]), page.read_text(encoding="utf-8"))
+    for name in SCHEMAS:
+        texts[ROOT / "artifacts" / f"{name}.schema.json"] = f"{json.dumps(schema_of(name), indent=2)}\n"
+    return texts
 
 
 def table(kind: str) -> str:
-    """Return the table of a type's fields, or of the reasons."""
     texts = field_texts().get(kind, REASONS)
     rows = "".join(f"| `{name}` | {text} |\n" for name, text in texts.items())
     return f"| field | meaning |\n| --- | --- |\n{rows}"

@@ -14,6 +14,5 @@ def sources() -> list[tuple[Path, str]]:
 
 
 def installed(path: Path) -> str:
-    """The name under which a file is imported."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts if parts[0] == "eldgr_dspy" else ("eldgr_dspy", *parts)).removesuffix(".__init__")

@@ -15,17 +15,12 @@ KIT = ["laws", "testing", "programs.testing", "programs.scripted", "programs.che
 
 
 def statements(text: str) -> int:
-    """Return the number of statements of a module, without docstrings."""
-    return sum(isinstance(node, ast.stmt) and not is_docstring(node) for node in ast.walk(ast.parse(text)))
-
-
-def is_docstring(node: ast.stmt) -> bool:
-    """Return whether a statement is a text that stands alone."""
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.stmt)]
+    alone = (node.value for node in nodes if isinstance(node, ast.Expr))
+    return len(nodes) - sum(isinstance(one, ast.Constant) and isinstance(one.value, str) for one in alone)
 
 
 def count(paths: list[Path]) -> Counter[str]:
-    """Return the files, lines, statements and words of Python files or pages."""
     size = Counter(files=len(paths))
     for path in paths:
         text = path.read_text(encoding="utf-8")
@@ -36,7 +31,6 @@ def count(paths: list[Path]) -> Counter[str]:
 
 
 def main() -> None:
-    """Print a row for each room, the whole source, the tests, the benchmarks and the pages."""
     rooms = dict[str, list[Path]]()
     for path, name in sources():
         rooms.setdefault(name if path.name == "__init__.py" else name.rpartition(".")[0], []).append(path)

@@ -1,12 +1,4 @@
-"""The demo pools of `artifacts/` are what their README says: shape, votes, certificates, derivations, gold answers.
-
-What each row is meant to show is written down by hand in `demos.json`, id by id; it is the intent, not what the code
-put out, and says nothing of how well a rule does. `votes`: one mark a candidate (y certified, n not, ? inapplicable, .
-no answer), then the candidate whose class is consensus, from 0 (- where nobody votes), `tie` where another class has as
-many votes, and whether consensus is right. `derivations`: how a question is worked; whether its recorded derivation
-`passes` with the gold answer, `misleads` by passing with another, `fails` from the named level on, or `abstains`; and
-whether consensus is right.
-"""
+"""The demo pools of `artifacts/` are what their README says and what `demos.json` means, id by id."""
 
 import json
 from collections.abc import Mapping
@@ -36,12 +28,10 @@ POOLS = {"retrieval": 50, "arithmetic": 40, "choice": 12, "math": 12}
 # Rows whose right answer stands in no passage: yes/no, a difference of two years, a count, a name across a seam.
 GOLD_NOWHERE = {"r15", "r20", "r21", "r22", "r23", "r24", "r37"}
 MARKS = {True: "y", False: "n", None: "?"}
-WORDS = {"y": "certified", "n": "uncertified", "?": "n/a"}
 
 
 @cache
 def rows() -> Mapping[str, Row]:
-    """The rows of all pools; an id is of one pool, by its letter."""
     results = [row for name in POOLS for row in open_pool(ARTIFACTS / f"demo-{name}.jsonl").rows()]
     assert len({row.id for row in results}) == len({row.question for row in results}) == len(results)
     return {row.id: row for row in results}
@@ -49,7 +39,6 @@ def rows() -> Mapping[str, Row]:
 
 @cache
 def recorded() -> Mapping[str, Mapping[str, Any]]:
-    """The lines of both recordings."""
     files = [ARTIFACTS / name for name in ("demo-replay.jsonl", "demo-math-replay.jsonl")]
     lines = [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
     return {line["id"]: line for line in lines}
@@ -73,7 +62,6 @@ def verdict_on(row_id: str) -> str:
 
 
 def voted(row_id: str) -> str:
-    """What `votes` says of a row."""
     case = case_of(row_id)
     keys = case.vote.classes
     marks = (MARKS[case.certified(answer)] if answer else "." for answer in case.question.answers)
@@ -82,26 +70,18 @@ def voted(row_id: str) -> str:
 
 
 @pytest.mark.parametrize("name", POOLS)
-def test_a_demo_pool_reads_as_a_pool_of_four_candidates_from_named_samples(name: str) -> None:
+def test_a_demo_pool_has_four_candidates_from_named_samples_and_a_choice_one_right_option(name: str) -> None:
     pool = open_pool(ARTIFACTS / f"demo-{name}.jsonl")
     assert (pool.task, pool.n) == ({"retrieval": "retrieval", "arithmetic": "arithmetic"}.get(name, name), POOLS[name])
     least = {"retrieval": 3, "choice": 3}.get(name, 0)
     for row in pool.rows():
         assert [one.source for one in row.candidates] == [f"sample-{n}" for n in (1, 2, 3, 4)]
         assert len(row.evidence) >= least and bool(row.evidence) is bool(least)
-
-
-def test_an_arithmetic_text_ends_in_its_answer() -> None:
-    """The last line reads `A: x`, unless the answer is missing."""
-    for row_id in DERIVATIONS:
-        for candidate in rows()[row_id].candidates:
-            last = candidate.text.rpartition("\n")[2]
-            assert last == f"A: {candidate.answer}" if candidate.answer is not None else not last.startswith("A:")
-
-
-def test_a_choice_has_one_right_option() -> None:
-    for row in filter(lambda row: row.id.startswith("c"), rows().values()):
-        assert sum(Case(row.to_question()).type.is_right(option, row.gold) for option in row.options) == 1, row.id
+        right = [Case(row.to_question()).type.is_right(option, row.gold) for option in row.options]
+        assert sum(right) == (name == "choice"), row.id
+        for one in row.candidates if name == "arithmetic" else ():
+            last = one.text.rpartition("\n")[2]
+            assert last == f"A: {one.answer}" if one.answer is not None else not last.startswith("A:")
 
 
 def test_what_is_meant_is_said_of_every_row_in_order() -> None:
@@ -110,45 +90,26 @@ def test_what_is_meant_is_said_of_every_row_in_order() -> None:
 
 
 @pytest.mark.parametrize("row_id", VOTES)
-def test_each_vote_and_certificate_comes_out_as_meant(row_id: str) -> None:
+def test_each_vote_and_certificate_comes_out_as_meant_and_the_readme_says_so(row_id: str) -> None:
     assert voted(row_id) == VOTES[row_id]
+    case = case_of(row_id)
+    marks, winner, *_, verdict = VOTES[row_id].split()
+    keys = case.vote.classes
+    results = {mark for mark, key in zip(marks, keys, strict=True) if winner != "-" and key == keys[int(winner)]}
+    words = {"y": "certified", "n": "uncertified", "?": "n/a"}
+    expected = f"{words['y' if 'y' in results else results.pop()]}, {verdict}" if results else "none"
+    assert demo_rows(row_id[0])[row_id] == [expected]
+    if row_id.startswith("r"):
+        assert any(map(case.certified, rows()[row_id].gold)) == (row_id not in GOLD_NOWHERE)
 
 
-def test_the_readme_says_of_each_consensus_what_is_meant() -> None:
-    for row_id, meant in VOTES.items():
-        marks, winner, *_, verdict = meant.split()
-        keys = case_of(row_id).vote.classes
-        results = {mark for mark, key in zip(marks, keys, strict=True) if winner != "-" and key == keys[int(winner)]}
-        expected = f"{WORDS['y' if 'y' in results else results.pop()]}, {verdict}" if results else "none"
-        assert demo_rows(row_id[0])[row_id] == [expected], row_id
-
-
-def test_the_readme_says_of_each_derivation_what_is_meant() -> None:
-    fates = {"passes": "passes, right", "misleads": "passes, wrong", "fails": "fails", "abstains": "abstains"}
-    for row_id, (_, fate, verdict) in DERIVATIONS.items():
-        voters = case_of(row_id).vote.n_classes
-        assert demo_rows("a")[row_id] == [verdict if voters else "none", fates[fate.partition(" ")[0]]], row_id
-
-
-def test_a_gold_answer_stands_in_the_evidence_of_its_question() -> None:
-    """But for the rows that are about answers which stand nowhere."""
-    for row_id in filter(lambda row_id: row_id.startswith("r"), VOTES):
-        case = case_of(row_id)
-        assert any(case.certified(gold) for gold in rows()[row_id].gold) == (row_id not in GOLD_NOWHERE), row_id
-
-
-@pytest.mark.parametrize("row_id", ["r38", "r39", "r40"])
-def test_an_answer_that_differs_in_type_only_has_a_folded_witness(row_id: str) -> None:
-    """Curly quotes, a decomposed accent, a no-break space."""  # hazards 38, 39
-    answer = case_of(row_id).question.answers[int(VOTES[row_id].split()[1])]
-    witness = case_of(row_id).certificate(answer).witness
-    assert witness is not None
-    assert (witness.level, witness.text == answer) == ("folded", False)
-
-
-def test_doubtful_hits_are_flagged() -> None:
-    """A letter, and names that stand in the question; a letter that is an article elsewhere is not certified by it."""
-    # hazards 28, 31, 32
+def test_an_answer_that_differs_in_type_only_has_a_folded_witness_and_doubtful_hits_are_flagged() -> None:
+    for row_id in ("r38", "r39", "r40"):  # hazards 38, 39
+        answer = case_of(row_id).question.answers[int(VOTES[row_id].split()[1])]
+        witness = case_of(row_id).certificate(answer).witness
+        assert witness is not None
+        assert (witness.level, witness.text == answer) == ("folded", False)
+    # hazards 28, 31, 32: a letter, also one that is an article elsewhere, and names that stand in the question
     assert case_of("r44").certified(case_of("r44").question.answers[0]) is False
     for row_id, candidate, flag in (("r44", 1, "short"), ("r11", 1, "in_question")):
         witness = case_of(row_id).certificate(case_of(row_id).question.answers[candidate]).witness
@@ -156,21 +117,23 @@ def test_doubtful_hits_are_flagged() -> None:
         assert flag in witness.flags
 
 
-def test_every_question_of_a_deriver_has_one_recorded_derivation_or_a_reason() -> None:
+def test_every_question_of_a_deriver_has_one_recorded_derivation_or_a_reason_and_executed_is_not_correct() -> None:
     assert [*recorded()] == [*DERIVATIONS, *demo_rows("m")]
     for row_id, line in recorded().items():
         pool = "demo-math" if row_id.startswith("m") else "demo-arithmetic"
         assert (line["kind"], line["pool"], line["role"], line["recorded"]) == ("consultation", pool, "deriver", True)
         assert line["outcome"] == "ok" or (line["reason"] and line["content"] is None)
-    assert [one for one in DERIVATIONS if recorded()[one]["outcome"] == "abstained"] == [
-        row_id for row_id, (_, fate, _) in DERIVATIONS.items() if fate == "abstains"
-    ]
+    # One derivation that passes every check would replace a right consensus by a wrong answer.
+    assert [one for one, meant in DERIVATIONS.items() if meant[1:] == ["misleads", "right"]] == ["a15"]
 
 
 @pytest.mark.parametrize("row_id", DERIVATIONS)
-def test_each_derivation_passes_the_levels_that_it_is_meant_to_pass(row_id: str) -> None:
-    """All of them, or those below the level at which its fault is looked for; it gives the gold answer or misleads."""
+def test_each_derivation_passes_the_levels_that_it_is_meant_to_pass_and_the_readme_says_so(row_id: str) -> None:
     expression, fate, verdict = DERIVATIONS[row_id]
+    fates = {"passes": "passes, right", "misleads": "passes, wrong", "fails": "fails", "abstains": "abstains"}
+    word = fates[fate.partition(" ")[0]]
+    assert demo_rows("a")[row_id] == [verdict if case_of(row_id).vote.n_classes else "none", word]
+    assert (recorded()[row_id]["outcome"] == "abstained") == (fate == "abstains")
     number = parse_number(rows()[row_id].gold[0])
     assert number is not None and number.value == evaluate(expression)
     assert verdict_on(row_id) == verdict
@@ -181,11 +144,6 @@ def test_each_derivation_passes_the_levels_that_it_is_meant_to_pass(row_id: str)
     meant = [*levels, ""].index(fate.partition(" ")[2])
     assert [one.passed for one in results] == [n < meant for n in range(len(levels))], results[-1].reason
     assert not results[-1].passed or (results[-1].answer == evaluate(expression)) == (fate == "passes")
-
-
-def test_executed_is_not_correct() -> None:
-    """One derivation that passes every check would replace a right consensus by a wrong answer."""
-    assert [one for one, meant in DERIVATIONS.items() if meant[1:] == ["misleads", "right"]] == ["a15"]
 
 
 @pytest.mark.parametrize("row_id", demo_rows("m"))
@@ -209,9 +167,8 @@ def test_the_heuristic_roles_run_on_the_choices(tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     assert main(["evaluate", str(ARTIFACTS / "demo-choice.jsonl"), "--out", "run", "--quiet"]) == 0
     pool = json.loads(Path("run/summary.json").read_text("utf-8"))["pools"]["demo-choice"]
-    assert {rule: round(figures["em"] * 12 / 100) for rule, figures in pool["rules"].items()} == {
-        "first": 6, "majority": 6, "certified": 9, "judge": 5, "eldgr": 10,
-    }  # fmt: skip
+    right = {rule: round(figures["em"] * 12 / 100) for rule, figures in pool["rules"].items()}
+    assert right == {"first": 6, "majority": 6, "certified": 9, "judge": 5, "eldgr": 10}
     assert pool["bounds"]["eldgr"] == [50.0, 75.0]
     assert set(pool["bounds_any_span"].values()) == {None}
     shipped = {row["id"]: row for row in map(json.loads, Path("run/decisions.jsonl").read_text("utf-8").splitlines())}

@@ -1,16 +1,14 @@
 """The pages say what is so: their examples run, their commands print what is shown, their tables list what there is.
 
-On a page, a `python` block runs, and a `text` block right below it is its standard output. A `console` block is typed
-at a shell: below `$ COMMAND` stands what it prints, both streams together. In what is shown, `...` stands for anything,
-on a line of its own for any number of lines. The blocks of a page run in order, in a folder of their own that holds
-`artifacts`. Blocks in other languages are read by people alone.
-
-    python -m tests.house.test_docs        # writes the help of the command into its page
+A `python` block runs, and a `text` block right below it is its standard output. A `console` block is typed at a shell:
+below `$ COMMAND` stands what both streams print. In what is shown, `...` stands for anything, on a line of its own for
+any number of lines. `python -m tests.house.test_docs` writes the help of the command into its page.
 """
 
 import contextlib
 import dataclasses
 import functools
+import importlib.util
 import io
 import json
 import os
@@ -19,7 +17,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any, get_args
@@ -32,14 +30,8 @@ from opentelemetry.util._once import Once
 from eldgr_dspy.answer_types import BUILT_IN
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.decision import MARGINS, RULES, Case, Decision
-from eldgr_dspy.figures.results import (
-    audit_fields,
-    baseline_fields,
-    decision_fields,
-    field_texts,
-    record_fields,
-    summary_fields,
-)
+from eldgr_dspy.figures import results
+from eldgr_dspy.figures.results import field_texts
 from eldgr_dspy.figures.results.decision_fields import Decided
 from eldgr_dspy.pools import schema
 from eldgr_dspy.programs.commands import main
@@ -58,25 +50,12 @@ REAL = "ELDGR_POOLS"
 """A block that names this variable needs the real pools."""
 
 
-def runs(block: Block) -> bool:
-    return block.language in ("python", "console") or block.follows
-
-
 def agrees(text: str, printed: str) -> bool:
     """Whether `printed` is what is shown, white space at the ends of lines and around the whole aside."""
     lines = [line.rstrip() for line in text.strip("\n").split("\n")]
     parts = [r"(?:.*\n)*" if line == "..." else re.escape(line).replace(r"\.\.\.", ".*") + r"\n" for line in lines]
     stripped = "".join(f"{line.rstrip()}\n" for line in printed.strip("\n").split("\n"))
     return re.fullmatch("".join(parts), stripped) is not None
-
-
-def typed(block: Block) -> Iterator[tuple[str, str]]:
-    """The commands of a console block, each with what is shown below it."""
-    text = block.text.replace("\\\n", " ")
-    _, *entries = re.split(r"^\$ ", text, flags=re.MULTILINE)
-    for entry in entries:
-        command, _, shown = entry.partition("\n")
-        yield command, shown
 
 
 class Reader:
@@ -88,13 +67,13 @@ class Reader:
         self.code = 0
 
     def take(self, block: Block) -> None:
-        """Run a block; hold what it prints against what the page shows."""
         if block.language == "python":
             with contextlib.redirect_stdout(io.StringIO()) as out:
                 exec(compile(block.text, block.place, "exec"), self.names)  # noqa: S102 -- the page's own example
             self.printed = out.getvalue()
         elif block.language == "console":
-            for command, shown in typed(block):
+            for entry in re.split(r"^\$ ", block.text.replace("\\\n", " "), flags=re.MULTILINE)[1:]:
+                command, _, shown = entry.partition("\n")
                 self.printed = self.run(command)
                 assert agrees(shown, self.printed), f"{block.place}: {command}\n{self.printed}"
         else:
@@ -110,19 +89,11 @@ class Reader:
                 os.environ[name] = value
             return ""
         if words[0] == "eldgr":
-            with both_streams() as out:
+            with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(out):
                 self.code = main(words[1:])
             return out.getvalue()
         done = subprocess.run(command, shell=True, text=True, capture_output=True, check=False)
         return done.stdout + done.stderr
-
-
-@contextlib.contextmanager
-def both_streams() -> Iterator[io.StringIO]:
-    """What is written to standard output and to standard error, as a terminal would show it."""
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
-        yield out
 
 
 @contextlib.contextmanager
@@ -166,24 +137,28 @@ def standing_in(page: str, folder: Path) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if any(map(runs, blocks(page)))], ids=named)
+EXAMPLES = {
+    page: [one for one in blocks(page) if one.language in ("python", "console") or one.follows] for page in PAGES
+}
+
+
+@pytest.mark.parametrize("page", [page for page, examples in EXAMPLES.items() if examples], ids=named)
 def test_every_example_of_a_page_does_what_the_page_shows(page: Path, tmp_path: Path) -> None:
     with standing_in(page.stem, tmp_path), desk(tmp_path) as reader:
-        for block in filter(runs, blocks(page)):
+        for block in EXAMPLES[page]:
             if REAL not in block.text:
                 reader.take(block)
 
 
 def test_figures_on_real_pools_are_as_printed(pools_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(REAL, str(pools_dir))
-    results = [block for page in PAGES for block in blocks(page) if block.language == "console" and REAL in block.text]
-    assert results
+    real = [block for page in PAGES for block in blocks(page) if block.language == "console" and REAL in block.text]
+    assert real
     with desk(tmp_path) as reader:
-        for block in results:
+        for block in real:
             reader.take(block)
-        pool = json.loads(Path("runs/hotpotqa/summary.json").read_text(encoding="utf-8"))["pools"][
-            "hotpotqa-reflexion12"
-        ]
+        pools = json.loads(Path("runs/hotpotqa/summary.json").read_text(encoding="utf-8"))["pools"]
+    pool = pools["hotpotqa-reflexion12"]
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for kind, rule in (("bounds", "judge"), ("bounds", "eldgr"), ("bounds_any_span", "eldgr")):
         assert "| {:.0f} to {:.0f} |".format(*pool[kind][rule]) in readme
@@ -197,9 +172,8 @@ def test_the_figures_of_the_demo_in_the_text_of_the_readme_are_those_of_a_run() 
     pools = demo_run()["summary.json"]["pools"]
     bounds = pools["demo-retrieval"]["bounds"]
     text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    assert (
-        f"full authority can fall to {bounds['judge'][0]:.0f} and the locked rule to {bounds['eldgr'][0]:.0f}" in text
-    )
+    judge, locked = bounds["judge"][0], bounds["eldgr"][0]
+    assert f"full authority can fall to {judge:.0f} and the locked rule to {locked:.0f}" in text
     assert f"{sum(pool['n'] for pool in pools.values())} questions in all" in text
     lost = [pool["audit"]["correct_to_incorrect"] for pool in pools.values()]
     assert lost == [3, 1]
@@ -210,7 +184,6 @@ def test_the_figures_of_the_demo_in_the_text_of_the_readme_are_those_of_a_run() 
 
 
 def prose(page: Path) -> str:
-    """A page without its fenced blocks."""
     return re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
 
 
@@ -220,14 +193,18 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", LINKED, ids=named)
-def test_every_internal_link_leads_somewhere(page: Path) -> None:
+def links(page: Path) -> Iterator[tuple[Path, str]]:
+    """Where each internal link of a page leads: a file, and an anchor in it or nothing."""
     for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
         if "://" not in target:
             path, _, anchor = target.partition("#")
-            other = (page.parent / path).resolve() if path else page
-            assert other.exists(), f"{named(page)}: {target}"
-            assert not anchor or anchor in anchors(other), f"{named(page)}: {target}"
+            yield (page.parent / path).resolve() if path else page, anchor
+
+
+@pytest.mark.parametrize("page", LINKED, ids=named)
+def test_every_internal_link_leads_somewhere(page: Path) -> None:
+    for other, anchor in links(page):
+        assert other.exists() and (not anchor or anchor in anchors(other)), f"{named(page)}: {other}#{anchor}"
 
 
 def test_every_page_can_be_reached_from_the_readme() -> None:
@@ -236,8 +213,7 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
         page = ahead.pop()
         if page.suffix == ".md" and page not in reached:
             reached.add(page)
-            links = (target.partition("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)))
-            ahead += [(page.parent / path).resolve() for path in links if path and "://" not in path]
+            ahead += [other for other, _ in links(page)]
     assert set(PAGES) <= reached
 
 
@@ -253,25 +229,19 @@ def demo_run() -> dict[str, Any]:
         return {**result, "decisions.jsonl": decisions, "files": sorted(path.name for path in run.iterdir())}
 
 
-def test_the_files_of_a_run_are_those_that_the_reference_lists() -> None:
-    assert sorted(listed("run-directory.md", "Files of a run directory")) == demo_run()["files"]
-
-
 @pytest.mark.parametrize("path", published(), ids=lambda path: path.name)
 def test_the_fields_of_results_are_published_as_their_types_document_them(path: Path) -> None:
     assert path.read_text(encoding="utf-8") == published()[path], f"Run make fields to write {path.name}."
 
 
-def test_every_field_of_a_type_of_results_is_documented() -> None:
-    for module in (audit_fields, baseline_fields, decision_fields, record_fields, summary_fields):
+def test_every_field_of_a_type_of_results_is_documented_and_a_decision_has_those_of_the_rule_s_own() -> None:
+    ours = ["pool", "id", "question", "gold", "rule", "em", "f1", "majority_em"]
+    assert {*Decided.__annotations__} == {*ours, *(field.name for field in dataclasses.fields(Decision))}
+    for part in "audit baseline decision record summary".split():
+        module = importlib.import_module(f"{results.__name__}.{part}_fields")
         for name, kind in vars(module).items():
             if getattr(kind, "__module__", "") == module.__name__ and isinstance(kind, type):
                 assert [*field_texts()[name]] == [*kind.__annotations__], name
-
-
-def test_a_decision_has_the_fields_of_the_rule_s_own() -> None:
-    ours = ["pool", "id", "question", "gold", "rule", "em", "f1", "majority_em"]
-    assert {*Decided.__annotations__} == {*ours, *(field.name for field in dataclasses.fields(Decision))}
 
 
 def test_the_fields_of_a_freeze_are_those_that_the_page_lists() -> None:
@@ -281,30 +251,25 @@ def test_the_fields_of_a_freeze_are_those_that_the_page_lists() -> None:
     assert listed("../how-to/freeze-and-confirm.md", "Freeze") == list(freeze)
 
 
-LISTS: list[tuple[str, str, list[str]]] = [
-    ("rules.md", "Rules", [*RULES, *(f"{name}(K)" for name in MARGINS)]),
-    ("rules.md", "Branches", list(get_args(Branch))),
-    ("certificates.md", "Policies", list(POLICIES)),
-    ("certificates.md", "Levels of strictness", list(STRICTNESS)),
-    ("pools.md", "Fields of a row", list(schema()["properties"])),
-    ("answer-types.md", "Built-in types", list(BUILT_IN)),
-    ("run-directory.md", "A consultation", ["kind", *(field.name for field in dataclasses.fields(Consultation))]),
-    ("run-directory.md", "Kinds of abstention", list(ABSTENTION_KINDS)),
-]
+def test_the_tables_of_the_reference_list_what_there_is() -> None:
+    tables: dict[tuple[str, str], Iterable[str]] = {
+        ("rules.md", "Rules"): [*RULES, *(f"{name}(K)" for name in MARGINS)],
+        ("rules.md", "Branches"): get_args(Branch),
+        ("certificates.md", "Policies"): POLICIES,
+        ("certificates.md", "Levels of strictness"): STRICTNESS,
+        ("pools.md", "Fields of a row"): schema()["properties"],
+        ("answer-types.md", "Built-in types"): BUILT_IN,
+        ("run-directory.md", "A consultation"): ["kind", *(one.name for one in dataclasses.fields(Consultation))],
+        ("run-directory.md", "Kinds of abstention"): ABSTENTION_KINDS,
+        ("run-directory.md", "Files of a run directory"): demo_run()["files"],
+    }
+    assert {table: sorted(listed(*table)) for table in tables} == {table: sorted(own) for table, own in tables.items()}
 
 
-@pytest.mark.parametrize(("page", "heading", "names"), LISTS, ids=[heading for _, heading, _ in LISTS])
-def test_a_table_of_the_reference_lists_what_there_is(page: str, heading: str, names: list[str]) -> None:
-    assert sorted(listed(page, heading)) == sorted(names)
-
-
-def test_the_reference_lists_what_a_rule_may_ask() -> None:
+def test_the_reference_lists_what_a_rule_may_ask_and_the_reasons_that_a_decision_may_have() -> None:
     asked = [name.partition("(")[0] for name in listed("rules.md", "What a rule may ask")]
     assert asked == [name for name in vars(Case) if not name.startswith("_")]
     assert all(vars(Case)[name].__doc__ for name in asked)
-
-
-def test_the_reference_lists_the_reasons_that_a_decision_may_have() -> None:
     documented = re.findall(r"`(\w+)`", str(Decision.__doc__).partition("reason:")[2].partition("certified:")[0])
     assert listed("rules.md", "Reasons") == documented
     assert {row["reason"] for row in demo_run()["decisions.jsonl"]} <= set(documented)
@@ -316,6 +281,16 @@ def test_the_reference_lists_what_an_answer_type_must_have_and_nothing_that_it_h
     assert named <= {*dir(AnswerType), *AnswerType.__annotations__}
 
 
+def test_the_site_has_every_page_of_docs_and_the_api_of_every_module_that_the_pages_import() -> None:
+    nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    names = {page.relative_to(ROOT / "docs").as_posix() for page in PAGES[1:]}
+    assert names == set(re.findall(r"- ((?:tutorials|how-to|reference)/[\w-]+\.md|\w+\.md)$", nav, flags=re.MULTILINE))
+    api = set(re.findall(r"- api/([\w.]+)\.md$", nav, flags=re.MULTILINE))
+    assert {name for name in api if importlib.util.find_spec(name) is None} == set()
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    assert set(re.findall(r"^\s*from (eldgr_dspy[\w.]*) import", text, flags=re.MULTILINE)) <= api
+
+
 HELP = re.compile(r"^```console\n\$ (eldgr[^\n]*--help)\n.*?^```$", re.DOTALL | re.MULTILINE)
 SUBCOMMANDS = "evaluate freeze report show compare decide export doctor inspect plan bound collect pool".split()
 OF_POOLS = "build check split join pairs".split()
@@ -323,7 +298,6 @@ HELPS = ["eldgr", *(f"eldgr {name}" for name in SUBCOMMANDS), *(f"eldgr pool {na
 
 
 def command_page(reader: Reader) -> str:
-    """The page of the command as it should be: with the help that the command prints."""
     text, earlier = COMMAND.read_text(encoding="utf-8"), set[str]()
     assert sorted(HELP.findall(text)) == sorted(f"{one} --help" for one in HELPS)
     return HELP.sub(
@@ -351,11 +325,8 @@ def test_the_help_of_the_command_is_on_its_page(tmp_path: Path) -> None:
 
 
 def test_dots_stand_for_anything() -> None:
-    assert agrees("a\n...\nd\n", "a  \nb\nc\nd\n")
-    assert agrees("a ... c\n", "a b c\n")
-    assert not agrees("a\n...\n", "b\n")
-    assert not agrees("a\n", "a\nb\n")
-    assert agrees("", "")
+    assert agrees("a\n...\nd\n", "a  \nb\nc\nd\n") and agrees("a ... c\n", "a b c\n") and agrees("", "")
+    assert not agrees("a\n...\n", "b\n") and not agrees("a\n", "a\nb\n")
 
 
 if __name__ == "__main__":

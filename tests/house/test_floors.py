@@ -1,7 +1,4 @@
-"""Importing a floor loads nothing that belongs above it; a fresh interpreter imports each and says what it loaded.
-
-The contracts of import-linter hold the same arrows, but do not see what is imported through `eldgr_dspy/__init__.py`.
-"""
+"""Importing a floor loads nothing that belongs above it; a fresh interpreter imports each and says what it loaded."""
 
 import functools
 import os
@@ -38,10 +35,8 @@ ABOVE = {"dspy", "litellm", "click", "rich", "jinja2", *LEARNING, *LATER}
 @functools.cache
 def loaded_by(*modules: str) -> frozenset[str]:
     """The modules that importing `modules` adds to those of an interpreter that has just started."""
-    script = (
-        "import importlib, sys; before = set(sys.modules); "
-        "[importlib.import_module(name) for name in sys.argv[1:]]; print(*sorted(set(sys.modules) - before))"
-    )
+    script = "import importlib, sys; before = set(sys.modules); "
+    script += "[importlib.import_module(name) for name in sys.argv[1:]]; print(*sorted(set(sys.modules) - before))"
     command = [sys.executable, "-W", "error", "-c", script, *modules]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -65,31 +60,30 @@ for name in sys.argv[1:]:
 
 @functools.cache
 def loaded_by_each(*modules: str) -> dict[str, frozenset[str]]:
-    """What each of several modules alone adds to the libraries, by module."""
     done = subprocess.run([sys.executable, "-W", "error", "-c", EACH, *modules], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return {module: frozenset(loaded) for module, *loaded in map(str.split, done.stdout.splitlines())}
 
 
 def packages(modules: frozenset[str]) -> set[str]:
-    """The top-level names among `modules`."""
     return {module.split(".")[0] for module in modules}
 
 
 def rooms(modules: frozenset[str]) -> set[str]:
-    """The rooms above the first floor among `modules`."""
     return {f"eldgr_dspy.{name}" for name in ROOMS} & modules
 
 
 def room(name: str) -> list[str]:
-    """Every module of a room, as it is installed."""
     return [module for module in MODULES if module.split(".")[1:2] == [name]]
 
 
-def test_importing_the_package_loads_no_dspy() -> None:
+def test_importing_the_package_loads_no_dspy_and_signatures_nothing_above_them() -> None:
     loaded = loaded_by("eldgr_dspy")
     assert packages(loaded) & ABOVE == set()
     assert rooms(loaded) == set()
+    loaded = loaded_by(*room("signatures"))
+    assert packages(loaded) & {"scipy", "click", "jinja2", *LEARNING, *LATER} == set()
+    assert rooms(loaded) == {"eldgr_dspy.signatures"}
 
 
 def test_the_package_has_the_names_of_its_face_and_each_is_what_its_home_has() -> None:
@@ -117,22 +111,9 @@ def test_a_module_of_the_first_floor_loads_no_room_and_no_framework() -> None:
     assert packages(loaded_by("numpy", "pydantic", "scipy.special")) & ABOVE == set()
 
 
-def test_signatures_load_nothing_above_them() -> None:
-    loaded = loaded_by(*room("signatures"))
-    assert packages(loaded) & {"scipy", "click", "jinja2", *LEARNING, *LATER} == set()
-    assert rooms(loaded) == {"eldgr_dspy.signatures"}
-
-
-PROGRAMS_FOR_TESTS = "checking program_checks".split()
-"""The modules of programs that need Hypothesis."""
-
-
-def test_programs_load_no_trainer_and_no_torch() -> None:
-    for_tests = {f"eldgr_dspy.programs.checks.{name}" for name in PROGRAMS_FOR_TESTS}
+def test_programs_load_no_trainer_and_no_torch_and_training_no_torch_until_it_trains() -> None:
+    for_tests = {f"eldgr_dspy.programs.checks.{name}" for name in ("checking", "program_checks")}  # with Hypothesis
     loaded = loaded_by(*(module for module in room("programs") if module not in for_tests))
     assert packages(loaded) & {*LEARNING, *LATER} == set()
     assert "eldgr_dspy.training" not in loaded
-
-
-def test_training_loads_no_torch_until_it_trains() -> None:
     assert packages(loaded_by(*room("training"))) & {*LEARNING, *LATER} == set()

@@ -19,12 +19,9 @@ from tests.house.package_files import ROOMS, ROOT, sources
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
-CORE = "dspy pydantic typing-extensions numpy scipy click rich jinja2 filelock ollama anyio httpx rank-bm25"
-
 
 @cache
 def trees() -> dict[str, ast.Module]:
-    """The syntax of every file of the package, by the name that it is installed as."""
     return {name: ast.parse(path.read_text(encoding="utf-8")) for path, name in sources()}
 
 
@@ -42,7 +39,6 @@ def checkout(folder: Path, *, links: bool) -> Path:
 
 
 def build_wheel(folder: Path) -> set[str]:
-    """The names inside the wheel that this interpreter's setuptools builds in `folder`."""
     script = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
     command = [sys.executable, "-c", script, str(folder / "dist")]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
@@ -72,33 +68,25 @@ def test_the_wheel_is_complete_and_its_top_level_is_exactly_eldgr_dspy(tmp_path:
 
 
 @pytest.mark.parametrize("room", ROOMS)
-def test_a_link_points_to_the_room_beside_the_package(room: str) -> None:
+def test_a_room_is_imported_under_its_installed_name_and_a_link_points_to_it(room: str) -> None:
+    module = importlib.import_module(f"eldgr_dspy.{room}")
+    assert module.__name__ == f"eldgr_dspy.{room}" and module.__file__ is not None
+    assert Path(module.__file__).resolve() == ROOT / room / "__init__.py"
     link = ROOT / "eldgr_dspy" / room
     if not link.is_symlink():
         pytest.skip("this checkout has no symbolic links (core.symlinks=false); installs do not need them")
     assert link.readlink() == Path("..", room)
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_a_room_is_imported_under_its_installed_name(room: str) -> None:
-    module = importlib.import_module(f"eldgr_dspy.{room}")
-    assert module.__name__ == f"eldgr_dspy.{room}"
-    assert module.__file__ is not None
-    assert Path(module.__file__).resolve() == ROOT / room / "__init__.py"
-
-
 def test_nothing_inside_imports_a_second_identity_or_the_top_package() -> None:
     """`import programs` or a relative import finds the same files as another module; the top package loads all."""
-    result = {
-        name: [one for one in imports(tree) if one.split(".")[0] in {"", *ROOMS}] for name, tree in trees().items()
-    }
-    assert {name: modules for name, modules in result.items() if modules} == {}
-    top = [name for name, tree in trees().items() if "eldgr_dspy" in imports(tree) and name != "eldgr_dspy"]
-    assert top == []
+    pairs = [(name, one) for name, tree in trees().items() for one in imports(tree)]
+    assert [pair for pair in pairs if pair[1].split(".")[0] in {"", *ROOMS}] == []
+    assert {name for name, one in pairs if one == "eldgr_dspy"} <= {"eldgr_dspy"}
 
 
-def test_no_function_is_longer_than_eighty_lines_and_no_file_than_350() -> None:
-    """Decorators aside, docstring included. The one exception holds every rule with its driver, and needs no other."""
+def test_no_function_is_longer_than_eighty_lines_no_file_than_350_and_no_two_files_have_one_name() -> None:
+    """The exceptions: the file of every rule with its driver, and `testing`, which is public on both floors."""
     long = [
         f"{name}: {one.name}"
         for name, tree in trees().items()
@@ -109,16 +97,11 @@ def test_no_function_is_longer_than_eighty_lines_and_no_file_than_350() -> None:
     lines = {name: len(path.read_text(encoding="utf-8").splitlines()) for path, name in sources()}
     assert {name for name, n in lines.items() if n > 350} <= {"eldgr_dspy.decision"}
     assert lines["eldgr_dspy.decision"] <= 384
-
-
-def test_no_two_files_have_one_name() -> None:
-    """Except the name that Python gives a meaning, and `testing`, which is public on both floors."""
     names = Counter(path.name for path, _ in sources())
     assert {name for name, n in names.items() if n > 1} == {"__init__.py", "testing.py"}
 
 
 def imports(tree: ast.AST) -> Iterator[str]:
-    """The modules named in the import statements of a tree."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -126,14 +109,12 @@ def imports(tree: ast.AST) -> Iterator[str]:
             yield "" if node.level or node.module is None else node.module
 
 
-def test_every_module_says_in_one_line_what_it_is_for() -> None:
+def test_every_module_says_in_one_line_what_it_is_for_and_the_core_dependencies_are_light() -> None:
     """Lists of modules are made of these lines: a sentence of at most 120 characters that ends with a full stop."""
     lines = {name: (ast.get_docstring(tree) or "").split("\n")[0] for name, tree in trees().items()}
     assert {name: line for name, line in lines.items() if not re.fullmatch(r"\S.{8,118}\.", line)} == {}
-
-
-def test_the_core_dependencies_are_light() -> None:
-    assert {re.split("[>=]=", one)[0] for one in PROJECT["project"]["dependencies"]} == {*CORE.split()}
+    core = "dspy pydantic typing-extensions numpy scipy click rich jinja2 filelock ollama anyio httpx rank-bm25"
+    assert {re.split("[>=]=", one)[0] for one in PROJECT["project"]["dependencies"]} == {*core.split()}
 
 
 def test_no_file_mentions_a_path_of_one_machine() -> None:
@@ -146,15 +127,12 @@ def test_no_file_mentions_a_path_of_one_machine() -> None:
     assert [str(path) for path in files if any(one in path.read_text("utf-8", "replace") for one in machine)] == []
 
 
+NEEDING = [("trl", "tests/hazards/test_recipe_hazards.py"), ("transformers", "tests/commands/test_inspect.py")]
+NEEDING += [("torch", "tests/training/test_randomness.py")]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("absent", "tests"),
-    [
-        ("trl", "tests/hazards/test_recipe_hazards.py"),
-        ("transformers", "tests/commands/test_inspect.py"),
-        ("torch", "tests/training/test_randomness.py"),
-    ],
-)
+@pytest.mark.parametrize(("absent", "tests"), NEEDING)
 def test_tests_are_skipped_with_a_reason_where_what_they_need_is_not_installed(absent: str, tests: str) -> None:
     run = f"import sys, pytest; sys.modules[{absent!r}] = None; sys.exit(pytest.main([{tests!r}, '-q', '-rs']))"
     done = subprocess.run([sys.executable, "-c", run], cwd=ROOT, capture_output=True, text=True, timeout=300)
@@ -164,43 +142,29 @@ def test_tests_are_skipped_with_a_reason_where_what_they_need_is_not_installed(a
 
 def test_helpers_are_imported_from_helper_modules() -> None:
     """A test module is read for its tests alone."""
-    imported = {
-        f"{path.relative_to(ROOT)}: {name}"
-        for path in (ROOT / "tests").rglob("*.py")
-        for name in imports(ast.parse(path.read_text(encoding="utf-8")))
-        if name.startswith("tests.") and name.rpartition(".")[2].startswith("test_")
-    }
-    assert imported == set()
+    texts = {path: path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py")}
+    pairs = [(path, name) for path, text in texts.items() for name in imports(ast.parse(text))]
+    assert [pair for pair in pairs if re.match(r"tests\.(.*\.)?test_[^.]*$", pair[1])] == []
 
 
-RUNNING = frozenset(
-    """
-    import_module __import__ reload find_spec spec_from_file_location exec_module load_module
-    locate resolve_name run_module run_path safeimport
-    """.split()
-)
+RUNNING = "import_module __import__ reload find_spec spec_from_file_location exec_module load_module".split()
+RUNNING += "locate resolve_name run_module run_path safeimport object_named".split()
 """Functions that import what a text names, whichever module they are taken from."""
-EVALUATING = frozenset({"eval", "exec", "compile"})
-"""Builtins that run a text."""
 
 
-@cache
-def calls() -> list[tuple[str, str, ast.Call]]:
-    """Every call in the package: its module, the name of what is called, and the call."""
-    return [(module, *call) for path, module in sources() for call in _calls(path)]
-
-
-def _calls(path: Path) -> Iterator[tuple[str, ast.Call]]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Call):
-            called = node.func
-            name = called.id if isinstance(called, ast.Name) else getattr(called, "attr", "")
-            if name in RUNNING or name == "object_named" or (isinstance(called, ast.Name) and name in EVALUATING):
-                yield name, node
+def calls() -> Iterator[tuple[str, str, ast.Call]]:
+    """Every call of these in the package, and of a builtin that runs a text: its module, its name, and the call."""
+    for module, tree in trees().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call):
+                is_plain = isinstance(node.func, ast.Name)
+                name = getattr(node.func, "id" if is_plain else "attr", "")
+                if name in RUNNING or (is_plain and name in ("eval", "exec", "compile")):
+                    yield module, name, node
 
 
 def is_of_the_source(argument: ast.expr) -> bool:
-    """Return whether a text is one that stands in the source: a constant, an item of one, or a module of ours."""
+    """Whether a text is one that stands in the source: a constant, an item of one, or a module of ours."""
     if isinstance(argument, ast.JoinedStr):
         first: ast.expr = argument.values[0]
         of_here = isinstance(first, ast.FormattedValue) and ast.unparse(first.value) == "__name__"
@@ -210,26 +174,22 @@ def is_of_the_source(argument: ast.expr) -> bool:
     return isinstance(argument, ast.Constant)
 
 
-def test_one_function_imports_a_text_that_is_not_of_the_source() -> None:
-    others = [
-        (module, name)
-        for module, name, call in calls()
-        if name != "object_named" and not is_of_the_source(call.args[0])
-    ]
+def test_one_function_imports_a_text_that_is_not_of_the_source_and_looks_names_up_where_a_caller_gives_them() -> None:
+    """Nothing that reads a run, a freeze, a recording or a pool is among the modules that look a name up."""
+    named, others = set[str](), list[tuple[str, str]]()
+    for module, name, call in calls():
+        if name == "object_named":
+            named.add(module.removeprefix("eldgr_dspy."))
+        elif not is_of_the_source(call.args[0]):
+            others.append((module, name))
     assert others == [("eldgr_dspy.base.named_objects", "import_module")]
-
-
-def test_a_name_is_looked_up_only_where_a_caller_gives_it() -> None:
-    """Nothing that reads a run, a freeze, a recording or a pool is among these modules."""
-    assert {module for module, name, _ in calls() if name == "object_named"} == {
-        "eldgr_dspy.answer_types",
-        "eldgr_dspy.rule.own_certificates",
-        "eldgr_dspy.rule.refusals",
-        "eldgr_dspy.rule.rules",
-        "eldgr_dspy.programs.judges.named",
-        "eldgr_dspy.programs.pools.devsets",
-        "eldgr_dspy.training.recipe",
-    }
+    assert (
+        sorted(named)
+        == (
+            "answer_types programs.judges.named programs.pools.devsets"
+            " rule.own_certificates rule.refusals rule.rules training.recipe"
+        ).split()
+    )
 
 
 # A repetition of a group, not of a parenthesis in a class of characters or behind a backslash.
@@ -240,13 +200,8 @@ def test_no_group_is_repeated_possessively() -> None:
     """Python 3.11.2 does not give back what a failing last round took; an atomic group `(?>(?:X)*)` says the same."""
     files = [path for path, _ in sources()]
     assert len(files) > 250
-    match = [
-        f"{file.relative_to(ROOT)}: {line.strip()}"
-        for file in files
-        for line in file.read_text(encoding="utf-8").splitlines()
-        if POSSESSIVE.search(re.sub(r"\[[^]]*\]", "[]", line))
-    ]
-    assert match == []
+    lines = ((file, line) for file in files for line in file.read_text(encoding="utf-8").splitlines())
+    assert [pair for pair in lines if POSSESSIVE.search(re.sub(r"\[[^]]*\]", "[]", pair[1]))] == []
 
 
 STANDING = """

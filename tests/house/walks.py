@@ -1,14 +1,13 @@
-"""Prints how a person walks through the source: python -m tests.house.walks.
+"""Prints how a person walks through the source, who reads each function once, where it is first called.
 
-A walk runs the code and reads each of our functions once, where it is first called, then goes back to its caller. A
-stay is an uninterrupted time in one file; a return is a stay in a file that was seen before. Only our files count.
+A stay is an uninterrupted time in one of our files; a return is a stay in a file that was seen before.
 """
 
 import sys
 import tempfile
 import threading
 from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from io import StringIO
 from pathlib import Path
 from types import FrameType
@@ -20,7 +19,7 @@ from eldgr_dspy.programs.testing import scripted_lm
 from tests.house.package_files import ROOT
 
 DEMO = [str(ROOT / "artifacts" / name) for name in ("demo-retrieval.jsonl", "demo-arithmetic.jsonl")]
-REPLAY = str(ROOT / "artifacts" / "demo-replay.jsonl")
+REPLAYED = ["--replay", str(ROOT / "artifacts" / "demo-replay.jsonl"), "--workers", "1"]
 
 
 class Arrived(Exception):
@@ -48,25 +47,19 @@ def stays(way: Callable[[], object]) -> list[str]:
 
     threading.setprofile(follow)
     sys.setprofile(follow)
-    try:
+    with suppress(Arrived):
         way()
-    except Arrived:
-        pass
-    finally:
-        sys.setprofile(None)
-        threading.setprofile(None)
+    sys.setprofile(None)
+    threading.setprofile(None)
     return visited
 
 
 def command(*words: str) -> None:
-    """Run a command, which has to succeed."""
     if eldgr([*words]):
         raise RuntimeError(f"eldgr {' '.join(words)} failed; run it alone to see why.")
 
 
 def to_the_lm() -> None:
-    """Ask a selector, up to the first request."""
-
     def arrive(request: object) -> str:
         sys.setprofile(None)
         raise Arrived
@@ -77,13 +70,10 @@ def to_the_lm() -> None:
 
 
 def main() -> None:
-    """Print the stays, the files and the returns of four walks."""
     with tempfile.TemporaryDirectory() as folder:
         out = str(Path(folder) / "run")
         walks: dict[str, Callable[[], object]] = {
-            "eldgr evaluate, to the last file": lambda: command(
-                "evaluate", *DEMO, "--replay", REPLAY, "--out", out, "--workers", "1"
-            ),
+            "eldgr evaluate, to the last file": lambda: command("evaluate", *DEMO, *REPLAYED, "--out", out),
             "eldgr report, to the page": lambda: command("report", out, "--format", "html"),
             "eldgr bound, to the table": lambda: command("bound", *DEMO),
             "Selector(), to the LM": to_the_lm,

@@ -25,7 +25,6 @@ def ballot(
 
 
 def stating(formula: str, value: Any) -> Stated:
-    """What a pool states of a candidate in the column that a formula reads; nothing for None."""
     if value is None:
         return Stated()
     column = WEIGHINGS[formula.partition(":")[0]].column
@@ -35,7 +34,6 @@ def stating(formula: str, value: Any) -> Stated:
 
 
 def stated_by(formula: str, classes: str, values: Sequence[Any]) -> Ballot:
-    """A ballot with these values in the column that a formula reads."""
     return ballot(classes, [stating(formula, value) for value in values])
 
 
@@ -47,12 +45,10 @@ def majority(counted: Ballot) -> str | None:
 
 @st.composite
 def classes(draw: st.DrawFn, least: int = 0, letters: str = "aaabbc-") -> str:
-    """Draw the classes of up to six candidates."""
     return "".join(draw(st.lists(st.sampled_from(letters), min_size=least, max_size=6)))
 
 
 def shuffled(n: int, seed: int) -> list[int]:
-    """An order of n things."""
     order = [*range(n)]
     random.Random(seed).shuffle(order)
     return order

@@ -1,7 +1,8 @@
-"""Judges that ask no LM, inside the lock: whatever they prefer, the rule decides on it as on any judge's preference."""
+"""Judges that ask no LM, inside the lock: what they read of candidates, and that the rule decides as on any judge."""
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -12,13 +13,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from eldgr_dspy.programs.inputs import to_question
+from eldgr_dspy import Sampled
+from eldgr_dspy.programs.inputs import columns_of, to_question
 from eldgr_dspy.programs.judges.autodspy import PipelineSelector
 from eldgr_dspy.programs.judges.counting_judges import BestOf, OwnSelector, WeightedVote
 from eldgr_dspy.programs.judges.drm import DimensionalSelector
 from eldgr_dspy.programs.lms.consulting import aask
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.programs.testing import check_selector
+from eldgr_dspy.programs.testing import check_selector, scripted_lm
+from eldgr_dspy.rule.ballots import Ballot
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.certifying import ballot_of
 from eldgr_dspy.rule.consultations import Abstention, Verdict
@@ -28,10 +31,12 @@ from tests.capitals import row, write_pool
 from tests.deciding import SILENT as REPLIES
 from tests.deciding import decided
 from tests.judges.balloting import ballot
+from tests.modules import Answers
+from tests.refusing import refused, says
+from tests.scenes import ABSTAINS, CONTESTED, in_style
 from tests.selecting import selector_of
 
 Maker = Callable[[Path], dspy.Module]
-ABSTAINING = {"abstained": "not asked for here"}
 
 
 def trained(folder: Path) -> PipelineSelector:
@@ -53,25 +58,21 @@ JUDGES: Mapping[str, Maker] = {
 }
 
 tenths = st.integers(0, 10).map(lambda n: n / 10)
-logprobs = st.fixed_dictionaries(
-    {"probability": tenths, "reasoning": tenths.map(lambda n: -n), "answer": tenths.map(lambda n: -n)}
-)
-columns = st.fixed_dictionaries(
-    {"source": st.sampled_from(("one", "two", "two", "three"))},
-    optional={
-        "confidence": tenths,
-        "logprobs": logprobs,
-        "scores": st.fixed_dictionaries(dict.fromkeys(("prm", "relevance", "coherence"), tenths)),
-    },
-)
-
-
 rivals = st.lists(st.sampled_from(("Doha", "Lusail", "Doha", "dubai", "yes", None)), min_size=1, max_size=3)
 shown = st.sampled_from((["Doha"], ["Lusail", "Doha"], ["Doha"], ["Lusail"], ["Doha", "Dubai"], []))
+negative = tenths.map(lambda n: -n)
+logprobs = st.fixed_dictionaries({"probability": tenths, "reasoning": negative, "answer": negative})
+SCORES = ("prm", "relevance", "coherence")
+scores = st.fixed_dictionaries(dict.fromkeys(SCORES, tenths))
+columns = st.fixed_dictionaries(
+    {"source": st.sampled_from(("one", "two", "two", "three"))},
+    optional={"confidence": tenths, "logprobs": logprobs, "scores": scores},
+)
+NUMBERS = {"probability": 0.2, "reasoning": -0.8, "answer": -0.8}
 WHOLE: Mapping[str, Any] = {
     "confidence": 0.2,
-    "logprobs": {"probability": 0.2, "reasoning": -0.8, "answer": -0.8},
-    "scores": {"prm": 0.2, "relevance": 0.2, "coherence": 0.2},
+    "logprobs": NUMBERS,
+    "scores": dict.fromkeys(SCORES, 0.2),
     "source": "one",
 }
 
@@ -93,8 +94,8 @@ def judge(request: pytest.FixtureRequest, tmp_path: Path) -> dspy.Module:
     return JUDGES[request.param](tmp_path)
 
 
-def selector(judge: dspy.Module, **options: Any) -> Selector:
-    return selector_of(judge, ABSTAINING, ABSTAINING, **options)
+def selector(judge: Any, **options: Any) -> Selector:
+    return selector_of(judge, ABSTAINS, ABSTAINS, **options)
 
 
 def case_of(inputs: Mapping[str, Any]) -> Case:
@@ -127,27 +128,21 @@ def test_awaited_it_decides_the_same(judge: dspy.Module, inputs: dict[str, Any])
     assert asyncio.run(select.acall(**inputs)).toDict() == select(**inputs).toDict()
 
 
-def test_dspy_warns_of_nothing_when_it_is_awaited(judge: dspy.Module, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_laws_hold_and_dspy_warns_of_nothing_when_it_is_awaited(
+    judge: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a candidate that votes it abstains."""
     warned: list[str] = []
-    monkeypatch.setattr(
-        logging.getLogger("dspy.primitives.module"), "warning", lambda response, *_: warned.append(response)
-    )
+    monkeypatch.setattr(logging.getLogger("dspy.primitives.module"), "warning", lambda text, *_: warned.append(text))
     counted = ballot_of(case_of({"question": "Which?", "candidates": ["Dubai"], "evidence": []}))
     reply = asyncio.run(aask(judge, {"ballot": counted}, "judge")).content
     assert (warned, "abstained" in reply or "preferred" in reply) == ([], True)
-
-
-def test_without_a_candidate_that_votes_it_abstains(judge: dspy.Module) -> None:
     assert judge(ballot=ballot("--")).abstained == "there is no candidate to judge"
-
-
-def test_the_laws_of_a_selector_hold(judge: dspy.Module) -> None:
     tried = check_selector(selector(judge), max_examples=2)
     assert tried["certified_consensus_is_final"] and tried["sync_equals_async_equals_batch_equals_replay"]
 
 
-# -- what a judge is shown --
-def test_a_preference_without_a_certificate_stays_a_preference() -> None:
+def test_a_preference_without_a_certificate_stays_one_and_a_column_that_cannot_be_used_is_refused() -> None:
     """The judge is sure of Lusail, which no passage mentions; of Doha it is right."""
     sure = [{"answer": name, "confidence": c} for name, c in (("Dubai", 0.1), ("Dubai", 0.1), ("Lusail", 0.9))]
     inputs: dict[str, Any] = {"question": "Which?", "candidates": sure, "evidence": ["It is Doha."]}
@@ -156,21 +151,93 @@ def test_a_preference_without_a_certificate_stays_a_preference() -> None:
     assert (pred.answer, pred.branch, pred.preference) == ("Dubai", "consensus", 2)
     pred = select(**{**inputs, "candidates": [*sure[:2], {"answer": "Doha", "confidence": 0.9}]})
     assert (pred.answer, pred.branch) == ("Doha", "judge")
+    counting: Any = selector(WeightedVote("cisc"))
+    for column, value, message in (
+        ("confidence", 1.5, "candidates[1].confidence must be a number from 0 to 1; got 1.5..."),
+        ("scores", {"prm": float("nan")}, "candidates[1].scores must have under..."),
+    ):
+        candidates = [{"answer": "Dubai"}, {"answer": "Doha", column: value}]
+        inputs = {**inputs, "candidates": candidates}
+        assert says(message, refused(partial(counting, **inputs)))
+        assert selector(ABSTAINS)(**inputs).answer == "Dubai"
 
 
-@pytest.mark.parametrize(
-    ("column", "value", "message"),
-    [
-        ("confidence", 1.5, r"candidates\[1\].confidence must be a number from 0 to 1; got 1.5"),
-        ("scores", {"prm": float("nan")}, r"candidates\[1\].scores must have under"),
-    ],
-)
-def test_a_column_that_cannot_be_used_is_refused_by_who_reads_it(column: str, value: Any, message: str) -> None:
-    inputs: dict[str, Any] = {
-        "question": "Which?",
-        "candidates": [{"answer": "Dubai"}, {"answer": "Doha", column: value}],
-        "evidence": ["It is Doha."],
-    }
-    with pytest.raises(ValueError, match=message):
-        selector(WeightedVote("cisc"))(**inputs)
-    assert selector_of(ABSTAINING, ABSTAINING, ABSTAINING)(**inputs).answer == "Dubai"
+EVIDENCE = ["Doha is the capital of Qatar. Lusail is a city north of it."]
+ANSWERS = ("Dubai", "Dubai", "Doha")
+SURE = (0.1, 0.1, 0.9)
+OTHER_KINDS = {"confidence": "high", "logprobs": [-0.5], "scores": 3, "tags": "cot"}
+CHAT = {"content": [{"token": "Do", "logprob": -0.5}, {"token": "ha", "logprob": -1.5}]}
+
+
+def shipped(select: Selector, candidates: Any) -> tuple[Any, str]:
+    reply = select(question="What is the capital of Qatar?", candidates=candidates, evidence=EVIDENCE)
+    return str(reply.answer), str(reply.branch)
+
+
+@pytest.mark.parametrize("kind", [dict, dspy.Example, dspy.Prediction])
+def test_confidences_are_counted_of_every_kind_of_candidate_and_refused_only_by_who_counts(kind: Any) -> None:
+    """Two of .1 weigh 2 exp(.1) = 2.21, and one of .9 weighs exp(.9) = 2.46."""
+    pool = [kind(answer=answer, confidence=sure) for answer, sure in zip(ANSWERS, SURE, strict=True)]
+    completions = dspy.Prediction.from_completions({"answer": [*ANSWERS], "confidence": [*SURE]})
+    for candidates in (pool, completions):
+        assert shipped(selector(WeightedVote("cisc")), candidates) == ("Doha", "judge")
+        assert shipped(selector(ABSTAINS), candidates) == ("Dubai", "consensus")
+    pool = [kind(answer="Dubai", confidence=0.5), kind(answer="Doha", confidence="high")]
+    sentence = (
+        "candidates[1].confidence must be a number from 0 to 1; got 'high'. Divide a percentage by 100, or leave "
+    )
+    assert refused(lambda: shipped(selector(WeightedVote("cisc")), pool)) == f"{sentence}it out."
+    assert shipped(selector(ABSTAINS), pool) == ("Dubai", "consensus")
+
+
+def test_the_plain_judge_takes_any_fields_and_a_missing_confidence_is_an_abstention() -> None:
+    pool = [{**OTHER_KINDS, "answer": answer} for answer in CONTESTED["candidates"]]
+    for candidates in (pool, [dspy.Example(**one) for one in pool], [dspy.Prediction(**one) for one in pool]):
+        with dspy.context(lm=scripted_lm(lambda request: in_style(request, 2, 0.5, n=3))):
+            reply = Selector()(**{**CONTESTED, "candidates": candidates})
+        assert (reply.answer, reply.branch) == ("Doha", "judge")
+    lacking = [{"answer": "Dubai", "confidence": 0.5}, {"answer": "Doha"}]
+    for candidates, message in (
+        (lacking, "no confidence is stated of candidate 1"),
+        ([*ANSWERS], "not applicable: the pool states no confidence"),
+    ):
+        pred = selector(WeightedVote("cisc"))(question="?", candidates=candidates, evidence=EVIDENCE)
+        assert (pred.answer, pred.abstentions["judge"]) == ("Dubai", message)
+
+
+def test_all_columns_reach_the_ballot_and_a_sampled_program_hands_them_on() -> None:
+    """A sample whose column cannot be used fails alone; a judge that counts nothing takes it."""
+    seen: list[Ballot] = []
+
+    def choose(ballot: Ballot) -> int:
+        seen.append(ballot)
+        return 0
+
+    full = {"confidence": 0.5, "logprobs": CHAT, "scores": {"prm": (0.5, 1)}, "tags": ["cot"]}
+    shipped(selector(OwnSelector(choose)), [{"answer": "Dubai"}, {"answer": "Doha", **full}])
+    bare, stated = seen[0].stated
+    assert (bare.confidence, bare.logprobs, bare.scores, bare.tags) == (None, None, {}, ())
+    assert (stated.confidence, stated.scores, stated.tags) == (0.5, {"prm": [0.5, 1.0]}, ("cot",))
+    assert stated.logprobs is not None
+    assert (stated.logprobs.mean, stated.logprobs.least, stated.logprobs.answer) == (-1.0, -1.5, None)
+    assert stated.logprobs.probability == pytest.approx((math.exp(-0.5) + math.exp(-1.5)) / 2, rel=1e-15)
+    first, second = columns_of(["Dubai", {"answer": "Doha", "confidence": 1}], "answer")
+    assert (first.confidence, second.confidence) == (None, 1.0)
+    replies: list[Any] = [{"answer": answer, "confidence": sure} for answer, sure in zip(ANSWERS, SURE, strict=True)]
+    result = sampled(WeightedVote("cisc"), *replies)
+    assert (result.answer, result.branch, result.confidence) == ("Doha", "judge", 0.9)
+    certain, unsure = ({"content": [{"token": "x", "logprob": logprob}]} for logprob in (0.0, -3.0))
+    probable = [{"answer": "Dubai", "logprobs": unsure}] * 2 + [{"answer": "Doha", "logprobs": certain}]
+    assert sampled(WeightedVote("soft_sc"), *probable).answer == "Doha"
+    replies[1] = {"answer": "Dubai", "confidence": 90}
+    result = sampled(WeightedVote("cisc"), *replies)
+    assert result.answer == "Doha"
+    (failed,) = result.failed_samples
+    assert failed["sample"] == 1
+    assert "confidence must be a number from 0 to 1; got 90." in failed["error"]
+    assert sampled(ABSTAINS, *replies).failed_samples == []
+
+
+def sampled(judge: Any, *said: dict[str, Any]) -> Any:
+    program = Sampled(Answers(*(dspy.Prediction(**one) for one in said)), len(said), selector(judge), num_threads=1)
+    return program(question="What is the capital of Qatar?", evidence=EVIDENCE)

@@ -1,4 +1,4 @@
-"""Selectors of a user's own: functions of a ballot, and judges by the name of their module."""
+"""Selectors of a user's own: functions of a ballot, and judges by name; and what tables show of each judge."""
 
 import asyncio
 from functools import partial
@@ -10,61 +10,56 @@ import numpy as np
 import pytest
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.judges import PairwiseJudge, Panel, SwapConsistent
-from eldgr_dspy.programs.judges.counting_judges import OwnSelector
+from eldgr_dspy.figures.record import JudgeFacts, judge_facts
+from eldgr_dspy.figures.scored import contrasts_of
+from eldgr_dspy.programs.heuristics import LexicalJudge
+from eldgr_dspy.programs.judges import DimensionalSelector, PairwiseJudge, Panel, PipelineSelector, PlanThenCheck
+from eldgr_dspy.programs.judges.counting_judges import BestOf, OwnSelector, WeightedVote
+from eldgr_dspy.programs.judges.gar import SliceJudge
 from eldgr_dspy.programs.judges.named import is_own, judge_named, own_judge
+from eldgr_dspy.programs.judges.repeated_judges import SwapConsistent
+from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.fingerprints import describe
-from eldgr_dspy.rule.ballots import Ballot
+from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.rule.ballots import Ballot, Stated
 from eldgr_dspy.rule.consultations import Abstention
 from tests.capitals import row, write_pool
+from tests.case_tables import each_case
 from tests.judges.balloting import ballot
 from tests.refusing import refused
-from tests.selecting import CONTESTED, SILENT, Returns, selector_of
+from tests.scenes import CONTESTED, SILENT
+from tests.selecting import Returns, selector_of
 
 MODULE = '''
 import dspy
-
-from eldgr_dspy.rule.consultations import Abstention
 from eldgr_dspy.programs.judges.counting_judges import WeightedVote
-
 
 def last(ballot):
     """Prefer the last candidate."""
     return len(ballot.answers) - 1
 
-
-def shy(ballot):
-    return Abstention("I would rather not")
-
-
 async def later(ballot):
     return 0
-
 
 class Always(dspy.Module):
     def __init__(self, index=2):
         super().__init__()
         self.index = index
-
     def forward(self, question, evidence, candidates):
         return dspy.Prediction(preferred=self.index)
-
 
 class Needy(dspy.Module):
     def __init__(self, index):
         super().__init__()
 
-
 class Plain:
     def __init__(self, ballot):
         self.ballot = ballot
 
-
 class Called:
     def __call__(self, ballot):
         return 1
-
 
 always, counted, called, number = Always(1), WeightedVote("cisc"), Called(), 7
 '''
@@ -87,22 +82,6 @@ def selected(judge: Any, **options: Any) -> Any:
     return selector_of(judge, **options)(**CONTESTED)
 
 
-# -- functions --
-def test_a_function_prefers_a_candidate_and_the_lock_decides() -> None:
-    assert OwnSelector(last)(ballot=ballot("aab")).preferred == 2
-    pred = selected(OwnSelector(last))
-    assert (pred.answer, pred.branch, pred.preference) == ("Doha", "judge", 2)
-    pred = selected(OwnSelector(last), rule="judge")
-    assert (pred.answer, pred.branch) == ("Doha", "judge")
-
-
-def test_a_function_may_abstain_with_a_reason() -> None:
-    judge = OwnSelector(lambda counted: Abstention("too few votes"))
-    assert judge(ballot=ballot("aab")).abstained == "too few votes"
-    pred = selected(judge)
-    assert (pred.answer, pred.abstentions["judge"]) == ("Dubai", "too few votes")
-
-
 @pytest.mark.parametrize("index", [3, -1, 10**30, 1.0, True, "2", None, [2]])
 def test_what_is_not_the_index_of_a_candidate_is_an_abstention(index: Any) -> None:
     pred = selected(OwnSelector(lambda counted: index))
@@ -110,27 +89,22 @@ def test_what_is_not_the_index_of_a_candidate_is_an_abstention(index: Any) -> No
     assert pred.abstentions["judge"].startswith("preferred=")
 
 
-def test_an_index_of_numpy_counts() -> None:
+def test_a_function_prefers_a_candidate_or_abstains_with_a_reason_and_the_lock_decides() -> None:
+    """An index of numpy counts, and a candidate without an answer cannot be preferred."""
+    assert OwnSelector(last)(ballot=ballot("aab")).preferred == 2
+    pred = selected(OwnSelector(last))
+    assert (pred.answer, pred.branch, pred.preference) == ("Doha", "judge", 2)
+    pred = selected(OwnSelector(last), rule="judge")
+    assert (pred.answer, pred.branch) == ("Doha", "judge")
+    judge = OwnSelector(lambda counted: Abstention("too few votes"))
+    assert judge(ballot=ballot("aab")).abstained == "too few votes"
+    pred = selected(judge)
+    assert (pred.answer, pred.abstentions["judge"]) == ("Dubai", "too few votes")
     index: Any = np.argmax([0.1, 0.2, 0.9])
     assert selected(OwnSelector(lambda counted: index)).answer == "Doha"
-
-
-def test_a_candidate_without_an_answer_cannot_be_preferred() -> None:
     pred = selector_of(OwnSelector(last))(**{**CONTESTED, "candidates": ["Dubai", "Dubai", "Doha", None]})
     assert (pred.answer, pred.branch) == ("Dubai", "consensus")
     assert "without an answer" in pred.abstentions["judge"]
-
-
-@pytest.mark.parametrize("error", [ValueError("mine"), KeyError("mine"), dspy.LMServerError("away")])
-def test_what_a_function_raises_is_raised(error: Exception) -> None:
-    def fails(counted: Ballot) -> int:
-        raise error
-
-    with pytest.raises(type(error)) as raised:
-        selected(OwnSelector(fails))
-    assert raised.value is error
-    with pytest.raises(type(error)):
-        asyncio.run(selector_of(OwnSelector(fails)).acall(**CONTESTED))
 
 
 def test_a_function_sees_the_ballot_and_not_the_right_answer() -> None:
@@ -173,80 +147,99 @@ def test_inside_a_judge_that_shows_texts_it_says_that_a_ballot_is_missing(wrap: 
         asyncio.run(select.acall(**CONTESTED))
 
 
-def test_a_changed_function_is_another_judge() -> None:
+def test_a_changed_function_is_another_judge_and_its_name_is_stated_with_its_source(own: str) -> None:
     assert describe(OwnSelector(last)) == describe(OwnSelector(last)) != describe(OwnSelector(lambda counted: 0))
+    source = describe(own_judge(f"{own}:last"))["attributes"]["self"]["source"]
+    assert (source["name"], len(source["source"])) == (f"{own}:last", 16)
 
 
-# -- by name --
-@pytest.mark.parametrize(
-    ("name", "kind", "preferred"),
-    [
-        ("last", "OwnSelector", 2),
-        ("called", "OwnSelector", 1),
-        ("Always", "Always", 2),
-        ("always", "Always", 1),
-        ("counted", "WeightedVote", None),
-    ],
-)
+@each_case("judges", "judges by name")
 def test_functions_classes_and_objects_are_found_by_name(own: str, name: str, kind: str, preferred: int | None) -> None:
     judge = judge_named(f"{own}:{name}")
     assert type(judge).__name__ == kind
     assert selected(judge, rule="judge", consult="always").preference == preferred
 
 
-def test_the_name_of_a_function_is_stated_with_its_source(own: str) -> None:
-    source = describe(own_judge(f"{own}:last"))["attributes"]["self"]["source"]
-    assert source["name"] == f"{own}:last"
-    assert len(source["source"]) == 16
+@each_case("judges", "names that are refused")
+def test_what_is_not_a_judge_is_refused_with_its_name(own: str, name: str, sentence: str) -> None:
+    assert sentence in refused(lambda: own_judge(f"{own}:{name}"))
+    assert "the module 'no_such_module' cannot be imported" in refused(lambda: judge_named("no_such_module:last"))
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("number", "must be a dspy.Module or a function of a ballot; got int"),
-        ("Plain", "must be a dspy.Module or a function of a ballot; got the class Plain"),
-        ("Needy", "must be a judge's class that needs no argument"),
-        ("later", "choose must be a function of a ballot, not async"),
-        ("missing", "has no 'missing'; check the name"),
-    ],
-)
-def test_what_is_not_a_judge_is_refused_with_its_name(own: str, name: str, message: str) -> None:
-    assert message in refused(lambda: own_judge(f"{own}:{name}"))
-
-
-def test_a_module_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(ArgumentError, match="the module 'no_such_module' cannot be imported"):
-        judge_named("no_such_module:last")
-
-
-@pytest.mark.parametrize(
-    ("word", "own_name"),
-    [
-        ("my_module:MyJudge", True),
-        ("my.module:judge", True),
-        ("cisc:0.5", False),
-        ("best_of_n:prm", False),
-        ("autodspy:pool", False),
-        ("drm", False),
-        ("heuristic", False),
-        ("openai/gpt-4o-mini", False),
-        ("ollama/qwen3:8b", False),
-        ("my_module", False),
-        ("my_module:", False),
-        ("a:b:c", False),
-    ],
-)
+@each_case("judges", "words that name a judge of one's own")
 def test_a_name_is_told_from_formulas_and_models(word: str, own_name: bool) -> None:
     assert is_own(word) is own_name
 
 
-# -- in a run --
-def test_what_a_function_raises_in_a_run_names_the_question(tmp_path: Path) -> None:
+@pytest.mark.parametrize("error", [ValueError("mine"), KeyError("mine"), dspy.LMServerError("away")])
+def test_what_a_function_raises_is_raised_and_names_the_question_in_a_run(error: Exception, tmp_path: Path) -> None:
     def fails(counted: Ballot) -> int:
-        raise KeyError("mine")
+        raise error
 
-    pool = write_pool(tmp_path / "capitals.jsonl", [row(7, answers=("Nice", "Oslo"))])
-    plan = Plan([pool], tmp_path / "run", judges={"own": OwnSelector(fails)})
-    with pytest.raises(KeyError) as raised:
-        evaluate(selector_of(SILENT), plan)
-    assert raised.value.__notes__ == ["Raised by the judge[own] on question 'q7' of pool 'capitals'."]
+    with pytest.raises(type(error)) as raised:
+        selected(OwnSelector(fails))
+    assert raised.value is error
+    with pytest.raises(type(error)):
+        asyncio.run(selector_of(OwnSelector(fails)).acall(**CONTESTED))
+    if isinstance(error, KeyError):
+        pool = write_pool(tmp_path / "capitals.jsonl", [row(7, answers=("Nice", "Oslo"))])
+        with pytest.raises(KeyError) as raised:
+            evaluate(selector_of(SILENT), Plan([pool], tmp_path / "run", judges={"own": OwnSelector(fails)}))
+        assert raised.value.__notes__ == ["Raised by the judge[own] on question 'q7' of pool 'capitals'."]
+
+
+KNOWN = ("gold_in_training", "logprobs", "positioned")
+
+
+def facts(judge: dspy.Module) -> JudgeFacts | None:
+    return judge_facts([{"kind": "role", "name": "judge[j]", "details": describe(judge)}]).get("j")
+
+
+def named(*true: str) -> dict[str, bool]:
+    return {name: name in true for name in KNOWN}
+
+
+class Checker(dspy.Module):  # a module of a user's own with a part that happens to be called `facts`
+    def __init__(self) -> None:
+        super().__init__()
+        self.facts = dspy.Predict("question, evidence, candidates -> preferred: int")
+
+
+KINDS: dict[str, Any] = {
+    "Judge": Judge, "WeightedVote": WeightedVote, "DimensionalSelector": DimensionalSelector, "SliceJudge": SliceJudge,
+    "PlanThenCheck": PlanThenCheck, "OwnSelector": lambda: OwnSelector(last), "Checker": Checker,
+    "BestOf": lambda: BestOf(lambda example, candidate: len(candidate.text)), "LexicalJudge": LexicalJudge,
+    "Panel": lambda *judges: Panel(judges),
+}  # fmt: skip
+
+
+@each_case("judges", "facts", **KINDS)
+def test_each_judge_states_what_is_known_of_it(judge: dspy.Module, true: list[str] | None) -> None:
+    assert facts(judge) == (None if true is None else named(*true))
+
+
+def test_a_judge_of_a_published_system_is_in_no_family_and_a_panel_applies_where_a_member_does(tmp_path: Path) -> None:
+    """A positioned judge with demonstrations was made with right answers."""
+    for kind in (SliceJudge, PlanThenCheck):
+        judge: Any = kind()
+        judge.predictors()[-1].demos = [dspy.Example(question="q?")]
+        assert facts(judge) == named("gold_in_training", "positioned")
+    paired: Any = lambda rule, against: {"p": 0.5}  # noqa: E731
+    rules = [f"{rule}[{judge}]" for judge in ("slices", "plain") for rule in ("judge", "eldgr")]
+    known = {"slices": facts(SliceJudge()), "plain": facts(Judge())}
+    untested = [name for name, of in known.items() if of is not None and of["positioned"]]
+    tested = {one["against"]: one["p_holm"] for one in contrasts_of(rules, [*known], paired, untested)}
+    assert tested == {"judge[slices]": None, "judge[plain]": 0.5}
+    counted = ballot("ab", [Stated(confidence=0.1), Stated(confidence=0.9)])
+    inputs: Any = {"question": "q?", "evidence": [], "candidates": ["a", "b"], "ballot": counted}
+    lacking = [WeightedVote("soft_sc"), WeightedVote("best_of_n:prm")]
+    reply = Panel(lacking)(**inputs)
+    assert reply.abstained == "not applicable: the pool states no log-probabilities"
+    assert len(reply.members) == 2
+    assert Panel([*lacking, WeightedVote("bcrl_max")])(**inputs).abstained.startswith("no majority of 3 judges")
+    candidates = [{"answer": "A", "source": "one"}, {"answer": "B", "source": "two"}]
+    pool = write_pool(tmp_path / "pool.jsonl", [row(0, candidates=candidates, evidence=[], gold=["A"])])
+    panel = Panel([PipelineSelector(pool), WeightedVote("cisc")])
+    assert facts(panel) == named("gold_in_training", "positioned")
+    with pytest.raises(ArgumentError, match=r"judge\[panel\] was trained on 1 of the 1 questions"):
+        evaluate(Selector(), Plan([pool], tmp_path / "run", judges={"panel": panel}))

@@ -13,6 +13,7 @@ from eldgr_dspy.programs.judges.counting_judges import WEIGHINGS, WeightedVote
 from eldgr_dspy.rule.ballots import Ballot, Logprobs, Stated
 from eldgr_dspy.rule.consultations import Verdict
 from eldgr_dspy.rule.replies import read_reply
+from tests.case_tables import each_case
 from tests.judges.balloting import READS, ballot, classes, majority, shuffled, stated_by, stating
 from tests.naive import naive_votes as naive
 from tests.refusing import refused
@@ -23,11 +24,7 @@ SPLIT = ("aaabbc", (0.1, 0.1, 0.1, 0.5, 0.4, 0.8))  # sums: a .3, b .9, c .8
 SURE = ("aaabbc", (0.3, 0.3, 0.3, 0.6, 0.5, 0.9))  # sums: a .9, b 1.1, c .9
 STEADY = ("aaabbc", (0.15, 0.12, 0.1, 0.3, 0.2, 0.9))  # sums: a .37, b .5, c .9
 FOLDED = ballot("aabcd", [Stated(scores={"s": STEPS[key]}) for key in "aabcd"])
-
-
-def tokens(formula: str) -> Ballot:
-    assert formula.startswith("soft_sc")
-    return ballot("aabc", [Stated(logprobs=Logprobs.of_tokens([*map(log, TOKENS[key])])) for key in "aabc"])
+TOKENS_BALLOT = ballot("aabc", [Stated(logprobs=Logprobs.of_tokens([*map(log, TOKENS[key])])) for key in "aabc"])
 
 
 def count(formula: str, counted: Ballot) -> Any:
@@ -38,54 +35,31 @@ def won(formula: str, counted: Ballot) -> str:
     return str(counted.classes[count(formula, counted).preferred])
 
 
-@pytest.mark.parametrize(
-    ("formula", "counted", "expected", "neighbour", "other"),
-    [
-        # The highest score is c's .8; the highest sum is b's .5 + .4 = .9.
-        ("best_of_n:s", stated_by("best_of_n", *SPLIT), "c", "weighted_best_of_n:s", "b"),
-        ("weighted_best_of_n:s", stated_by("best_of_n", *SPLIT), "b", "best_of_n:s", "c"),
-        # Points of the ranks: c √6; b √5 + √4 = 4.236; a √3 + √2 + √1 = 4.146. Sums of scores: c .9.
-        ("borda:s", stated_by("borda", *STEADY), "b", "weighted_best_of_n:s", "c"),
-        # With T = .1: c e^0 = 1; b e^-3 + e^-4 = .07; a 3 e^-6 = .007. Added as they are: b 1.1, c .9.
-        ("cisc:0.1", stated_by("cisc", *SURE), "c", "bcrl_vote", "b"),
-        # The mean: b (.9 + .9 + .3) / 3 = .7, c .6. The lowest: b .3, c .6.
-        ("soft_sc", tokens("soft_sc"), "b", "soft_sc:min", "c"),
-        ("soft_sc:min", tokens("soft_sc:min"), "c", "soft_sc:mean", "b"),
-        ("bcrl_max", stated_by("bcrl_max", *SURE), "c", "bcrl_vote", "b"),
-        ("bcrl_vote", stated_by("bcrl_vote", *SURE), "b", "bcrl_max", "c"),
-        # The lowest steps: b .2, c .5, d .45. The last: .95, .5, .6. The products: .171, .125, .27.
-        ("best_of_n:s:min", FOLDED, "c", "best_of_n:s:last", "b"),
-        ("best_of_n:s:last", FOLDED, "b", "best_of_n:s:product", "d"),
-        ("best_of_n:s:product", FOLDED, "d", "best_of_n:s:min", "c"),
-    ],
-)
-def test_no_two_formulas_are_alike(formula: str, counted: Ballot, expected: str, neighbour: str, other: str) -> None:
+BALLOTS = {"SPLIT": SPLIT, "SURE": SURE, "STEADY": STEADY}
+
+
+@each_case("judges", "formulas and their neighbours")
+def test_no_two_formulas_are_alike(formula: str, pool: str, expected: str, neighbour: str, other: str) -> None:
+    counted = {"TOKENS": TOKENS_BALLOT, "FOLDED": FOLDED}.get(pool) or stated_by(
+        formula.partition(":")[0], *BALLOTS[pool]
+    )
     assert (won(formula, counted), won(neighbour, counted), majority(counted)) == (expected, other, "a")
 
 
-def test_parameters_change_what_is_preferred() -> None:
+def test_parameters_and_decimals_change_what_is_preferred() -> None:
+    """.1 + .2 is as much as .3, although it is not in binary; more votes win, then the earliest."""
     # cisc, T = 1, over e^.9: c 1; b e^-.3 + e^-.4 = 1.41; a 3 e^-.6 = 1.65.
     assert [won(f"cisc{t}", stated_by("cisc", *SURE)) for t in ("", ":1", ":0.1")] == ["a", "a", "c"]
     # borda, p = 0: 3, 2 and 1 points. p = 3: c 216; b 125 + 64 = 189; a 27 + 8 + 1 = 36.
     assert [won(f"borda:s:{p}", stated_by("borda", *STEADY)) for p in (0, 0.5, 3)] == ["a", "b", "c"]
-
-
-def test_an_abstaining_vote_abstains_below_its_threshold_and_not_at_it() -> None:
     counted = stated_by("bcrl_max", "aab", (0.2, 0.2, 0.5))
     assert count("bcrl_abstaining", counted).preferred == count("bcrl_max", counted).preferred == 2
     reply = count("bcrl_abstaining:0.51", counted)
-    assert reply.abstained == "the highest confidence is 0.5, below 0.51"
-    assert "preferred" not in reply
-
-
-def test_weights_are_added_as_the_decimals_that_they_are_written_as() -> None:
-    """.1 + .2 is as much as .3, although it is not in binary; more votes win, then the earliest."""
+    assert (reply.abstained, "preferred" in reply) == ("the highest confidence is 0.5, below 0.51", False)
     assert won("weighted_best_of_n:s", stated_by("best_of_n", "baa", (0.3, 0.1, 0.2))) == "a"
     assert won("bcrl_vote", stated_by("bcrl_vote", "bbaa", (0.15, 0.15, 0.1, 0.2))) == "b"
     assert won("bcrl_vote", stated_by("bcrl_vote", "aabb", (0.1, 0.2, 0.15, 0.15))) == "a"
 
-
-# -- against the naive version --
 
 few = settings(max_examples=40)
 FORMULAS = (*READS, "borda:1", "borda:2", "cisc:0.1", "cisc:2", "bcrl_abstaining:0.3")
@@ -126,16 +100,17 @@ def test_a_formula_is_its_naive_version(formula: str, data: st.DataObject) -> No
 
 
 @pytest.mark.parametrize("formula", READS)
-def test_a_pool_without_the_column_is_told_from_a_candidate_without_it(formula: str) -> None:
+def test_a_pool_without_the_column_is_told_from_a_candidate_without_it_and_large_floats_count(formula: str) -> None:
     judge = WeightedVote(READS[formula])
     assert judge(ballot=ballot("ab")).abstained.startswith("not applicable: the pool states no ")
     partly = stated_by(formula, "-ab", (0.5, 0.5, None))
     assert re.fullmatch(r"no [\w '-]+ (is|are) stated of candidate 2", judge(ballot=partly).abstained)
     # A candidate that does not vote needs no value.
     assert judge(ballot=stated_by(formula, "-ab", (None, 0.5, 0.6))).preferred in (1, 2)
+    highest = 1.7e308 if WEIGHINGS[formula].column == "scores" else 1.0
+    assert count(READS[formula], stated_by(formula, "abb", (highest, highest, highest))).preferred == 1
 
 
-# -- laws --
 @pytest.mark.parametrize("formula", READS)
 @few
 @given(classes(least=1), st.integers(0, 10**6))
@@ -176,17 +151,7 @@ def test_scores_on_another_scale_are_ranked_as_before(formula: str, keys: str, v
     assert dict(judge(ballot=other)) == dict(before)
 
 
-# -- steps, and values that cannot be used --
-@pytest.mark.parametrize(
-    ("formula", "value", "reason"),
-    [
-        ("best_of_n:s", [0.1, 0.2], "it has a number for each step; min, last or product makes one of them (score"),
-        ("best_of_n:s:product", [0.5, 1.5], "a product needs steps from 0 to 1 (score 's' of candidate 1)"),
-        ("best_of_n:s:product", [-0.5], "a product needs steps from 0 to 1 (score 's' of candidate 1)"),
-        ("weighted_best_of_n:s:min", [0.5, -0.5], "weights that are added must be at least 0; candidate 1 has -0.5"),
-        ("best_of_n:other", 0.5, "not applicable: the pool states no score 'other'"),
-    ],
-)
+@each_case("judges", "values that cannot be used")
 def test_values_that_cannot_be_used_are_an_abstention(formula: str, value: Any, reason: str) -> None:
     reply = count(formula, ballot("ab", [stating("best_of_n", 0.5), stating("best_of_n", value)]))
     assert reply.abstained.startswith(reason)
@@ -201,85 +166,36 @@ def test_a_score_of_steps_alone_does_not_apply_until_a_fold_is_named(formula: st
     assert count("best_of_n:s:min", counted).preferred == 0
 
 
-@pytest.mark.parametrize(
-    ("formula", "known", "lacking"),
-    [
+def test_the_reason_names_the_summary_that_the_pool_lacks_and_the_facts_what_formulas_need() -> None:
+    for formula, known, lacking in (
         ("soft_sc", Logprobs(least=-1.0), "mean probability of tokens"),
         ("soft_sc:min", Logprobs(probability=0.5), "lowest log-probability"),
         ("soft_sc", None, "log-probabilities"),
-    ],
-)
-def test_the_reason_names_the_summary_that_the_pool_lacks(formula: str, known: Logprobs | None, lacking: str) -> None:
-    reply = count(formula, ballot("ab", [Stated(logprobs=known)] * 2))
-    assert reply.abstained == f"not applicable: the pool states no {lacking}"
-
-
-def test_a_single_number_is_its_own_fold() -> None:
+    ):
+        reply = count(formula, ballot("ab", [Stated(logprobs=known)] * 2))
+        assert reply.abstained == f"not applicable: the pool states no {lacking}"
     counted = stated_by("best_of_n", "aab", (0.5, [0.9, 0.8], 0.6))
     assert [count(f"best_of_n:s:{fold}", counted).preferred for fold in ("min", "last", "product")] == [1, 1, 1]
-
-
-def test_products_are_compared_exactly() -> None:
     counted = stated_by("best_of_n", "abb", ([0.1, 0.2], [0.02], [0.02]))  # as floats .1 times .2 is more than .02
     assert count("best_of_n:s:product", counted).preferred == 1
-
-
-@pytest.mark.parametrize("formula", READS)
-def test_the_largest_floats_are_counted(formula: str) -> None:
-    highest = 1.7e308 if WEIGHINGS[formula].column == "scores" else 1.0
-    assert count(READS[formula], stated_by(formula, "abb", (highest, highest, highest))).preferred == 1
-
-
-def test_values_from_0_to_1_are_the_scores_of_the_verdict() -> None:
-    reply = count("best_of_n:s", stated_by("best_of_n", "ab", (0.25, 1.0)))
-    assert [one["scalar"] for one in reply.assessments] == [0.25, 1.0]
-    assert count("best_of_n:s", stated_by("best_of_n", "ab", (0.25, 1.5))).assessments is None
+    facts = {name: WeightedVote(READS[name]).facts for name in READS}
+    assert {name for name, of in facts.items() if of["logprobs"]} == {"soft_sc"}
+    assert {name for name, of in facts.items() if of["positioned"]} == {"bcrl_max", "bcrl_vote", "bcrl_abstaining"}
+    assert not any(of["gold_in_training"] for of in facts.values())
 
 
 @pytest.mark.parametrize("judge", [WeightedVote("bcrl_max"), BestOf(lambda _, candidate: candidate.answer == "b")])
-def test_a_candidate_without_an_answer_does_not_take_the_scores_of_the_others_away(judge: Any) -> None:
+def test_values_from_0_to_1_are_the_scores_of_the_verdict_also_beside_a_candidate_without_an_answer(judge: Any) -> None:
+    reply = count("best_of_n:s", stated_by("best_of_n", "ab", (0.25, 1.0)))
+    assert [one["scalar"] for one in reply.assessments] == [0.25, 1.0]
+    assert count("best_of_n:s", stated_by("best_of_n", "ab", (0.25, 1.5))).assessments is None
     counted = stated_by("bcrl_max", "a-b", (0.0, None, 1.0))
     verdict = read_reply("judge", judge(ballot=counted).toDict(), counted.answers, 1)
     assert isinstance(verdict, Verdict)
     assert (verdict.preferred, verdict.scores) == (2, (0.0, 0.0, 1.0))
 
 
-# -- formulas --
-@pytest.mark.parametrize(
-    ("formula", "end"),
-    [
-        ("", "must begin with one of"),
-        ("majority", "must begin with one of"),
-        ("CISC", "must begin with one of"),
-        ("best_of_n", "must name a score"),
-        ("borda:", "must name a score"),
-        ("best_of_n::min", "must name a score"),
-        ("best_of_n:prm:max", "one of min, last, product, or with nothing more; got 'max'. Leave it out"),
-        ("best_of_n:prm:min:0.5", "nothing more; got '0.5'"),
-        (
-            "weighted_best_of_n:prm:last:product",
-            "one of min, last, product, or with nothing more; got 'product'. Leave it out",
-        ),
-        ("borda:prm:-1", "got '-1'"),
-        ("borda:prm:1000", "a number from 0 to 100; got '1000'"),
-        ("borda:prm:min:0.5:1", "got '0.5:1'"),
-        ("cisc:0", "a number from 1e-06 to 1e+06; got '0'"),
-        ("cisc:hot", "a number from 1e-06 to 1e+06; got 'hot'"),
-        ("cisc:nan", "a number from 1e-06 to 1e+06; got 'nan'"),
-        ("cisc:", "a number from 1e-06 to 1e+06; got ''"),
-        ("soft_sc:median", "nothing more; got 'median'"),
-        ("bcrl_max:0.5", "nothing more; got '0.5'"),
-        ("bcrl_abstaining:1.5", "a number from 0 to 1; got '1.5'"),
-        ("bcrl_abstaining:50%", "a number from 0 to 1; got '50%'"),
-    ],
-)
+@each_case("judges", "formulas that are refused")
 def test_a_formula_with_other_words_is_refused(formula: str, end: str) -> None:
     message = refused(lambda: WeightedVote(formula))
     assert end in message and repr(formula) in message and message.endswith(".")
-
-
-def test_the_facts_say_which_formulas_need_log_probabilities_and_which_imitate() -> None:
-    facts = {name: WeightedVote(READS[name]).facts for name in READS}
-    assert {name for name, of in facts.items() if of["logprobs"]} == {"soft_sc"}
-    assert {name for name, of in facts.items() if of["positioned"]} == {"bcrl_max", "bcrl_vote", "bcrl_abstaining"}
-    assert not any(of["gold_in_training"] for of in facts.values())

@@ -1,56 +1,25 @@
-"""The laws of the rules as claims about what they compute: Eq. 3 and Eq. 4 as terms, and the rules of other authority.
-
-Each function is a law by its name; its docstring is what the message of a failed proof says.
-"""
+"""The laws of the rules as claims about what they compute; a failed proof says the docstring of the law."""
 
 from collections.abc import Callable, Mapping, Sequence
 
 import z3
 
 from eldgr_dspy.words import Role
-from tests.laws.symbolic import (
-    ARITHMETIC,
-    BRANCH_OF,
-    CERTIFIED,
-    CONTESTED,
-    D2,
-    FIRST,
-    INAPPLICABLE,
-    NONE,
-    OTHERS,
-    P2,
-    R2,
-    REPAIRABLE,
-    RIVAL,
-    SECOND,
-    STATED,
-    STATED2,
-    THIRD,
-    UNCERTIFIED,
-    D,
-    K,
-    M,
-    Outcome,
-    P,
-    R,
-    Term,
-    correct,
-    every,
-    mark,
-    pool,
-    same,
-    some,
+
+from tests.laws.symbolic import (  # isort: skip
+    ARITHMETIC, BRANCH_OF, CERTIFIED, CONTESTED, D2, FIRST, INAPPLICABLE, NONE, OTHERS, P2, R2, REPAIRABLE, RIVAL,
+    SECOND, STATED, STATED2, THIRD, UNCERTIFIED, D, K, M, Outcome, P, R, Term, correct, every, mark, pool, same, some,
     votes,
-)
+)  # fmt: skip
 
 RETRIEVAL = z3.Not(ARITHMETIC)
 OPEN = z3.And(RETRIEVAL, mark(M) == UNCERTIFIED)
 CHECKED = z3.And(ARITHMETIC, D != NONE)
 _X = z3.Const("x", P.sort())
+either: Callable[[Term, Term, Term], Term] = z3.If
 
 
 def admissible(answer: Term) -> Term:
-    """That an answer is certified and not consensus's own."""
     return z3.And(answer != NONE, mark(answer) == CERTIFIED, z3.Not(same(answer, M)))
 
 
@@ -60,8 +29,12 @@ CASE_D = z3.And(CHECKED, REPAIRABLE, z3.Not(same(D, M)))
 """The cases of Eq. 3, in its order, and the one of arithmetic."""
 
 
+def by(it: Outcome, branch: str) -> Term:
+    return it.branch == BRANCH_OF[branch]
+
+
 def ships(outcome: Outcome, branch: str, answer: Term) -> Term:
-    return z3.And(outcome.branch == BRANCH_OF[branch], outcome.answer == answer)
+    return z3.And(by(outcome, branch), outcome.answer == answer)
 
 
 def kept(outcome: Outcome) -> Term:
@@ -69,20 +42,11 @@ def kept(outcome: Outcome) -> Term:
 
 
 def agree(one: Outcome, other: Outcome) -> Term:
-    """That two outcomes are the same answer by the same branch."""
     return z3.And(one.branch == other.branch, one.answer == other.answer)
 
 
 def is_or_says(answer: Term, other: Term) -> Term:
-    """That two answers are one, or vote together."""
     return z3.Or(answer == other, same(answer, other))
-
-
-def either(condition: Term, yes: Term, no: Term) -> Term:
-    return z3.If(condition, yes, no)
-
-
-# --- the laws ---------------------------------------------------------------------------------------------------------
 
 
 def certified_consensus_is_final(it: Outcome) -> Term:
@@ -119,7 +83,7 @@ def repair_only_when_neither_is_certified(it: Outcome) -> Term:
     """In retrieval a repair ships only if it is certified, and neither consensus nor the preference is."""
     neither = z3.And(mark(M) == UNCERTIFIED, z3.Or(P == NONE, mark(P) != CERTIFIED))
     repaired = z3.And(it.answer == R, R != NONE, mark(R) == CERTIFIED)
-    return z3.Implies(z3.And(RETRIEVAL, it.branch == BRANCH_OF["repair"]), z3.And(neither, repaired))
+    return z3.Implies(z3.And(RETRIEVAL, by(it, "repair")), z3.And(neither, repaired))
 
 
 def default_is_consensus(it: Outcome) -> Term:
@@ -135,12 +99,8 @@ def answer_is_consensus_preference_or_repair(it: Outcome) -> Term:
 
 def the_cases_partition(it: Outcome) -> Term:
     """The cases of Eq. 3 exclude each other, and each branch is taken in its own case and in no other."""
-    disjoint = z3.Not(z3.Or(z3.And(CASE_R, CASE_S), z3.And(CASE_R, CASE_D), z3.And(CASE_S, CASE_D)))
-    by_judge = (it.branch == BRANCH_OF["judge"]) == CASE_S
-    by_repair = (it.branch == BRANCH_OF["repair"]) == z3.Or(CASE_R, CASE_D)
-    default = (it.branch == BRANCH_OF["consensus"]) == z3.Not(z3.Or(CASE_R, CASE_S, CASE_D))
-    conditions = [path.condition for path in it.paths]
-    return z3.And(disjoint, by_judge, by_repair, default, z3.AtMost(*conditions, 1))
+    disjoint = z3.AtMost(CASE_R, CASE_S, CASE_D, 1)
+    return z3.And(disjoint, _partition(it, {"repair": z3.Or(CASE_R, CASE_D), "judge": CASE_S}))
 
 
 def judges_differ_only_where_admissible(it: Outcome) -> Term:
@@ -160,8 +120,7 @@ def a_regression_needs_a_certified_wrong_answer(it: Outcome) -> Term:
 def failed_judge_equals_silent_judge(it: Outcome) -> Term:
     """Without a preference, consensus and repair alone decide; nothing else of the judge's reply is looked at."""
     repaired = z3.And(OPEN, REPAIRABLE, admissible(R))
-    without = either(repaired, ships(it, "repair", R), kept(it))
-    return z3.Implies(z3.And(RETRIEVAL, P == NONE), without)
+    return z3.Implies(z3.And(RETRIEVAL, P == NONE), either(repaired, ships(it, "repair", R), kept(it)))
 
 
 def unchecked_derivation_changes_nothing(it: Outcome) -> Term:
@@ -187,9 +146,6 @@ LAWS: Sequence[Callable[[Outcome], Term]] = (
     failed_judge_equals_silent_judge, unchecked_derivation_changes_nothing,
 )  # fmt: skip
 """The laws of the rule `eldgr`. The two above hold of every rule."""
-
-
-# --- what else is claimed of the rules --------------------------------------------------------------------------------
 
 
 def is_eq3(it: Outcome) -> Term:
@@ -225,11 +181,8 @@ def asks_who_can_matter(it: Outcome) -> Term:
 
 def who_is_not_asked_cannot_matter(it: Outcome) -> Term:
     """Where a role is not asked, no other reply of it changes the outcome."""
-    second: Mapping[Role, Sequence[tuple[Term, Term]]] = {
-        "judge": ((STATED, STATED2), (P, P2)),
-        "repairer": ((R, R2),),
-        "deriver": ((D, D2),),
-    }
+    second: Mapping[Role, Sequence[tuple[Term, Term]]]
+    second = {"judge": ((STATED, STATED2), (P, P2)), "repairer": ((R, R2),), "deriver": ((D, D2),)}
     return z3.And(*(z3.Or(it.asked[role], agree(it, it.replacing(*pairs))) for role, pairs in second.items()))
 
 
@@ -253,8 +206,6 @@ def another(answer: Term) -> Term:
     return z3.And(answer != NONE, z3.Not(same(answer, M)))
 
 
-# --- rules of other authority -----------------------------------------------------------------------------------------
-
 LEADER = either(mark(SECOND) == CERTIFIED, SECOND, either(mark(THIRD) == CERTIFIED, THIRD, NONE))
 """The certified class with most votes, consensus aside."""
 CASE_M = z3.And(OPEN, P == NONE, z3.Not(CASE_R), LEADER != NONE)
@@ -272,8 +223,6 @@ CASE_N = z3.And(NEARLY, P != NONE, z3.Or(*(z3.And(near(other), same(P, other)) f
 """The case in which a preference ships because it nearly won the vote."""
 PREFERRED = either(same(P, SECOND), SECOND, THIRD)
 """The preference in the spelling that ships, where it is not consensus's."""
-
-
 HALF = z3.Sum(*(either(other != NONE, votes(other), 0) for other in OTHERS)) >= votes(M)
 """That consensus has not more than half the votes."""
 SUPPORTED = either(same(D, SECOND), SECOND, THIRD)
@@ -283,13 +232,6 @@ SUPPORTED = either(same(D, SECOND), SECOND, THIRD)
 def supportable(answer: Term, margin: bool) -> Term:
     """That a derivation may support a class, with a margin of k votes or without one."""
     return z3.And(answer != NONE, *([votes(answer) >= votes(M) - K, HALF] if margin else []))
-
-
-def by(it: Outcome, branch: str) -> Term:
-    return it.branch == BRANCH_OF[branch]
-
-
-# --- certified majority -----------------------------------------------------------------------------------------------
 
 
 def is_the_certified_majority(it: Outcome) -> Term:
@@ -302,9 +244,6 @@ def asks_nobody(it: Outcome) -> Term:
     return z3.Not(z3.Or(*it.asked.values()))
 
 
-# --- EL-DGR, then certified majority ----------------------------------------------------------------------------------
-
-
 def is_eq3_then_the_certified_majority(it: Outcome) -> Term:
     """Eq. 3 and Eq. 4, but for a judge that abstains where no certified repair is given: then certified majority."""
     return either(CASE_M, ships(it, "certified", LEADER), is_eq3(it))
@@ -312,18 +251,13 @@ def is_eq3_then_the_certified_majority(it: Outcome) -> Term:
 
 def a_silent_judge_leaves_repair_and_certified_majority(it: Outcome) -> Term:
     """Without a preference, a certified repair ships, else the certified majority."""
-    repaired = z3.And(OPEN, REPAIRABLE, admissible(R))
-    without = either(repaired, ships(it, "repair", R), is_the_certified_majority(it))
+    without = either(z3.And(OPEN, REPAIRABLE, admissible(R)), ships(it, "repair", R), is_the_certified_majority(it))
     return z3.Implies(z3.And(RETRIEVAL, P == NONE), without)
 
 
 def the_four_cases_partition(it: Outcome) -> Term:
     """The cases of Eq. 3 and that of the certified majority exclude each other, and each branch is taken in its own."""
-    cases = {"repair": z3.Or(CASE_R, CASE_D), "judge": CASE_S, "certified": CASE_M}
-    return _partition(it, cases)
-
-
-# --- near -------------------------------------------------------------------------------------------------------------
+    return _partition(it, {"repair": z3.Or(CASE_R, CASE_D), "judge": CASE_S, "certified": CASE_M})
 
 
 def is_eq3_then_near(it: Outcome) -> Term:
@@ -366,23 +300,16 @@ def asks_the_judge_where_it_can_matter(it: Outcome) -> Term:
     return it.asked["judge"] == z3.Or(z3.And(OPEN, RIVAL), z3.And(NEARLY, z3.Or(*map(near, OTHERS))))
 
 
-# --- support ----------------------------------------------------------------------------------------------------------
-
-
-def _is_support(it: Outcome, margin: bool) -> Term:
+def is_eq3_and_support(it: Outcome, margin: bool = False) -> Term:
+    """In retrieval Eq. 3; in arithmetic another candidate's class, if a checked derivation says so, else consensus."""
     supported = z3.Or(*(z3.And(supportable(other, margin), same(D, other)) for other in OTHERS))
     derived = either(z3.And(REPAIRABLE, D != NONE, supported), ships(it, "repair", SUPPORTED), kept(it))
     return either(ARITHMETIC, derived, is_eq3(it))
 
 
-def is_eq3_and_support(it: Outcome) -> Term:
-    """In retrieval Eq. 3; in arithmetic another candidate's class, if a checked derivation says so, else consensus."""
-    return _is_support(it, margin=False)
-
-
 def is_eq3_and_support_within_k(it: Outcome) -> Term:
     """The same for a class that lacks at most k votes, if consensus has not more than half of them."""
-    return _is_support(it, margin=True)
+    return is_eq3_and_support(it, margin=True)
 
 
 def a_derivation_brings_no_answer(it: Outcome) -> Term:
@@ -404,19 +331,15 @@ def a_consensus_of_more_than_half_is_final(it: Outcome) -> Term:
     return z3.Implies(z3.And(ARITHMETIC, z3.Not(HALF)), z3.And(kept(it), asks_nobody(it)))
 
 
-def _asks_the_deriver(it: Outcome, margin: bool) -> Term:
+def asks_the_deriver_about_rivals(it: Outcome, margin: bool = False) -> Term:
+    """The deriver is asked where there is another candidate's class."""
     rivals = z3.Or(*(supportable(other, margin) for other in OTHERS))
     return it.asked["deriver"] == z3.And(ARITHMETIC, REPAIRABLE, rivals)
 
 
-def asks_the_deriver_about_rivals(it: Outcome) -> Term:
-    """The deriver is asked where there is another candidate's class."""
-    return _asks_the_deriver(it, margin=False)
-
-
 def asks_the_deriver_about_rivals_within_k(it: Outcome) -> Term:
     """The deriver is asked where another candidate's class may be supported."""
-    return _asks_the_deriver(it, margin=True)
+    return asks_the_deriver_about_rivals(it, margin=True)
 
 
 def _partition(it: Outcome, cases: dict[str, Term]) -> Term:

@@ -1,9 +1,4 @@
-"""Which law is established how: read from the markers of the tests, and written into `docs/laws.md`.
-
-    pytest.mark.law("default_is_consensus the_cases_partition", "proved")
-
-The names of laws and the way stand in the marker as text, or as a constant of the test's module.
-"""
+"""Which law is established how: read from the markers of the tests, and written into `docs/laws.md`."""
 
 import ast
 import re
@@ -25,29 +20,18 @@ Marks = Mapping[tuple[str, str], int]
 
 
 def marked(source: str) -> Iterator[tuple[str, str]]:
-    """Yield the laws that the markers in the text of a test module name, each with the way.
-
-    Raises:
-        ValueError: A marker does not give both as text.
-    """
+    """Yield the laws that the markers in the text of a test module name, each with the way."""
     tree = ast.parse(source)
-    constants = {
-        target.id: node.value.value
-        for node in tree.body
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
+    assigned = (node for node in tree.body if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant))
+    constants = {ast.unparse(target): ast.literal_eval(node.value) for node in assigned for target in node.targets}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.law":
-            law, how = (constants.get(a.id) if isinstance(a, ast.Name) else _text(a) for a in node.args)
+            law, how = (
+                constants.get(a.id) if isinstance(a, ast.Name) else getattr(a, "value", None) for a in node.args
+            )
             if not isinstance(law, str) or not isinstance(how, str):
                 raise ValueError(f"line {node.lineno}: {ast.unparse(node)} does not name a law and a way as text.")
             yield from ((name, how) for name in law.split())
-
-
-def _text(node: ast.expr) -> object:
-    return node.value if isinstance(node, ast.Constant) else None
 
 
 def marked_files() -> Mapping[Path, frozenset[tuple[str, str]]]:
@@ -68,48 +52,32 @@ def missing(marks: Marks) -> list[str]:
 
 
 def ways(name: str, marks: Marks) -> list[tuple[str, int]]:
-    """How a law is established and how much was tried, surest first."""
     return [(how, marks[name, how]) for how in UNITS if (name, how) in marks]
 
 
 def lines(marks: Marks) -> Iterator[str]:
-    """One line a law: number, name, how it is established, what was tried."""
     width = max(len(law.name) for law in EVERY_LAW)
     for law in EVERY_LAW:
         pairs = ways(law.name, marks)
-        hows = ", ".join(how for how, _ in pairs)
-        yield f"{law.number:2}  {law.name:{width}}  {hows:42}  {_tried(pairs)}"
-
-
-def _tried(pairs: list[tuple[str, int]]) -> str:
-    return ", ".join(f"{n:,} {UNITS[how]}" for how, n in pairs)
+        hows, counts = ", ".join(how for how, _ in pairs), ", ".join(f"{n:,} {UNITS[how]}" for how, n in pairs)
+        yield f"{law.number:2}  {law.name:{width}}  {hows:42}  {counts}"
 
 
 def generated(marks: Marks, text: str) -> str:
-    """The part of the page that is written: what each law claims, and how it is established.
-
-    What it does not claim is the page's own, and stays.
-    """
+    """The part of the page that is written; what a law does not claim is the page's own, and stays."""
     disclaimed = dict(re.findall(r"(?m)^\| \d+ `(\w+)` \| .* \| (.*) \| .* \|$", text))
-    rows = [
-        f"| {law.number} `{law.name}` | {law.claim} | {disclaimed[law.name]} | {_established(ways(law.name, marks))} |"
-        for law in EVERY_LAW
-    ]
-    head = "| law | claims | does not claim | established |"
-    return "\n".join([head, "| --- | --- | --- | --- |", *rows, ""])
-
-
-def _established(pairs: list[tuple[str, int]]) -> str:
-    return ", ".join(f"{how} ({n:,} {UNITS[how]})" if n else how for how, n in pairs)
+    rows = ["| law | claims | does not claim | established |", "| --- | --- | --- | --- |"]
+    for law in EVERY_LAW:
+        hows = ", ".join(f"{how} ({n:,} {UNITS[how]})" if n else how for how, n in ways(law.name, marks))
+        rows.append(f"| {law.number} `{law.name}` | {law.claim} | {disclaimed[law.name]} | {hows} |")
+    return "\n".join([*rows, ""])
 
 
 def page(text: str, marks: Marks) -> str:
-    """The page with its generated part written anew."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n{generated(marks, text)}\n{END}{after}"
 
 
 def without_counts(text: str) -> str:
-    """A page without what depends on which examples Hypothesis drew."""
     return re.sub(rf" \([\d,]+ ({'|'.join(UNITS.values())})\)", "", text)

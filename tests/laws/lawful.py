@@ -1,9 +1,4 @@
-"""Rules, certificates and selectors without a slip, as users write them: what the kit is to pass whatever the seed.
-
-    RULES["in words of its own"]      what `check_laws` is given, as keyword arguments
-
-Some have constants that look like those of a slip; `python -m benchmarks.kit` counts how many of twenty runs complain.
-"""
+"""Rules, certificates and selectors without a slip, as users write them; some have constants like those of a slip."""
 
 import re
 from collections.abc import Callable
@@ -12,20 +7,17 @@ from typing import Any
 
 import dspy
 
-from eldgr_dspy.certificates import certify
+from eldgr_dspy.certificates import Passage, certify
 from eldgr_dspy.decision import Choice, Steps, evidence_locked
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.signatures import JudgeCandidates
 from eldgr_dspy.text.stripping import strip_answer
-from tests.laws.slips import Passages, folded, shipped, stands
-from tests.laws.slips_of_selectors import Remembers, Wrapped
-
-# -- rules -------------------------------------------------------------------------------------------------------------
+from tests.laws.slips import Certifies, Passages, folded, shipped, stands
+from tests.laws.slips_of_selectors import Wrapped, remembering
 
 
 def in_words_of_its_own(case: Any) -> Steps:
-    """Eq. 3 and Eq. 4 once more, with one way out."""
     decided = Choice("consensus", case.consensus)
     is_open = case.task == "arithmetic" or case.certified(case.consensus) is False
     if is_open and case.task == "retrieval" and case.rival():
@@ -48,7 +40,6 @@ LOG: dict[str, int] = {}
 
 
 def that_counts(case: Any) -> Steps:
-    """Keeps counts that decide nothing."""
     branch, answer = yield from evidence_locked(case)
     kind = "long" if answer and len(answer) > 40 else "negative" if answer and answer.startswith("-") else "other"
     LOG[kind] = LOG.get(kind, 0) + 1
@@ -58,8 +49,6 @@ def that_counts(case: Any) -> Steps:
 
 
 class ByAnObject:
-    """A rule that is an object, with settings of its own that decide nothing."""
-
     def __init__(self, most: int = 25, denial: str = "{} is not") -> None:
         self.most, self.denial, self.seen = most, denial, 0
 
@@ -78,27 +67,22 @@ def of_a_judge_alone(case: Any) -> Steps:
 
 
 RULES: dict[str, dict[str, Any]] = {
-    "the shipped one": {"rule": evidence_locked},
-    "by its name": {"rule": "eldgr"},
-    "in words of its own": {"rule": in_words_of_its_own},
-    "that counts": {"rule": that_counts},
-    "an object": {"rule": ByAnObject()},
-    "a partial": {"rule": partial(evidence_locked)},
+    "the shipped one": {"rule": evidence_locked}, "by its name": {"rule": "eldgr"},
+    "in words of its own": {"rule": in_words_of_its_own}, "that counts": {"rule": that_counts},
+    "an object": {"rule": ByAnObject()}, "a partial": {"rule": partial(evidence_locked)},
     "of retrieval": {"rule": in_words_of_its_own, "answer": "short"},
     "of arithmetic": {"rule": that_counts, "answer": "number"},
     "of a judge alone": {"rule": of_a_judge_alone, "answer": "short", "without": ["the_cases_partition"]},
     "over a certificate of its own": {"rule": in_words_of_its_own, "certificate": stands},
-}
-
-# -- certificates ------------------------------------------------------------------------------------------------------
-
-
-def by_token(answer: str, passages: Passages) -> bool | None:
-    return certify(answer, passages, "token").certified
+}  # fmt: skip
 
 
 def by_letter(answer: str, passages: Passages) -> bool | None:
     return certify(answer, passages, "substring").certified
+
+
+def where(holds: Callable[[Passage], bool]) -> Certifies:
+    return lambda answer, passages: shipped(answer, tuple(filter(holds, passages)))
 
 
 def yes_and_no_apart(answer: str, passages: Passages) -> bool | None:
@@ -114,14 +98,6 @@ def passage_by_passage(answer: str, passages: Passages) -> bool:
     """A passage that denies the answer does not certify it; another may."""
     denial = f"not {strip_answer(answer)}"
     return any(stands(answer, (one,)) for one in passages if denial not in one.text and " isn't " not in one.text)
-
-
-def of_short_passages(answer: str, passages: Passages) -> bool | None:
-    return shipped(answer, tuple(one for one in passages if len(one.text) < 2_000 and len(one.text.split()) <= 300))
-
-
-def without_errata(answer: str, passages: Passages) -> bool | None:
-    return shipped(answer, tuple(one for one in passages if one.title not in ("Errata", "Talk")))
 
 
 def of_sentences(answer: str, passages: Passages) -> bool:
@@ -141,31 +117,18 @@ def remembered(answer: str, passages: Passages) -> bool:
 
 CERTIFICATES: dict[str, dict[str, Any]] = {
     "the shipped one": {"certificate": shipped},
-    "by token": {"certificate": by_token},
+    "by token": {"certificate": lambda answer, passages: certify(answer, passages, "token").certified},
     "by letter": {"certificate": by_letter, "without": ["spelling_does_not_decide"]},
-    "of words": {"certificate": stands},
-    "yes and no apart": {"certificate": yes_and_no_apart},
-    "by boundaries": {"certificate": by_boundaries},
-    "passage by passage": {"certificate": passage_by_passage},
-    "of short passages": {"certificate": of_short_passages},
-    "without errata": {"certificate": without_errata},
-    "of sentences": {"certificate": of_sentences},
-    "of what is stripped": {"certificate": of_what_is_stripped},
+    "of words": {"certificate": stands}, "yes and no apart": {"certificate": yes_and_no_apart},
+    "by boundaries": {"certificate": by_boundaries}, "passage by passage": {"certificate": passage_by_passage},
+    "of short passages": {"certificate": where(lambda one: len(one.text) < 2_000 and len(one.text.split()) <= 300)},
+    "without errata": {"certificate": where(lambda one: one.title not in ("Errata", "Talk"))},
+    "of sentences": {"certificate": of_sentences}, "of what is stripped": {"certificate": of_what_is_stripped},
     "remembered": {"certificate": remembered},
-}
-
-# -- selectors ---------------------------------------------------------------------------------------------------------
-
-
-class RemembersAll(Remembers):
-    """By everything that it is called with."""
-
-    key = ("question", "candidates", "evidence", "answer")
+}  # fmt: skip
 
 
 class Annotates(Wrapped):
-    """Adds a field, and counts."""
-
     calls = 0
 
     def after(self, call: dict[str, Any], pred: Any) -> None:
@@ -174,8 +137,6 @@ class Annotates(Wrapped):
 
 
 class Copies(Wrapped):
-    """Works on copies of what it is given."""
-
     def before(self, call: dict[str, Any]) -> dict[str, Any]:
         texts = sorted(call["evidence"] or [], key=str)
         texts.clear()
@@ -189,15 +150,12 @@ def with_a_chain_of_thought() -> Selector:
 
 
 SELECTORS: dict[str, Callable[[], Selector]] = {
-    "plain": Selector,
-    "arithmetic": lambda: Selector(answer="number"),
+    "plain": Selector, "arithmetic": lambda: Selector(answer="number"),
     "strict about replies": lambda: Selector(on_error="raise", preference="stratum"),
     "by token": lambda: Selector(certificate="token", answer_field="reply"),
-    "asking always": lambda: Selector(consult="always"),
-    "without an LM": heuristic_selector,
+    "asking always": lambda: Selector(consult="always"), "without an LM": heuristic_selector,
     "with a chain of thought": with_a_chain_of_thought,
-    "that remembers all": RemembersAll,
-    "that annotates": Annotates,
+    "that remembers all": remembering("question", "candidates", "evidence", "answer"),
+    "that annotates": Annotates, "that copies": Copies,
     "that annotates sums": lambda: Annotates(answer="number", homogeneous="repair"),
-    "that copies": Copies,
-}
+}  # fmt: skip

@@ -1,10 +1,8 @@
 """Every pattern of answers, classes and certificates that a rule can tell apart, and Eq. 3 and Eq. 4 written as tables.
 
 A rule compares answers by class and reads their certificates, so three candidates show it all that a pool can: the
-consensus, the judge's preference, and one that is neither. Each may be of the same class or of another, and each class
-is certified, uncertified or beyond certificates, with as many votes as consensus or fewer. The repairer offers nothing,
-a candidate's answer, a new spelling of a candidate's class or a class of its own; a new spelling carries its own
-certificate, whatever its class has.
+consensus, the judge's preference, and one that is neither. Each class is certified, uncertified or beyond certificates,
+with as many votes as consensus or fewer; a new spelling of the repairer's carries its own certificate.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -49,7 +47,6 @@ class Pool:
 
     @property
     def standings(self) -> tuple[tuple[Answer, int], ...]:
-        """The earliest answer of each class, with its votes."""
         earliest = {answer.group: answer for answer in reversed(self.answers)}
         return tuple((earliest[group], 10 - lacks) for group, lacks in enumerate((0, *self.behind)) if self.answers)
 
@@ -114,13 +111,11 @@ def offers(pool: Pool) -> Iterator[tuple[Answer, Mark] | None]:
 @cache
 def patterns(farthest: int = 0) -> tuple[Pattern, ...]:
     """All of them, those included in which a class lacks up to `farthest` votes."""
-    return tuple(_patterns(farthest))
-
-
-def _patterns(farthest: int) -> Iterator[Pattern]:
-    for task, repairable, pool in product(TASKS, (True, False), pools(farthest)):
-        for judge, offer in product(judges(pool), offers(pool)):
-            yield Pattern(task, repairable, pool, judge, offer)
+    return tuple(
+        Pattern(task, repairable, pool, judge, offer)
+        for task, repairable, pool in product(TASKS, (True, False), pools(farthest))
+        for judge, offer in product(judges(pool), offers(pool))
+    )
 
 
 class TableCase:
@@ -154,27 +149,16 @@ class TableCase:
         return reply["deriver"]
 
     def roles(self) -> tuple[Role, ...]:
-        """The roles that are asked always, as the shipped case computes them from this one."""
         shipped: Any = Case.roles
-        roles: tuple[Role, ...] = shipped(self)
-        return roles
+        return tuple(shipped(self))
 
-
-# --- the paper's tables -----------------------------------------------------------------------------------------------
 
 EQ3: Mapping[tuple[int, int, int], str] = {
-    # c(m) c(s) c(r)
-    (0, 0, 0): "m",
-    (0, 0, 1): "r",
-    (0, 1, 0): "s",
-    (0, 1, 1): "s",
-    (1, 0, 0): "m",
-    (1, 0, 1): "m",
-    (1, 1, 0): "m",
-    (1, 1, 1): "m",
-}
-"""Eq. 3, row by row. A consensus beyond certificates counts as certified, any other answer beyond them as not; so does
-an answer of consensus's own class, and a role that is silent or may not be asked."""
+    (0, 0, 0): "m", (0, 0, 1): "r", (0, 1, 0): "s", (0, 1, 1): "s",
+    (1, 0, 0): "m", (1, 0, 1): "m", (1, 1, 0): "m", (1, 1, 1): "m",
+}  # fmt: skip
+"""Eq. 3: what ships by c(m), c(s) and c(r). A consensus beyond certificates counts as certified, any other answer as
+not; so does an answer of consensus's own class, and a role that is silent or may not be asked."""
 
 BRANCH = {"m": "consensus", "s": "judge", "r": "repair"}
 
@@ -198,12 +182,10 @@ def retrieval(pattern: Pattern) -> Expected:
     m, s, r = pattern.pool.consensus, pattern.preferred, pattern.offered if pattern.repairable else None
     certified = (int(pattern.mark(m) is not False), int(overrides(pattern, s)), int(overrides(pattern, r)))
     row = EQ3[certified]
-    asked: tuple[Role, ...] = ()
-    if not certified[0] and any(overrides(pattern, answer) for answer in pattern.pool.answers):
-        asked = ("judge",)
-    if not certified[0] and not certified[1] and pattern.repairable:
-        asked = (*asked, "repairer")
-    return Expected(BRANCH[row], {"m": m, "s": s, "r": r}[row], asked)
+    rival = any(overrides(pattern, answer) for answer in pattern.pool.answers)
+    judge: tuple[Role, ...] = ("judge",) if rival and not certified[0] else ()
+    repairer: tuple[Role, ...] = ("repairer",) if pattern.repairable and not any(certified[:2]) else ()
+    return Expected(BRANCH[row], {"m": m, "s": s, "r": r}[row], (*judge, *repairer))
 
 
 def arithmetic(pattern: Pattern) -> Expected:
@@ -293,28 +275,17 @@ def support(k: int | None) -> Callable[[Pattern], Expected]:
 
 
 EXPECTED: dict[str, Callable[[Pattern], Expected]] = {
-    "support": support(None),
-    "support(1)": support(1),
-    "near(1)": near(1),
-    "near(0)": near(0),
-    "eldgr_certified": locked_then_certified,
-    "certified": certified_majority,
-    "first": first_candidate,
-    "majority": majority_vote,
-    "judge": scalar_judge,
-    "eldgr": eldgr,
-}
+    "support": support(None), "support(1)": support(1), "near(1)": near(1), "near(0)": near(0),
+    "eldgr_certified": locked_then_certified, "certified": certified_majority, "first": first_candidate,
+    "majority": majority_vote, "judge": scalar_judge, "eldgr": eldgr,
+}  # fmt: skip
 FARTHEST = {"near(0)": 1, "near(1)": 2, "support(1)": 2}
 """How many votes a class may lack in the patterns that a rule is held to; a rule that is not here compares no votes."""
 
 
 @cache
 def expected_of(rule: str) -> tuple[Expected, ...]:
-    """What a rule is to do on each of its patterns."""
     return tuple(map(EXPECTED[rule], patterns(FARTHEST.get(rule, 0))))
-
-
-# --- holding a decision module to them --------------------------------------------------------------------------------
 
 
 @dataclass
@@ -325,19 +296,16 @@ class Checked:
 
     @cached_property
     def rules(self) -> Mapping[str, Any]:
-        module: Any = self.module
-        margins = {f"{name}({k})": rule(k) for name, rule in module.MARGINS.items() for k in (0, 1)}
-        return {**module.RULES, **margins}
+        margins = {f"{name}({k})": rule(k) for name, rule in self.module.MARGINS.items() for k in (0, 1)}
+        return {**self.module.RULES, **margins}
 
     @cached_property
     def always(self) -> Mapping[str, Any]:
         every: tuple[Role, ...] = ("judge", "repairer", "deriver")
-        module: Any = self.module
-        rules = {name: module.always(rule, lambda _: every) for name, rule in self.rules.items()}
-        return {**rules, "eldgr": module.always(module.RULES["eldgr"], lambda case: case.roles())}
+        rules = {name: self.module.always(rule, lambda _: every) for name, rule in self.rules.items()}
+        return {**rules, "eldgr": self.module.always(self.module.RULES["eldgr"], lambda case: case.roles())}
 
     def drive(self, rule: Any, pattern: Pattern) -> Expected:
-        """What a rule does on a pattern."""
         roles, offered = list[Role](), pattern.offered
         replies: dict[Role, Any] = {"judge": pattern.judge, "repairer": offered, "deriver": offered}
 
@@ -345,8 +313,7 @@ class Checked:
             roles.append(role)
             return {role: replies[role]}
 
-        module: Any = self.module
-        choice = module.drive(rule(TableCase(pattern)), ask)
+        choice = self.module.drive(rule(TableCase(pattern)), ask)
         return Expected(choice.branch, choice.answer, tuple(roles), type(choice).__name__)
 
     def rule(self, name: str) -> int:
@@ -368,8 +335,7 @@ class Checked:
 
             result = self.module.decide(m, s, r, certified)
             certified_m, *others = (marks.get(answer or "", False) for answer in (m, s, r))
-            key = (int(certified_m is not False), int(others[0] is True), int(others[1] is True))
-            row = EQ3[key]
+            row = EQ3[int(certified_m is not False), int(others[0] is True), int(others[1] is True)]
             answer = {"m": m, "s": s, "r": r}[row]
             expected = (BRANCH[row], answer, marks.get(answer or "", False))
             assert (result.branch, result.answer, result.certified) == expected, f"decide: {(m, s, r, marks)}"

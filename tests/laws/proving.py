@@ -11,35 +11,11 @@ import z3
 
 from eldgr_dspy.words import ROLES
 from tests.laws.law_claims import CASE_D, CASE_R, CASE_S, CLAIMS, includes, lazy_equals_always
-from tests.laws.symbolic import (
-    ARITHMETIC,
-    BLANK,
-    D2,
-    IDENTICAL,
-    NONE,
-    P2,
-    PLAIN,
-    R2,
-    REPAIRABLE,
-    STANDING,
-    STATED,
-    STATED2,
-    WORLD,
-    D,
-    J,
-    K,
-    M,
-    Outcome,
-    P,
-    R,
-    StandingCase,
-    Term,
-    mark,
-    outcome_of,
-    outcome_of_table,
-    pool,
-    same,
-)
+
+from tests.laws.symbolic import (  # isort: skip
+    ARITHMETIC, BLANK, D2, IDENTICAL, NONE, P2, PLAIN, R2, REPAIRABLE, STANDING, STATED, STATED2, WORLD, D, J, K, M,
+    Outcome, P, R, StandingCase, Term, mark, outcome_of, outcome_of_table, pool, same,
+)  # fmt: skip
 
 SAID = (P, P2, STATED, STATED2, R, R2, D, D2)
 """The answers that replies stand for, each a first and a second time."""
@@ -62,7 +38,6 @@ class Claim:
 
     @property
     def paths(self) -> int:
-        """How many runs of the rule the claim covers."""
         return len(self.outcome.paths)
 
 
@@ -84,11 +59,9 @@ class Rules:
         return outcome_of(asked, STANDING, StandingCase) if name in ASKING_STANDINGS else outcome_of(asked)
 
     def _with_margin(self, name: str, k: Term) -> Any:
-        """The rule of a symbolic k, which is not kept."""
         return lambda case: getattr(self.module, name).__wrapped__(case.number(k))(case)
 
     def claims(self, law: str) -> Iterator[Claim]:
-        """What is to be proved by the name `law`."""
         for of, rule in CLAIMS:
             if of.__name__ == law:
                 yield self._claim(of, rule)
@@ -103,18 +76,20 @@ class Rules:
         return Claim(of.__name__, str(of.__doc__), rule, outcome, term, PLAIN if plain else _world(rule))
 
     def _same_asked_always(self, rule: str) -> Claim:
-        lazy, full = self.outcome(rule), self.outcome(f"always({rule})")
-        both = replace(lazy, paths=(*lazy.paths, *full.paths))
-        of = lazy_equals_always
-        term = z3.And(total(lazy), total(full), of(lazy, full))
-        return Claim(of.__name__, str(of.__doc__), rule, both, term, _world(rule))
+        law = lazy_equals_always.__name__
+        return self._of_two(law, lazy_equals_always, rule, f"always({rule})", _world(rule))
 
     def at_most(self, narrow: str, wide: str, task: Term) -> Claim:
         """That judge and deriver can make the wide rule ship all that they can make the narrow one ship in a task."""
-        one, other = self.outcome(narrow), self.outcome(wide)
+        return self._of_two(f"{narrow} <= {wide}", includes, narrow, wide, (*STANDING, task))
+
+    def _of_two(
+        self, law: str, of: Callable[[Outcome, Outcome], Term], rule: str, against: str, assumed: Sequence[Term]
+    ) -> Claim:
+        one, other = self.outcome(rule), self.outcome(against)
         both = replace(one, paths=(*one.paths, *other.paths))
-        term = z3.And(total(one), total(other), includes(one, other))
-        return Claim(f"{narrow} <= {wide}", str(includes.__doc__), narrow, both, term, (*STANDING, task))
+        term = z3.And(total(one), total(other), of(one, other))
+        return Claim(law, str(of.__doc__), rule, both, term, assumed)
 
 
 def _world(rule: str) -> Sequence[Term]:
@@ -141,7 +116,6 @@ def refute(one: Claim) -> str | None:
 
 
 def describe(model: Any, one: Claim) -> str:
-    """The case in which a rule breaks a law, in the words of the project."""
     seen = Seen(model)
     roles = [role for role, term in one.outcome.asked.items() if seen.holds(term)]
     branch = model.eval(one.outcome.branch, True)
@@ -150,20 +124,14 @@ def describe(model: Any, one: Claim) -> str:
     used = set(re.findall(r"\w+", one.term.sexpr()))
     answers = [term for term in SAID if str(term) in used and str(term).removeprefix("other_") in spoken]
     task = ("arithmetic" if arithmetic else "retrieval") + ("" if seen.holds(REPAIRABLE) else ", not repairable")
-    return "\n".join(
-        [
-            f"{one.rule} breaks {one.law}. {one.says.splitlines()[0]}",
-            f"  task: {task}",
-            *(seen.line(answer, pooled=one.assumed is WORLD) for answer in (M, *answers)),
-            f"  shipped by {branch}: {seen.name(one.outcome.answer)}; asked: {', '.join(roles) or 'nobody'}",
-            *([f"  Eq. 3 demands {seen.demanded()}"] if one.rule in ("eldgr", "always(eldgr)", "decide") else []),
-        ]
-    )
+    lines = [f"{one.rule} breaks {one.law}. {one.says.splitlines()[0]}", f"  task: {task}"]
+    lines += [seen.line(answer, pooled=one.assumed is WORLD) for answer in (M, *answers)]
+    lines += [f"  shipped by {branch}: {seen.name(one.outcome.answer)}; asked: {', '.join(roles) or 'nobody'}"]
+    lines += [f"  Eq. 3 demands {seen.demanded()}"] if one.rule in ("eldgr", "always(eldgr)", "decide") else []
+    return "\n".join(lines)
 
 
 class Seen:
-    """A counter-model: names its answers and says what is true of them."""
-
     def __init__(self, model: Any) -> None:
         self.model = model
         self.names = {self._value(NONE): "none", self._value(BLANK): "the empty answer"}
@@ -178,7 +146,6 @@ class Seen:
         return bool(z3.is_true(self.model.eval(condition, True)))
 
     def line(self, answer: Term, *, pooled: bool) -> str:
-        """What is so of an answer, on one line."""
         title = str(answer).replace("_", " ")
         if self.name(answer) == "none":
             return f"  {title}: none"
@@ -190,7 +157,6 @@ class Seen:
         return f"  {title}: {self.name(answer)}, {', '.join(facts)}"
 
     def demanded(self) -> str:
-        """What Eq. 3 ships."""
         for case, branch, answer in ((CASE_S, "judge", P), (CASE_R, "repair", R), (CASE_D, "repair", D)):
             if self.holds(case):
                 return f"{branch}: {self.name(answer)}"

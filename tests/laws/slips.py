@@ -1,10 +1,4 @@
-"""Rules and certificates with one slip each, as a user would write them: what the kit is to catch whatever the seed.
-
-    RULES["full authority where consensus contains a 7"]      what `check_laws(rule=...)` is given
-    CERTIFICATES["vetoed by not X"]                           what `check_laws(certificate=...)` is given
-
-`python -m benchmarks.kit` counts how many of twenty runs catch each.
-"""
+"""Rules and certificates with one slip each, as a user would write them: what the kit is to catch whatever the seed."""
 
 import re
 from collections.abc import Callable
@@ -18,8 +12,6 @@ from eldgr_dspy.text.stripping import strip_answer
 
 Passages = tuple[Passage, ...]
 Certifies = Callable[[str, Passages], bool | None]
-
-# -- certificates ------------------------------------------------------------------------------------------------------
 
 
 def folded(text: str) -> str:
@@ -53,10 +45,8 @@ def joins_neighbours(answer: str, passages: Passages) -> bool | None:
 
 
 def joins_chunks_of_a_title(answer: str, passages: Passages) -> bool | None:
-    pairs = pairwise(passages)
-    return shipped(answer, passages) or any(
-        in_one(answer, f"{one.text} {other.text}") for one, other in pairs if one.title and one.title == other.title
-    )
+    pairs = (pair for pair in pairwise(passages) if pair[0].title and pair[0].title == pair[1].title)
+    return shipped(answer, passages) or any(in_one(answer, f"{one.text} {other.text}") for one, other in pairs)
 
 
 def joins_by_a_bar(answer: str, passages: Passages) -> bool:
@@ -92,8 +82,6 @@ def drops(answer: str, passages: Passages, *, most: int) -> bool | None:
 
 
 class Careful:
-    """A certificate with a method and an attribute."""
-
     most = 25
 
     def __call__(self, answer: str, passages: Passages) -> bool | None:
@@ -155,26 +143,14 @@ CERTIFICATES: dict[str, Certifies] = {
     ),
 }  # fmt: skip
 
-# -- rules -------------------------------------------------------------------------------------------------------------
-
 
 def respelling(pick: Callable[[list[str]], str], branches: str = "consensus judge repair") -> Rule:
-    """The shipped rule, but that another spelling of the class ships."""
-
     def rule(case: Any) -> Steps:
         branch, answer = yield from evidence_locked(case)
         members = [one for one in case.question.answers if case.same(one, answer)]
         return Choice(branch, pick(members) if members and branch in branches.split() else answer)
 
     return rule
-
-
-def most_frequent(members: list[str]) -> str:
-    return max(members, key=members.count)
-
-
-def capitalised(members: list[str]) -> str:
-    return next((one for one in members if one[0].isupper()), members[0])
 
 
 def ships_as_the_judge_spells(case: Any) -> Steps:
@@ -196,9 +172,12 @@ def ships_as_the_repairer_spells(case: Any) -> Steps:
     return Choice(branch, answer)
 
 
-def ships_without_an_article(case: Any) -> Steps:
-    branch, answer = yield from evidence_locked(case)
-    return Choice(branch, answer and answer.removeprefix("The "))
+def shipping(change: Callable[[bool, str], str]) -> Rule:
+    def rule(case: Any) -> Steps:
+        branch, answer = yield from evidence_locked(case)
+        return Choice(branch, answer and change(branch == "repair" and case.task == "arithmetic", answer))
+
+    return rule
 
 
 def trusting(holds: Callable[[Any, str], bool]) -> Rule:
@@ -239,8 +218,6 @@ def value(answer: str | None) -> float:
 
 
 def deaf(drops: Callable[[str], bool], task: str = "arithmetic") -> Rule:
-    """The shipped rule, but that some checked derivations, or certified answers, are not heard."""
-
     def rule(case: Any) -> Steps:
         branch, answer = yield from evidence_locked(case)
         if case.task == task and branch != "consensus" and drops(answer):
@@ -248,11 +225,6 @@ def deaf(drops: Callable[[str], bool], task: str = "arithmetic") -> Rule:
         return Choice(branch, answer)
 
     return rule
-
-
-def ships_the_absolute_value(case: Any) -> Steps:
-    branch, answer = yield from evidence_locked(case)
-    return Choice(branch, answer.lstrip("-") if branch == "repair" and case.task == "arithmetic" else answer)
 
 
 def forgets_zero(case: Any) -> Steps:
@@ -270,16 +242,16 @@ RULES: dict[str, Rule] = {
     "ships the longest spelling": respelling(lambda members: max(members, key=len)),
     "ships the first spelling": respelling(lambda members: members[0]),
     "ships the last spelling": respelling(lambda members: members[-1]),
-    "ships the most frequent spelling": respelling(most_frequent),
+    "ships the most frequent spelling": respelling(lambda members: max(members, key=members.count)),
     "ships the least spelling": respelling(min),
     "ships the greatest spelling": respelling(max),
-    "ships a capitalised spelling": respelling(capitalised),
+    "ships a capitalised spelling": respelling(lambda members: max(members, key=lambda one: one[0].isupper())),
     "ships the judge's longest spelling": respelling(lambda members: max(members, key=len), "judge"),
     "ships the judge's shortest spelling": respelling(lambda members: min(members, key=len), "judge"),
     "ships the repair's first spelling": respelling(lambda members: members[0], "repair"),
     "ships the repair's shortest spelling": respelling(lambda members: min(members, key=len), "repair"),
     "ships the repair's longest spelling": respelling(lambda members: max(members, key=len), "repair"),
-    "ships without an article": ships_without_an_article,
+    "ships without an article": shipping(lambda _, answer: answer.removeprefix("The ")),
     "full authority where consensus contains a 7": trusting(lambda _, answer: "7" in answer),
     "full authority where consensus is a year": trusting(lambda _, answer: bool(YEAR.search(answer))),
     "full authority where consensus is listed": trusting(lambda _, answer: answer.lower() in SMALL),
@@ -306,7 +278,7 @@ RULES: dict[str, Rule] = {
     "drops derivations with a point": deaf(lambda answer: "." in answer),
     "drops derivations over 500": deaf(lambda answer: value(answer) > 500),
     "drops derivations with a comma": deaf(lambda answer: "," in answer),
-    "ships the absolute value": ships_the_absolute_value,
+    "ships the absolute value": shipping(lambda derived, answer: answer.lstrip("-") if derived else answer),
     "forgets zero": forgets_zero,
     "deaf to certified answers over 200 characters": deaf(lambda answer: len(answer) > 200, "retrieval"),
     "deaf to certified answers over 12 words": deaf(lambda answer: len(answer.split()) > 12, "retrieval"),

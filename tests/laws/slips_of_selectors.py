@@ -1,9 +1,4 @@
-"""Selectors with one slip each, as a user would write them: most keep something from one call to the next.
-
-    SELECTORS["reuses the last evidence"]()      what `check_selector` is given
-
-`python -m benchmarks.kit` counts how many of twenty runs catch each.
-"""
+"""Selectors with one slip each, as a user would write them: most keep something from one call to the next."""
 
 import copy
 from collections.abc import Callable
@@ -28,32 +23,27 @@ class Wrapped(Selector):
     def after(self, call: dict[str, Any], pred: Any) -> Any:
         """Change what it decided, or return another prediction."""
 
-    def forward(
-        self, question: str, candidates: Any, evidence: Any = None, answer: Any = None, options: Any = ()
-    ) -> Any:
-        call = self.before({"question": question, "candidates": candidates, "evidence": evidence, "answer": answer})
+    def called(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        return self.before({name: inputs.get(name) for name in ("question", "candidates", "evidence", "answer")})
+
+    def forward(self, *_: Any, **inputs: Any) -> Any:
+        call = self.called(inputs)
         pred = super().forward(**call)
         return self.after(call, pred) or pred
 
-    async def aforward(
-        self, question: str, candidates: Any, evidence: Any = None, answer: Any = None, options: Any = ()
-    ) -> Any:
-        call = self.before({"question": question, "candidates": candidates, "evidence": evidence, "answer": answer})
+    async def aforward(self, *_: Any, **inputs: Any) -> Any:
+        call = self.called(inputs)
         pred = await super().aforward(**call)
         return self.after(call, pred) or pred
 
 
 class ReusesEvidence(Wrapped):
-    """Without evidence it uses that of the call before."""
-
     def before(self, call: dict[str, Any]) -> dict[str, Any]:
         self.last = call["evidence"] or self.last
         return {**call, "evidence": self.last}
 
 
 class ReusesEvidenceNotGiven(Wrapped):
-    """Where no evidence is given at all, that of the call before."""
-
     def before(self, call: dict[str, Any]) -> dict[str, Any]:
         if call["evidence"] is None:
             return {**call, "evidence": self.last}
@@ -62,15 +52,11 @@ class ReusesEvidenceNotGiven(Wrapped):
 
 
 class FillsInEvidence(Wrapped):
-    """Evidence of its own in the place of an empty list."""
-
     def before(self, call: dict[str, Any]) -> dict[str, Any]:
         return {**call, "evidence": ["Lyon, and then Rome."]} if call["evidence"] == [] else call
 
 
 class OneBehind(Wrapped):
-    """The evidence of the call before."""
-
     def before(self, call: dict[str, Any]) -> dict[str, Any]:
         own, evidence = call["evidence"], self.last
         self.last = own
@@ -78,34 +64,24 @@ class OneBehind(Wrapped):
 
 
 class Gathers(Wrapped):
-    """The evidence of all calls."""
-
-    def key(self, call: dict[str, Any]) -> str:
-        return ""
+    key = ""
 
     def before(self, call: dict[str, Any]) -> dict[str, Any]:
-        result = self.found.setdefault(self.key(call), [])
+        result = self.found.setdefault(call[self.key] if self.key else "", [])
         result += call["evidence"] or []
         return {**call, "evidence": list(result)}
 
 
 class GathersOfAQuestion(Gathers):
-    """The evidence of all calls with the same question."""
-
-    def key(self, call: dict[str, Any]) -> str:
-        return str(call["question"])
+    key = "question"
 
 
 class ReusesEvidenceOfAQuestion(Wrapped):
-    """The evidence with which a question was first asked."""
-
     def before(self, call: dict[str, Any]) -> dict[str, Any]:
         return {**call, "evidence": self.found.setdefault(call["question"], call["evidence"])}
 
 
 class ReusesCandidates(Wrapped):
-    """The candidates of the call before where they answer the same question."""
-
     def before(self, call: dict[str, Any]) -> dict[str, Any]:
         if self.last is not None and self.last["question"] == call["question"]:
             call = {**call, "candidates": self.last["candidates"]}
@@ -126,33 +102,18 @@ class ByQuestion(Remembers):
     key = ("question",)
 
 
-class ByQuestionAndCandidates(Remembers):
-    key = ("question", "candidates")
-
-
-class ByQuestionAndEvidence(Remembers):
-    key = ("question", "evidence")
-
-
-class ByCandidates(Remembers):
-    key = ("candidates",)
-
-
-class ByCandidatesAndEvidence(Remembers):
-    key = ("candidates", "evidence")
+def remembering(*key: str, **options: Any) -> Callable[[], Selector]:
+    kind: Any = type("ByKey", (Remembers,), {"key": key})
+    return lambda: kind(**options)
 
 
 class ByTheSetOfCandidates(Remembers):
-    """Pools of the same answers, however many of each, are taken for one."""
-
     def after(self, call: dict[str, Any], pred: Any) -> Any:
         answers = sorted({str(one) for one in call["candidates"]})
         return copy.deepcopy(self.found.setdefault(repr((call["question"], answers, call["evidence"])), pred))
 
 
 class Repeats(Wrapped):
-    """Ships the last decision where question and candidates are those of the call before."""
-
     def after(self, call: dict[str, Any], pred: Any) -> Any:
         key = call["question"], repr(call["candidates"])
         if self.last is None or self.last[0] != key:
@@ -161,22 +122,14 @@ class Repeats(Wrapped):
 
 
 class KeepsWhatWasCertified(Wrapped):
-    """Once certified, always certified."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.certified: set[str] = set()
-
     def after(self, call: dict[str, Any], pred: Any) -> None:
         if pred.certified:
-            self.certified.add(pred.answer)
-        elif pred.answer in self.certified:
+            self.found[pred.answer] = True
+        elif pred.answer in self.found:
             pred.certified = True
 
 
 class TiresOfTheJudge(Wrapped):
-    """After some overrides, consensus ships."""
-
     overrides = 0
 
     def after(self, call: dict[str, Any], pred: Any) -> None:
@@ -186,15 +139,11 @@ class TiresOfTheJudge(Wrapped):
 
 
 class SortsInPlace(Wrapped):
-    """Sorts the list that it is given, for itself and for its caller."""
-
     def after(self, call: dict[str, Any], pred: Any) -> None:
         call["candidates"].sort(key=lambda one: str(one["answer"]))
 
 
 class EmptiesTheEvidence(Wrapped):
-    """Takes the evidence from the list that it is given."""
-
     def after(self, call: dict[str, Any], pred: Any) -> None:
         call["evidence"].clear()
 
@@ -217,16 +166,12 @@ class Grudge(dspy.Module):
 
 
 class Seven(Wrapped):
-    """Ships what the judge prefers where consensus has a seven."""
-
     def after(self, call: dict[str, Any], pred: Any) -> None:
         if "7" in str(pred.consensus) and pred.consulted == ["judge", "repairer"]:
             pred.branch = "judge"
 
 
 class DropsNegative(Wrapped):
-    """Ships consensus in the place of a negative sum."""
-
     def drops(self, answer: str) -> bool:
         return answer.startswith("-")
 
@@ -236,8 +181,6 @@ class DropsNegative(Wrapped):
 
 
 class ShortAnswersOnly(DropsNegative):
-    """Ships consensus in the place of a long answer."""
-
     def drops(self, answer: str) -> bool:
         return len(answer) > 45
 
@@ -254,14 +197,15 @@ SELECTORS: dict[str, Callable[[], Selector]] = {
     "gathers evidence of a question": GathersOfAQuestion,
     "reuses the evidence of a question": ReusesEvidenceOfAQuestion,
     "reuses the candidates of a question": ReusesCandidates, "remembers by question": ByQuestion,
-    "remembers by question and candidates": ByQuestionAndCandidates,
-    "remembers by question and evidence": ByQuestionAndEvidence, "remembers by candidates": ByCandidates,
-    "remembers by candidates and evidence": ByCandidatesAndEvidence,
+    "remembers by question and candidates": remembering("question", "candidates"),
+    "remembers by question and evidence": remembering("question", "evidence"),
+    "remembers by candidates": remembering("candidates"),
+    "remembers by candidates and evidence": remembering("candidates", "evidence"),
     "remembers by the set of candidates": ByTheSetOfCandidates, "repeats the last decision": Repeats,
     "keeps what was certified": KeepsWhatWasCertified, "tires of the judge": TiresOfTheJudge,
     "sorts in place": SortsInPlace, "empties the evidence": EmptiesTheEvidence,
     "a judge with a grudge": with_a_grudge, "names the wrong branch at seven": Seven,
     "drops negative sums": lambda: DropsNegative(answer="number"), "ships short answers only": ShortAnswersOnly,
-    "remembers sums by question": lambda: ByQuestion(answer="number"),
-    "remembers sums by candidates": lambda: ByCandidates(answer="number"),
+    "remembers sums by question": remembering("question", answer="number"),
+    "remembers sums by candidates": remembering("candidates", answer="number"),
 }  # fmt: skip

@@ -1,7 +1,4 @@
-"""Answer types with one slip each, as a user would write them; each breaks the law that is named with it.
-
-SLIPS["repeats"]      the law, and the type
-"""
+"""Answer types with one slip each, as a user would write them; each breaks the law that is named with it."""
 
 from collections.abc import Callable, Sequence
 from itertools import count
@@ -17,8 +14,6 @@ _COUNTED = count()
 
 
 class Names(ShortText):
-    """A lawful type."""
-
     name = "names"
 
 
@@ -61,8 +56,6 @@ class Greedy(Names):
 
 
 class Crowded(Names):
-    """With four candidates or more all vote together."""
-
     def grouping(self, answers: Sequence[str | None]) -> Grouping:
         usual = super().grouping(answers)
         together = tuple(class_ and AnswerClass("all") for class_ in usual.classes)
@@ -70,8 +63,6 @@ class Crowded(Names):
 
 
 class ForgetsItsClasses(Related):
-    """A role's answer is never in a class of the pool."""
-
     name, way, scores, connects = "forgets", "evidence", ("accuracy",), True
 
     def read(self, answer: str) -> AnswerClass | None:
@@ -88,15 +79,11 @@ class ForgetsItsClasses(Related):
 
 
 class Directed(ForgetsItsClasses):
-    """Alike in one direction."""
-
     def alike(self, one: str, other: str) -> bool:
         return one <= other
 
 
 class _Certified:
-    """Passages that certify by what is made of the answer and the usual certificate."""
-
     def __init__(self, usual: Evidence, made: Callable[[str, Certificate], Certificate]) -> None:
         self.passages, self._usual, self._made = usual.passages, usual, made
 
@@ -105,15 +92,16 @@ class _Certified:
 
 
 class SpellingDecides(Names):
+    def made(self, answer: str, usual: Certificate) -> Certificate:
+        return usual if len(answer) < 5 else Certificate(False, "too long")
+
     def evidence(self, passages: Sequence[Passage], policy: Policy) -> Certifying:
-        no = Certificate(False, "too long")
-        return _Certified(Evidence(passages, policy), lambda answer, usual: usual if len(answer) < 5 else no)
+        return _Certified(Evidence(passages, policy), self.made)
 
 
-class SpellingApplies(Names):
-    def evidence(self, passages: Sequence[Passage], policy: Policy) -> Certifying:
-        none = Certificate(None, "in capitals")
-        return _Certified(Evidence(passages, policy), lambda answer, usual: none if answer.isupper() else usual)
+class SpellingApplies(SpellingDecides):
+    def made(self, answer: str, usual: Certificate) -> Certificate:
+        return Certificate(None, "in capitals") if answer.isupper() else usual
 
 
 class FirstPassage(Names):
@@ -122,8 +110,6 @@ class FirstPassage(Names):
 
 
 class Vetoed(Names):
-    """Another passage withdraws a certificate."""
-
     def evidence(self, passages: Sequence[Passage], policy: Policy) -> Certifying:
         disputed = len({one.text for one in passages}) > 1
         no = Certificate(False, "disputed")
@@ -131,8 +117,6 @@ class Vetoed(Names):
 
 
 class Contradicted(Vetoed):
-    """The same, and it says so."""
-
     name = ""
     gives_up = ("more_evidence_never_uncertifies",)
 

@@ -1,11 +1,7 @@
 """Drives a rule over answers of which nothing is known, and returns what it computes as a z3 term.
 
-An answer is a constant of an uninterpreted sort. Which answers vote together is an arbitrary relation, the certificate
-an arbitrary predicate with three values, the pool an arbitrary set. Whenever the rule asks something that this does not
-fix, the run forks: it is repeated once for each answer that the solver finds possible, and each run has its condition.
-The runs together are the term. Nothing of the rule is transcribed, so that a change of the rule changes the term.
-
-It proves nothing about text: property tests check which classes and certificates strings have.
+An answer is a constant of an uninterpreted sort; classes, certificates and the pool are arbitrary. Whenever the rule
+asks something that this does not fix, the run forks, once for each answer that the solver finds possible.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -46,12 +42,10 @@ _A, _B, _C = z3.Consts("a b c", ANSWER)
 
 
 def some(claim: Callable[..., Term], *bound: Term) -> Term:
-    """That `claim` holds of some answers."""
     return z3.Exists(list(bound), claim(*bound))
 
 
 def every(claim: Callable[..., Term], *bound: Term) -> Term:
-    """That `claim` holds of all answers."""
     return z3.ForAll(list(bound), claim(*bound))
 
 
@@ -134,17 +128,14 @@ class Oracle:
         return chosen
 
     def whether(self, condition: Term) -> bool:
-        """Whether `condition` holds in this run."""
         return self.choose((True, condition), (False, z3.Not(condition)))
 
     def answer(self, term: Term) -> "Answer | None":
-        """The answer behind `term`: None, or one of which only the term is known."""
         return None if self.whether(term == NONE) else Answer(term, self)
 
     def mark(self, term: Term) -> bool | None:
-        """The certificate of `term`."""
-        values: tuple[tuple[bool | None, Any], ...] = ((True, CERTIFIED), (False, UNCERTIFIED), (None, INAPPLICABLE))
-        return self.choose(*((value, mark(term) == name) for value, name in values))
+        marks: dict[bool | None, Any] = {True: CERTIFIED, False: UNCERTIFIED, None: INAPPLICABLE}
+        return self.choose(*((value, mark(term) == name) for value, name in marks.items()))
 
 
 class Answer:
@@ -164,7 +155,6 @@ class Answer:
 
 
 def term_of(answer: Any) -> Term:
-    """The term of what a rule handles as an answer."""
     return answer.term if isinstance(answer, Answer) else NONE
 
 
@@ -182,6 +172,15 @@ class Reply:
     __hash__ = refuse
 
 
+def reading(role: Role, term: Term) -> Callable[["SymbolicCase", Any], Answer | None]:
+    def read(case: "SymbolicCase", reply: Any) -> Answer | None:
+        if not isinstance(reply, Reply) or reply.role != role:
+            raise TypeError(f"the rule reads another reply as the {role}'s")
+        return case.oracle.answer(term)
+
+    return read
+
+
 class SymbolicCase:
     """The protocol `eldgr_dspy.decision.Case` over symbols."""
 
@@ -193,21 +192,10 @@ class SymbolicCase:
         options: Sequence[tuple[Task, Term]] = (("arithmetic", ARITHMETIC), ("retrieval", z3.Not(ARITHMETIC)))
         return self.oracle.choose(*options)
 
-    @property
-    def first(self) -> Answer | None:
-        return self.oracle.answer(FIRST)
-
-    @property
-    def consensus(self) -> Answer | None:
-        return self.oracle.answer(M)
-
-    @property
-    def contested(self) -> bool:
-        return self.oracle.whether(CONTESTED)
-
-    @property
-    def repairable(self) -> bool:
-        return self.oracle.whether(REPAIRABLE)
+    first = property(lambda case: case.oracle.answer(FIRST))
+    consensus = property(lambda case: case.oracle.answer(M))
+    contested = property(lambda case: case.oracle.whether(CONTESTED))
+    repairable = property(lambda case: case.oracle.whether(REPAIRABLE))
 
     def same(self, one: Any, other: Any) -> bool:
         return self.oracle.whether(same(term_of(one), term_of(other)))
@@ -218,31 +206,13 @@ class SymbolicCase:
     def rival(self) -> bool:
         return self.oracle.whether(RIVAL)
 
-    def stated(self, reply: Any) -> Answer | None:
-        return self._read(reply, "judge", STATED)
-
-    def preferred(self, reply: Any) -> Answer | None:
-        return self._read(reply, "judge", P)
-
-    def repaired(self, reply: Any) -> Answer | None:
-        return self._read(reply, "repairer", R)
-
-    def derived(self, reply: Any) -> Answer | None:
-        return self._read(reply, "deriver", D)
+    stated, preferred = reading("judge", STATED), reading("judge", P)
+    repaired, derived = reading("repairer", R), reading("deriver", D)
 
     def roles(self) -> tuple[Role, ...]:
-        """The roles that are asked always, as the shipped case computes them from this one."""
         shipped: Any = Case.roles
-        roles: tuple[Role, ...] = shipped(self)
-        return roles
+        return tuple(shipped(self))
 
-    def _read(self, reply: Any, role: Role, term: Term) -> Answer | None:
-        if not isinstance(reply, Reply) or reply.role != role:
-            raise TypeError(f"the rule reads another reply as the {role}'s")
-        return self.oracle.answer(term)
-
-
-# --- standings --------------------------------------------------------------------------------------------------------
 
 # The bound is on classes, not on candidates, votes or k. A rule goes through the standings and treats every class after
 # consensus alike, so that a third class shows it all that a fourth could.
@@ -297,8 +267,6 @@ class Votes:
 
 
 class StandingCase(SymbolicCase):
-    """A symbolic case with standings."""
-
     @property
     def standings(self) -> Sequence[tuple[Answer, Votes]]:
         terms = list[tuple[Answer, Votes]]()
@@ -311,9 +279,6 @@ class StandingCase(SymbolicCase):
 
     def number(self, term: Term) -> Votes:
         return Votes(term, self.oracle)
-
-
-# --- what a rule computes ---------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -334,8 +299,6 @@ class Outcome:
 def outcome_of(
     rule: Any, assumed: Sequence[Term] = QUESTION, case: Callable[[Oracle], SymbolicCase] = SymbolicCase
 ) -> Outcome:
-    """Return what `rule` computes on every question of which `assumed` holds."""
-
     def run(oracle: Oracle) -> tuple[Any, list[Role]]:
         asked: list[Role] = []
 
@@ -349,10 +312,7 @@ def outcome_of(
 
 
 def outcome_of_table(decide: Any) -> Outcome:
-    """Return what `decide` computes on any three answers under any certificate.
-
-    The certificate refuses to be asked about no answer, about an empty one, or about the same one twice.
-    """
+    """What `decide` computes; the certificate refuses to be asked about no answer, an empty one, or one twice."""
 
     def run(oracle: Oracle) -> tuple[Any, list[Role]]:
         sought: list[Answer] = []
@@ -369,7 +329,6 @@ def outcome_of_table(decide: Any) -> Outcome:
 
 
 def _explore(run: Callable[[Oracle], tuple[Any, list[Role]]], assumed: Sequence[Term]) -> Outcome:
-    """Run depth first through every fork."""
     paths, scripts = list[Path](), [list[int]()]
     while scripts:
         oracle = Oracle(assumed, scripts.pop())

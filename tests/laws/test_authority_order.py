@@ -25,10 +25,7 @@ from tests.laws.symbolic import ARITHMETIC
 from tests.public_strategies import quoting_questions
 
 SHIPPED, PROVING = Checked(decision), Rules(decision)
-BOUNDED = (
-    *("first", "majority", "certified", "support(0)", "support(1)", "support", "eldgr", "eldgr_certified"),
-    *("near(0)", "near(1)", "judge"),
-)
+BOUNDED = ("first majority certified support(0) support(1) support eldgr eldgr_certified near(0) near(1) judge").split()
 
 BOTH = [
     ("majority", "support(j)"), ("certified", "support(j)"), ("support(j)", "support(k)"), ("support(k)", "support"),
@@ -65,29 +62,24 @@ Reach = Mapping[str, frozenset[int | None]]
 @cache
 def reaches() -> Sequence[tuple[Pattern, Reach]]:
     """Each question with one derivation that passes, or none, and without a repair; and how far LMs get."""
-    return tuple(_reaches())
-
-
-def _reaches() -> Iterator[tuple[Pattern, Reach]]:
+    results = list[tuple[Pattern, Reach]]()
     several = (one for one in patterns(2) if one.offer is None or (one.task == "arithmetic" and _derived(one)))
     for _, replied in groupby(several, key=lambda pattern: pattern[:3]):
         reached = defaultdict[Any, dict[str, set[int | None]]](lambda: defaultdict(set))
         judged = list(replied)
         for pattern, rule in product(judged, BOUNDED):
-            reached[pattern.offer][rule].add(_class(rule, pattern))
+            answer: Answer | None = SHIPPED.drive(SHIPPED.rules[rule], pattern).answer
+            reached[pattern.offer][rule].add(answer.group if answer else None)
         for offer, reach in reached.items():
             silent = reached[None]
-            yield judged[0]._replace(offer=offer), {rule: frozenset(reach[rule] | silent[rule]) for rule in BOUNDED}
+            reached_by = {rule: frozenset(reach[rule] | silent[rule]) for rule in BOUNDED}
+            results.append((judged[0]._replace(offer=offer), reached_by))
+    return results
 
 
 def _derived(pattern: Pattern) -> bool:
     """Whether it stands for all whose derivation has an answer of the same class."""
     return pattern.offer is not None and pattern.offer[0].spelling == NEW and pattern.offer[1] is True
-
-
-def _class(rule: str, pattern: Pattern) -> int | None:
-    answer: Answer | None = SHIPPED.drive(SHIPPED.rules[rule], pattern).answer
-    return answer.group if answer else None
 
 
 def beyond(narrow: str, wide: str, task: Task) -> Iterator[Pattern]:
@@ -102,17 +94,12 @@ def test_a_pair_is_listed_exactly_where_it_holds_on_every_pattern(narrow: str, w
     assert at_most(narrow, wide, task) == (not any(beyond(narrow, wide, task)) and not exception)
 
 
-def test_majority_is_not_at_most_certified_majority_where_another_class_is_certified() -> None:
+def test_a_certified_class_and_a_first_candidate_that_does_not_vote_set_rules_apart() -> None:
     question = next(beyond("majority", "certified", "retrieval"))
-    assert question.pool.marks[0] is False
-    assert True in question.pool.marks[1:]
-
-
-@pytest.mark.parametrize("refusal", [None, "I don't know"])
-def test_the_first_candidate_ships_what_no_judge_can_where_it_does_not_vote(refusal: str | None) -> None:
-    case = Case(Question("?", "retrieval", (refusal, "Doha", "Dubai")), Settings(refusal="no_answer"))
-    assert reach(case, "first") == {refusal}
-    assert reach(case, "judge") == {"Doha", "Dubai"}
+    assert question.pool.marks[0] is False and True in question.pool.marks[1:]
+    for refusal in (None, "I don't know"):
+        case = Case(Question("?", "retrieval", (refusal, "Doha", "Dubai")), Settings(refusal="no_answer"))
+        assert (reach(case, "first"), reach(case, "judge")) == ({refusal}, {"Doha", "Dubai"})
 
 
 def reach(case: Case, rule: str, derivations: Sequence[Reply] = ()) -> set[str | None]:
@@ -141,38 +128,22 @@ NAMES = (*BOUNDED, "near(7)", "near(10)", "support(7)", "own:one", "own:two")
 
 
 @given(st.lists(st.sampled_from(NAMES)), st.sampled_from(TASKS))
-def test_chains_go_from_narrow_to_wide_and_have_each_rule_but_majority_once(rules: list[str], task: Task) -> None:
+def test_the_fewest_chains_go_from_narrow_to_wide_and_have_each_rule_but_majority_once(
+    rules: list[str], task: Task
+) -> None:
     lines = chains(rules, task)
     assert sorted(rule for chain in lines for rule in chain) == sorted(set(rules) - {"majority"})
     for chain in lines:
         assert all(at_most(narrow, wide, task) for narrow, wide in pairwise(chain))
     assert lines == chains(reversed(rules), task)
-
-
-@given(st.lists(st.sampled_from(NAMES)), st.sampled_from(TASKS))
-def test_no_fewer_chains_cover_the_rules(rules: list[str], task: Task) -> None:
-    """The last rules of the chains are not comparable."""
-    widest = [chain[-1] for chain in chains(rules, task)]
+    widest = [chain[-1] for chain in lines]  # they are not comparable, so that no fewer cover the rules
     assert not any(at_most(one, other, task) for one, other in permutations(widest, 2))
 
 
-def test_the_rules_that_a_judge_takes_part_in_are_one_chain() -> None:
-    rules = [
-        "judge",
-        "own:cautious",
-        "near(10)",
-        "eldgr_certified",
-        "near(2)",
-        "first",
-        "majority",
-        "eldgr",
-        "certified",
-    ]
+def test_the_rules_that_a_judge_takes_part_in_are_one_chain_and_one_of_the_user_s_stands_alone() -> None:
+    rules = "judge own:cautious near(10) eldgr_certified near(2) first majority eldgr certified".split()
     line = ["certified", "eldgr", "eldgr_certified", "near(2)", "near(10)", "judge"]
     assert chains(rules) == [line, ["first"], ["own:cautious"]]
     assert chains(rules, "arithmetic") == [line[:-1], ["first"], ["judge"], ["own:cautious"]]
-
-
-def test_of_a_rule_of_the_user_s_nothing_is_listed_but_itself() -> None:
     assert at_most("own:one", "own:one")
     assert not any(at_most("own:one", rule) or at_most(rule, "own:one") for rule in (*BOUNDED, "own:two"))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import Phase, given, settings
 
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.decision import Choice, Decision, Steps, evidence_locked, majority_vote
+from eldgr_dspy.decision import Choice, Decision, Rule, Steps, evidence_locked, majority_vote
 from eldgr_dspy.decision import scalar_judge as full_authority
 from eldgr_dspy.laws import LAW, LawBroken
 from eldgr_dspy.laws.of_rules import OF_RULES
@@ -18,11 +18,9 @@ from eldgr_dspy.laws.trials import Outcome, Subject, Trial
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import Abstention, Derivation, Reply, Verdict
 from eldgr_dspy.rule.questions import Question, Settings
-from eldgr_dspy.rule.voting import majority
+from eldgr_dspy.rule.voting import Vote, majority
 from eldgr_dspy.testing import check_laws, consultations
 from eldgr_dspy.words import Role
-
-# -- wrong rules -------------------------------------------------------------------------------------------------------
 
 
 def asks_about_a_certified_consensus(case: Any) -> Steps:
@@ -31,27 +29,20 @@ def asks_about_a_certified_consensus(case: Any) -> Steps:
     return (yield from evidence_locked(case))
 
 
-def repairs(
-    case: Any, choice: Choice, *, marks: tuple[bool | None, ...], repair_marks: tuple[bool | None, ...]
-) -> Steps:
-    """Ship the repair where consensus and repair have these marks, else the choice."""
-    if case.task == "retrieval" and case.repairable and case.certified(case.consensus) in marks:
-        repair = case.repaired((yield "repairer"))
-        if repair is not None and case.certified(repair) in repair_marks and not case.same(repair, case.consensus):
-            return Choice("repair", repair)
-    return choice
+def repairing(mark: bool | None, repair_mark: bool | None) -> Rule:
+    def rule(case: Any) -> Steps:
+        choice = yield from evidence_locked(case)
+        if case.task == "retrieval" and case.repairable and case.certified(case.consensus) is mark:
+            repair = case.repaired((yield "repairer"))
+            if repair is not None and case.certified(repair) is repair_mark and not case.same(repair, case.consensus):
+                return Choice("repair", repair)
+        return choice
+
+    return rule
 
 
-def replaces_a_yes_or_no(case: Any) -> Steps:
-    return (yield from repairs(case, (yield from evidence_locked(case)), marks=(None,), repair_marks=(True,)))
-
-
-def replaces_by_a_yes_or_no(case: Any) -> Steps:
-    return (yield from repairs(case, (yield from evidence_locked(case)), marks=(False,), repair_marks=(None,)))
-
-
-def repairs_first(case: Any) -> Steps:
-    return (yield from repairs(case, (yield from evidence_locked(case)), marks=(False,), repair_marks=(True,)))
+replaces_a_yes_or_no, replaces_by_a_yes_or_no = repairing(None, True), repairing(False, None)
+repairs_first = repairing(False, True)
 
 
 def lets_the_judge_into_a_settled_matter(case: Any) -> Steps:
@@ -62,24 +53,26 @@ def lets_the_judge_into_a_settled_matter(case: Any) -> Steps:
     return (yield from evidence_locked(case))
 
 
-def ships_nothing_by_default(case: Any) -> Steps:
-    choice = yield from evidence_locked(case)
-    return choice if choice.branch != "consensus" or case.certified(choice.answer) else Choice("consensus", None)
+def altering(change: Callable[[Any, Choice], Choice]) -> Rule:
+    """Changes what the shipped rule decides."""
+
+    def rule(case: Any) -> Steps:
+        return change(case, (yield from evidence_locked(case)))
+
+    return rule
 
 
-def miscalls_the_branch(case: Any) -> Steps:
-    choice = yield from evidence_locked(case)
-    return Choice("repair" if choice.branch == "judge" else choice.branch, choice.answer)
-
-
-def edits_what_it_ships(case: Any) -> Steps:
-    choice = yield from evidence_locked(case)
-    return Choice(choice.branch, choice.answer and choice.answer.upper())
-
-
-def never_repairs(case: Any) -> Steps:
-    choice = yield from evidence_locked(case)
-    return choice if choice.branch == "judge" else Choice("consensus", case.consensus)
+ships_nothing_by_default = altering(
+    lambda case, it: it if it.branch != "consensus" or case.certified(it.answer) else Choice("consensus", None)
+)
+miscalls_the_branch = altering(lambda case, it: Choice("repair" if it.branch == "judge" else it.branch, it.answer))
+edits_what_it_ships = altering(lambda case, it: Choice(it.branch, it.answer and it.answer.upper()))
+never_repairs = altering(lambda case, it: it if it.branch == "judge" else Choice("consensus", case.consensus))
+ships_the_latest_spelling = altering(
+    lambda case, it: next(
+        (Choice(it.branch, one) for one in case.question.answers[::-1] if case.same(one, it.answer)), it
+    )
+)
 
 
 def hears_the_judge_in_arithmetic(case: Any) -> Steps:
@@ -107,61 +100,38 @@ def always_asks_the_judge(case: Any) -> Steps:
     return (yield from evidence_locked(case))
 
 
-def ships_the_latest_spelling(case: Any) -> Steps:
-    branch, answer = yield from evidence_locked(case)
-    return Choice(branch, next((one for one in reversed(case.question.answers) if case.same(one, answer)), answer))
-
-
-# -- wrong votes, rankings, certificates -------------------------------------------------------------------------------
-
-
 class LeavesOutTheRepairer(Case):
-    """What is asked always is not all that the rule asks."""
-
     def roles(self) -> tuple[Role, ...]:
         return tuple(role for role in super().roles() if role != "repairer")
 
 
 class LastWins(Case):
-    """A vote in which a tie goes to the latest."""
-
     def __init__(self, question: Question, settings: Settings | None = None) -> None:
         super().__init__(question, settings)
-        turned = majority(question.answers[::-1], question.task)
-        self.vote = replace(turned, classes=turned.classes[::-1])
+        vote = self.recount(question)
+        self.vote = replace(vote, classes=vote.classes[::-1])
+
+    def recount(self, question: Question) -> Vote:
+        return majority(question.answers[::-1], question.task)
 
 
-class FirstCountsTwice(Case):
-    """A vote in which the first candidate has two."""
-
-    def __init__(self, question: Question, settings: Settings | None = None) -> None:
-        super().__init__(question, settings)
+class FirstCountsTwice(LastWins):
+    def recount(self, question: Question) -> Vote:
         more = majority((*question.answers[:1], *question.answers), question.task)
-        self.vote = replace(more, classes=more.classes[1:])
+        return replace(more, classes=more.classes[:0:-1])
 
 
 class RanksByScore(Case):
-    """A ranking by the judge's scores alone."""
-
     def record(self, choice: Choice, replies: Mapping[Role, Reply]) -> Decision:
         decision, verdict = super().record(choice, replies), replies.get("judge")
         scores = verdict.scores if isinstance(verdict, Verdict) else None
-        return (
-            replace(decision, ranking=tuple(sorted(decision.ranking, key=lambda i: -scores[i]))) if scores else decision
-        )
-
-
-def reads_one_passage(answer: str, passages: tuple[Passage, ...]) -> bool:
-    return bool(passages) and answer in passages[0].text
+        ranking = sorted(decision.ranking, key=lambda i: -scores[i] if scores else 0)
+        return replace(decision, ranking=tuple(ranking))
 
 
 def distrusts_long_evidence(answer: str, passages: tuple[Passage, ...]) -> bool:
     text = " ".join(passage.text for passage in passages)
     return answer in text and len(text) < 12
-
-
-def looks_for_characters(answer: str, passages: tuple[Passage, ...]) -> bool:
-    return any(answer in one.text for one in passages)
 
 
 PLANTS: list[tuple[str, dict[str, Any]]] = [
@@ -181,22 +151,20 @@ PLANTS: list[tuple[str, dict[str, Any]]] = [
     ("lazy_equals_always", {"case": LeavesOutTheRepairer}),
     ("judges_differ_only_where_admissible", {"rule": hears_the_judge_in_arithmetic}),
     ("a_regression_needs_a_certified_wrong_answer", {"rule": full_authority}),
-    ("evidence_order_and_duplicates_do_not_matter", {"certificate": reads_one_passage}),
+    (
+        "evidence_order_and_duplicates_do_not_matter",
+        {"certificate": lambda answer, passages: answer in "".join(one.text for one in passages[:1])},
+    ),
     ("more_evidence_never_uncertifies", {"certificate": distrusts_long_evidence}),
     ("scores_never_cross_strata", {"case": RanksByScore}),
     ("ties_go_to_the_earliest", {"case": LastWins}),
     ("candidate_order_does_not_matter", {"case": FirstCountsTwice}),
     ("spelling_within_a_class_does_not_matter", {"rule": ships_the_latest_spelling}),
-    ("spelling_does_not_decide", {"certificate": looks_for_characters}),
+    ("spelling_does_not_decide", {"certificate": lambda answer, passages: any(answer in one.text for one in passages)}),
     ("failed_judge_equals_silent_judge", {"rule": heeds_a_failure}),
     ("unchecked_derivation_changes_nothing", {"rule": believes_every_derivation}),
     ("homogeneous_pools_consult_no_judge", {"rule": always_asks_the_judge}),
 ]
-
-
-def plant_id(plant: tuple[str, dict[str, Any]]) -> str:
-    (wrong,) = plant[1].values()
-    return f"{plant[0]}-{getattr(wrong, '__name__', wrong)}"
 
 
 def try_law(name: str, wrong: dict[str, Any]) -> None:
@@ -207,9 +175,8 @@ def try_law(name: str, wrong: dict[str, Any]) -> None:
         LAW[name].check(Subject(evidence_locked, **wrong).settle(trial))
 
 
-@pytest.mark.parametrize("plant", PLANTS, ids=plant_id)
-def test_what_is_planted_for_a_law_breaks_it(plant: tuple[str, dict[str, Any]]) -> None:
-    name, wrong = plant
+@pytest.mark.parametrize(("name", "wrong"), PLANTS, ids=[name for name, _ in PLANTS])
+def test_what_is_planted_for_a_law_breaks_it(name: str, wrong: dict[str, Any]) -> None:
     with pytest.raises(LawBroken, match=f"^Law [0-9]+, {name}, is broken") as caught:
         try_law(name, wrong)
     assert caught.value.law.name == name
@@ -219,49 +186,34 @@ def test_every_law_about_a_rule_has_something_planted_for_it() -> None:
     assert {name for name, _ in PLANTS} == {law.name for law in OF_RULES}
 
 
-# -- what the laws speak of is reached ---------------------------------------------------------------------------------
-
 REACHED: dict[str, Callable[[Outcome], bool]] = {
-    "a certified preference overrides": lambda outcome: outcome.decision.branch == "judge",
-    "a certified repair overrides": lambda outcome: (
-        outcome.case.task == "retrieval" and outcome.decision.branch == "repair"
+    "a certified preference overrides": lambda it: it.decision.branch == "judge",
+    "a certified repair overrides": lambda it: it.case.task == "retrieval" and it.decision.branch == "repair",
+    "a checked derivation overrides": lambda it: it.case.task == "arithmetic" and it.decision.branch == "repair",
+    "a checked derivation agrees": lambda it: it.decision.reason == "derivation_agrees",
+    "preference and repair are both certified": lambda it: (
+        it.decision.branch == "judge" and it.admits(it.repair) and not it.alike(it.preference, it.repair)
     ),
-    "a checked derivation overrides": lambda outcome: (
-        outcome.case.task == "arithmetic" and outcome.decision.branch == "repair"
+    "an uncertified preference yields to a certified repair": lambda it: (
+        it.roles == ("judge", "repairer") and it.preference is not None and it.decision.branch == "repair"
     ),
-    "a checked derivation agrees": lambda outcome: outcome.decision.reason == "derivation_agrees",
-    "preference and repair are both certified": lambda outcome: (
-        outcome.decision.branch == "judge"
-        and outcome.admits(outcome.repair)
-        and not outcome.alike(outcome.preference, outcome.repair)
+    "a yes or no is preferred against an uncertified consensus": lambda it: (
+        it.mark is False and it.preference is not None and it.case.certified(it.preference) is None
     ),
-    "an uncertified preference yields to a certified repair": lambda outcome: (
-        outcome.roles == ("judge", "repairer")
-        and outcome.preference is not None
-        and outcome.decision.branch == "repair"
+    "a tie": lambda it: it.decision.tie,
+    "scores choose, under the other reading": lambda it: (
+        it.decision.branch == "judge" and not it.alike(it.nominee, it.preference)
     ),
-    "a yes or no is preferred against an uncertified consensus": lambda outcome: (
-        outcome.mark is False and outcome.preference is not None and outcome.case.certified(outcome.preference) is None
+    "a class is certified by a later spelling": lambda it: (
+        it.mark is True
+        and next(a for a in it.trial.question.answers if it.case.same(a, it.case.consensus)) != it.case.consensus
     ),
-    "a tie": lambda outcome: outcome.decision.tie,
-    "scores choose, under the other reading": lambda outcome: (
-        outcome.decision.branch == "judge" and not outcome.alike(outcome.nominee, outcome.preference)
+    "a candidate's own text among the passages": lambda it: any("own text" in note for note in it.decision.notes),
+    "a right consensus is lost": lambda it: (
+        it.decision.branch == "judge" and it.trial.gold == it.case.consensus and it.case.task == "retrieval"
     ),
-    "a class is certified by a later spelling": lambda outcome: (
-        outcome.mark is True
-        and next(a for a in outcome.trial.question.answers if outcome.case.same(a, outcome.case.consensus))
-        != outcome.case.consensus
-    ),
-    "a candidate's own text among the passages": lambda outcome: any(
-        "own text" in note for note in outcome.decision.notes
-    ),
-    "a right consensus is lost": lambda outcome: (
-        outcome.decision.branch == "judge"
-        and outcome.trial.gold == outcome.case.consensus
-        and outcome.case.task == "retrieval"
-    ),
-    "a reply that is not one": lambda outcome: any(
-        "is not" in reason or "no derived" in reason for reason in outcome.decision.abstentions.values()
+    "a reply that is not one": lambda it: any(
+        "is not" in reason or "no derived" in reason for reason in it.decision.abstentions.values()
     ),
 }
 

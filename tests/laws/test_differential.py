@@ -1,8 +1,4 @@
-"""The selectors against a second, deliberately naive implementation (`tests/naive`), written from the rulings alone.
-
-What these tests do not claim: that the rulings are right. Both implementations could share a misreading of the paper;
-they share no code but the records, and the published table of what a word of a question means.
-"""
+"""The selectors against a second, deliberately naive implementation (`tests/naive`), written from the rulings alone."""
 
 import re
 from collections.abc import Sequence
@@ -36,7 +32,6 @@ MADE = st.lists(st.sampled_from([*PARTS, " "]), min_size=1, max_size=5).map("".j
 
 
 def respelled(text: str) -> list[str]:
-    """Spellings near a text: some are the same answer, some are not."""
     return [
         *(text, text.upper(), text.lower(), f"{text}.", f"the {text}", f"({text})", f'"{text}"', f" {text} "),
         *(text.replace(mark, "") for mark in ",-.'+# %"),
@@ -46,7 +41,6 @@ def respelled(text: str) -> list[str]:
 
 @st.composite
 def replies_to(draw: st.DrawFn, question: Question) -> dict[str, Any]:
-    """What each role replies to a question."""
     return {role: draw(testing.replies_of(question, role)) for role in ROLES}
 
 
@@ -85,10 +79,10 @@ def test_the_vote_is_the_naive_count_of_each_class(answers: Sequence[str | None]
     assert (vote.tie, vote.n_classes) == (pool.tie(), pool.n_classes())
 
 
-@pytest.mark.law("answer_is_consensus_preference_or_repair", "differential")
-@pytest.mark.law("the_cases_partition", "differential")
-@pytest.mark.law("override_needs_a_certificate", "differential")
-@pytest.mark.law("default_is_consensus", "differential")
+@pytest.mark.law(
+    "answer_is_consensus_preference_or_repair the_cases_partition override_needs_a_certificate default_is_consensus",
+    "differential",
+)
 @pytest.mark.parametrize("rule", SELECTORS)
 @given(st.data())
 def test_every_selector_ships_what_the_naive_one_ships(rule: str, data: st.DataObject) -> None:
@@ -97,10 +91,8 @@ def test_every_selector_ships_what_the_naive_one_ships(rule: str, data: st.DataO
     agree(question, settings, rule, replies)
 
 
-@pytest.mark.law("certified_consensus_is_final", "differential")
-@pytest.mark.law("inapplicable_consensus_is_final", "differential")
-@pytest.mark.law("certified_preference_outranks_repair", "differential")
-@pytest.mark.law("repair_only_when_neither_is_certified", "differential")
+@pytest.mark.law("certified_consensus_is_final inapplicable_consensus_is_final", "differential")
+@pytest.mark.law("certified_preference_outranks_repair repair_only_when_neither_is_certified", "differential")
 @pytest.mark.parametrize("rule", ["eldgr", "certified", "eldgr_certified", "near(0)", "near(1)", "near(2)"])
 @given(st.data())
 def test_where_much_is_certified_the_branch_is_the_naive_one(rule: str, data: st.DataObject) -> None:

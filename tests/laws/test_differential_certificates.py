@@ -1,8 +1,4 @@
-"""Certificates, numbers and derivations against the naive implementation of `tests/naive`, written from the rulings.
-
-What these tests do not claim: that an occurrence or a checked derivation is right; nor that the two agree on every text
-there is. Each looks at texts made of the parts that the rulings speak of, in every order.
-"""
+"""Certificates, numbers and derivations against the naive implementation of `tests/naive`, written from the rulings."""
 
 from fractions import Fraction
 
@@ -21,55 +17,27 @@ from eldgr_dspy.testing import WORDS, raw_text
 from eldgr_dspy.text.numbers import parse_number
 from eldgr_dspy.text.stripping import strip_answer
 from eldgr_dspy.words import POLICIES, STRICTNESS, Policy
+from tests.case_tables import tables_of
 from tests.naive import naive_arithmetic, naive_derivations, naive_tracing
 from tests.naive.naive_answers import class_of, number
 from tests.naive.naive_certificates import occurrence, occurs
 from tests.naive.naive_reading import strip
 
+PARTS = tables_of("laws")["parts"]
+WRAPPERS = st.sampled_from(PARTS["wrappers"])
+
 
 def texts_of(parts: str, most: int = 8) -> st.SearchStrategy[str]:
-    return st.lists(st.sampled_from([*parts.split(), " "]), max_size=most).map("".join)
+    return st.lists(st.sampled_from([*PARTS[parts].split(), " "]), max_size=most).map("".join)
 
 
-EVIDENCE = texts_of(
-    "Paris paris art party 5 42 1976 - + . , $ % ' \" 1,000 3.14 ( ) of yes No : / US ^ e x − – ½ ² é e\u0301 İ ß ﬁ"
-    " ‘ ’ “ 中 文 二 十 Σ ٣ ๑ _ € ‰ ㎡ ก \u0e34 ⅱ ａ \u00a0 \u200b \u202e \u00ad"
-)
-# Near misses of what the rules keep apart: markup, edges, ends of sentences, names, initials, amounts and wholes.
-NEAR = (
-    texts_of(
-        "Paris ** * _ ` ``` ~~ # <b> </b> <br> <sup> &amp; &nbsp; &lt; &#53; [ ]( ) { } ( \\boxed{ \\text{ $ “ ” ‘ ’"
-        " « » \\( \\)"
-    )
-    | texts_of(
-        "Doha the The a A an us US U.S. who Who WHO it It I the . ! ? ; , … 。 J. R. St. Inc. no. No 5 's 't 'll '"
-        " O'Brien Brien"
-        ' he hell & AT&T - X -ray C ++ # + .js Node ; \n \n\n \u2029 ( ) [ ] " “ ”',
-        10,
-    )
-    | texts_of(
-        "5 .5 0.5 10 35 000 ,000 million five thirty -five hundred and km /h per hour % \\% ‰ $ US$ USD € - − – + < >"
-        " ≤ = ' \" ° C ½ / 1/2 × ^ e9 . , ( ) ** <b> </b> &nbsp; \u200b",
-        10,
-    )
-)
-QUANTITIES = texts_of(
-    "2 two 12 twelve 5 five million thousand ,000 0 .5 $ € % percent per cent hour s 30 minutes dollars 10 22 :00 :30"
-    " pm p.m. am - and &nbsp; \u200b , . ; ( ) ** of",
-    12,
-) | st.lists(
-    st.sampled_from(
-        "2 two 12 12% twelve percent per cent $5 million $5,000,000 5 dollars hours 30 minutes 10 pm 22:00 10:30 p.m."
-        " and , to - of .".split()
-    ),
-    max_size=9,
-).map(" ".join)
-WRAPPERS = st.sampled_from(
-    (
-        "%s", "%s.", "**%s**", "_%s_", "`%s`", "“%s”", "'%s'", "(%s)", "\\boxed{%s}", "$%s$", "<b>%s</b>", "# %s",
-        "the %s", "%s!",
-    )
-)  # fmt: skip
+def words_of(parts: str, most: int) -> st.SearchStrategy[str]:
+    return st.lists(st.sampled_from(PARTS[parts].split()), max_size=most).map(" ".join)
+
+
+EVIDENCE = texts_of("evidence")
+NEAR = texts_of("markup") | texts_of("ends", 10) | texts_of("amounts", 10)
+QUANTITIES = texts_of("quantities", 12) | words_of("quantity words", 9)
 
 
 @st.composite
@@ -80,9 +48,8 @@ def sought(draw: st.DrawFn) -> tuple[str, list[Passage]]:
     start = draw(st.integers(0, len(source)))
     answer = source[start : draw(st.integers(start, len(source)))]
     passages = [Passage(*pair) for pair in zip(sources[::2], [*sources[1::2], ""], strict=False)]
-    return draw(
-        st.sampled_from((answer, answer.upper(), answer.swapcase(), draw(WRAPPERS) % answer)) | st.sampled_from(WORDS)
-    ), passages
+    spellings = (answer, answer.upper(), answer.swapcase(), draw(WRAPPERS) % answer)
+    return draw(st.sampled_from(spellings) | st.sampled_from(WORDS)), passages
 
 
 @given(QUANTITIES, st.lists(QUANTITIES, min_size=1, max_size=3), st.sampled_from(("token", "folded")))
@@ -105,8 +72,7 @@ def test_an_answer_is_certified_where_the_naive_one_is(sample: tuple[str, list[P
     answer, passages = sample
     certificate = certify(answer, passages, policy)
     assert certificate.certified is occurs(answer, passages, policy)
-    if certificate.witness is not None:
-        witness = certificate.witness
+    if (witness := certificate.witness) is not None:
         place = (witness.passage, witness.field, witness.start, witness.end)
         assert place == occurrence(answer.strip(), passages, policy)
 
@@ -121,7 +87,7 @@ def test_a_class_is_the_naive_one(text: str, wrapper: str) -> None:
     assert (class_ and class_.key) == class_of(answer, "retrieval")
 
 
-@given(texts_of("0 1 5 12 1,000 ,000 3.14 - + . , % $ € \\ / ½ ⅞ ² − e E e3 e-2 \u200b \u00a0 ٣ 1/2 \u202e nan _", 7))
+@given(texts_of("numbers", 7))
 @example("$5€")  # was read as 5
 @example("$5$")
 def test_a_number_is_the_naive_one(text: str) -> None:
@@ -129,12 +95,7 @@ def test_a_number_is_the_naive_one(text: str) -> None:
     assert (parsed and (parsed.value, parsed.percent)) == number(text)
 
 
-@given(
-    texts_of(
-        "2 3 10 0 0.5 .5 5. 1,000 1,00 20% % + - * / // ** ( ) (2+3) x X × ÷ − – ^ · $ €"
-        " e3 1e2 ٣ ² ½ = 64 2/3 \u200b 100"
-    )
-)
+@given(texts_of("expressions"))
 @example("20%%64")
 @example("0x10")
 def test_an_expression_has_the_value_that_python_s_parser_gives_it(text: str) -> None:
@@ -148,17 +109,7 @@ def test_an_expression_has_the_value_that_python_s_parser_gives_it(text: str) ->
         assert shipped is None
 
 
-QUESTIONS = st.lists(
-    st.sampled_from(
-        "zero one two four twelve twenty thirty-five ninety hundred hundreds thousand dozen and an a half halves thirds"
-        " quarters percent % cents ¢ 1 2 3.5 .5 1,000 12,34 1/2 3/4 2½ ¾ $5 - , . of week days pennies inches"
-        " dates Davos feet 20% ٣ twice".split()
-    ),
-    max_size=6,
-).map(" ".join)
-
-
-@given(QUESTIONS)
+@given(words_of("questions", 6))
 @example("dates")  # was taken for a plural of 'day'
 @example("Davos 2 shirts")
 @example("one thousand and zero")
@@ -169,7 +120,6 @@ def test_a_question_gives_the_naive_numbers(question: str) -> None:
 
 
 def spelled(value: Fraction, decimal: bool) -> str:
-    """A value as a decimal where it is one and that is asked for, else as an integer or a fraction."""
     short = f"{float(value):g}"
     return short if decimal and "e" not in short and Fraction(short) == value else str(value)
 
@@ -191,10 +141,8 @@ def derived(draw: st.DrawFn) -> tuple[Derivation, str]:
     values, steps = list(numbers), list[Step]()
     for _ in range(draw(st.integers(1, 3))):
         left, right = (spelled(draw(st.sampled_from(values) | AMOUNTS), draw(st.booleans())) for _ in range(2))
-        expression = draw(
-            st.sampled_from(("{0}{2}{1}", "{0} {2} {1}", "({0} {2} {1}) * 1", "{0} {2} {1} = {0} {2} {1}"))
-        )
-        expression = expression.format(left, right, draw(st.sampled_from("+-*/")))
+        sides = ("{0}{2}{1}", "{0} {2} {1}", "({0} {2} {1}) * 1", "{0} {2} {1} = {0} {2} {1}")
+        expression = draw(st.sampled_from(sides)).format(left, right, draw(st.sampled_from("+-*/")))
         value = valued(expression)
         if value is not None:
             steps.append(Step(expression, spelled(value + draw(st.sampled_from([0] * 20 + [1])), draw(st.booleans()))))
@@ -212,7 +160,6 @@ def derived(draw: st.DrawFn) -> tuple[Derivation, str]:
 
 
 def valued(text: str) -> Fraction | None:
-    """The value of the first side of an equation, None where it has none."""
     try:
         return naive_arithmetic.value(naive_arithmetic.read(text.split("=")[0]))
     except naive_arithmetic.UnreadableError:

@@ -1,7 +1,4 @@
-"""The four selectors, the certificates and the derivations against the naive implementation, on every real pool.
-
-What these tests do not claim: anything about how often a selector is right (`tests/pools/test_real_pools.py` has that).
-"""
+"""The four selectors, the certificates and the derivations against the naive implementation, on every real pool."""
 
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -24,6 +21,8 @@ from tests.naive import naive_derivations, naive_tracing
 from tests.naive.naive_certificates import occurrence, occurs
 from tests.naive.naive_selectors import SILENT, Pool
 
+pytestmark = pytest.mark.slow
+
 ARITHMETIC = ("gsm8k-openai4", "svamp-codex8")
 RETRIEVAL = "hotpotqa-reflexion12"
 
@@ -40,7 +39,6 @@ def judges(pool: Pool) -> Iterator[Reply]:
     yield from (Verdict(index, (None, rising)[index % 2]) for index, key in enumerate(pool.keys()) if key is not None)
 
 
-@pytest.mark.slow
 @pytest.mark.law("judges_differ_only_where_admissible", "differential")
 @pytest.mark.parametrize("certificate", POLICIES)
 def test_on_retrieval_every_judge_gets_what_the_naive_selectors_give_it(pools_dir: Path, certificate: Policy) -> None:
@@ -53,13 +51,20 @@ def test_on_retrieval_every_judge_gets_what_the_naive_selectors_give_it(pools_di
             agree(question, settings, "judge", {"judge": judge})
         for rule in ("first", "majority"):
             agree(question, settings, rule, {})
+        for answer in dict.fromkeys((*question.answers, *row.gold)):
+            result = certify(answer, question.passages, certificate)
+            assert result.certified is occurs(answer, question.passages, certificate)
+            if (witness := result.witness) is not None:
+                place = (witness.passage, witness.field, witness.start, witness.end)
+                assert place == occurrence((answer or "").strip(), question.passages, certificate)
 
 
-@pytest.mark.slow
 @pytest.mark.law("homogeneous_pools_consult_no_judge", "differential")
 @pytest.mark.parametrize("name", ARITHMETIC)
 def test_on_arithmetic_every_selector_ships_what_the_naive_one_ships(pools_dir: Path, name: str) -> None:
     for number, row in enumerate(rows(pools_dir, name)):
+        assert question_numbers(row.question) == naive_tracing.question_numbers(row.question)
+        assert traceable(row.question) == naive_tracing.traceable(row.question)
         question = row.to_question()
         settings = Settings(derivation=STRICTNESS[number % len(STRICTNESS)], homogeneous=(None, "repair")[number % 2])
         candidate = row.candidates[number % len(row.candidates)]
@@ -71,28 +76,6 @@ def test_on_arithmetic_every_selector_ships_what_the_naive_one_ships(pools_dir: 
             agree(question, settings, rule, replies)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("certificate", POLICIES)
-def test_each_answer_is_certified_where_the_naive_search_finds_it(pools_dir: Path, certificate: Policy) -> None:
-    for row in rows(pools_dir, RETRIEVAL):
-        question = row.to_question()
-        for answer in dict.fromkeys((*question.answers, *row.gold)):
-            result = certify(answer, question.passages, certificate)
-            assert result.certified is occurs(answer, question.passages, certificate)
-            if result.witness is not None:
-                place = (result.witness.passage, result.witness.field, result.witness.start, result.witness.end)
-                assert place == occurrence((answer or "").strip(), question.passages, certificate)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ARITHMETIC)
-def test_each_question_gives_the_naive_numbers(pools_dir: Path, name: str) -> None:
-    for row in rows(pools_dir, name):
-        assert question_numbers(row.question) == naive_tracing.question_numbers(row.question)
-        assert traceable(row.question) == naive_tracing.traceable(row.question)
-
-
-@pytest.mark.slow
 @pytest.mark.law("unchecked_derivation_changes_nothing", "differential")
 def test_annotated_chains_pass_where_the_naive_check_does(pools_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Executed is not correct: fewer than half of the true and traced chains on gsm8k-openai4 are right."""

@@ -1,7 +1,4 @@
-"""The kit catches each slip whatever the seed, by the fixed situations alone, and complains of nothing that is lawful.
-
-`python -m benchmarks.kit` prints what it catches, and tries the lawful ones twenty times at the default.
-"""
+"""The kit catches each slip by the fixed situations alone, and complains of nothing that is lawful."""
 
 from dataclasses import replace
 from functools import partial
@@ -10,7 +7,6 @@ from typing import Any
 import dspy
 import pytest
 
-from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws import LawBroken
 from eldgr_dspy.laws.literals import around, literals
 from eldgr_dspy.laws.situations import derived_sum
@@ -20,15 +16,12 @@ from eldgr_dspy.rule.derivations import check_derivation
 from eldgr_dspy.testing import check_laws
 from eldgr_dspy.words import STRICTNESS
 from tests.laws import lawful, slips, slips_of_selectors
-from tests.refusing import refused
+from tests.refusing import refused, says
 
 pytestmark = pytest.mark.slow  # some two hundred runs of the whole kit
 
 LAW_OF = {"joins": "evidence_order_and_duplicates_do_not_matter", "vetoed": "more_evidence_never_uncertifies"}
 LAW_OF |= {"drops": "spelling_does_not_decide"}
-ABOUT_CERTIFICATES = [*LAW_OF.values()]
-ABOUT_RULES = ["default_is_consensus", "the_cases_partition"]
-"""A few laws, one of which each slip breaks: quicker than all of them."""
 
 
 @pytest.mark.parametrize("name", slips.CERTIFICATES)
@@ -51,12 +44,10 @@ def test_a_slip_of_a_selector_is_caught_whatever_is_drawn(name: str) -> None:
         check_selector(slips_of_selectors.SELECTORS[name](), max_examples=0)
 
 
-LAWFUL = [(options, ABOUT_CERTIFICATES) for options in lawful.CERTIFICATES.values()]
-LAWFUL += [(options, ABOUT_RULES) for options in lawful.RULES.values()]
-
-
-@pytest.mark.parametrize(("options", "few"), LAWFUL, ids=[*lawful.CERTIFICATES, *lawful.RULES])
-def test_a_lawful_certificate_or_rule_passes(options: dict[str, Any], few: list[str]) -> None:
+@pytest.mark.parametrize("name", [*lawful.CERTIFICATES, *lawful.RULES])
+def test_a_lawful_certificate_or_rule_passes_a_few_laws(name: str) -> None:
+    options: dict[str, Any] = {**lawful.CERTIFICATES, **lawful.RULES}[name]
+    few = [*LAW_OF.values()] if name in lawful.CERTIFICATES else ["default_is_consensus", "the_cases_partition"]
     laws = [law for law in few if law not in options.get("without", ())]
     assert min(check_laws(**{**options, "without": [], "laws": laws}, max_examples=3).values()) > 0
 
@@ -85,16 +76,13 @@ def certificate(answer: str, passages: slips.Passages, prefix: str = "by ", *, w
     return not closed and prefix in answer and DENIAL.search(answer) is None and word not in answer
 
 
-def test_literals_are_those_of_code_defaults_closures_globals_patterns_and_attributes() -> None:
+def test_literals_are_those_of_code_defaults_closures_globals_patterns_and_attributes_of_others() -> None:
     texts = literals(certificate)
     assert {"Doubtful", "seven", "by ", "disproved", "retracted"} <= {*texts}
     assert "burg" in literals(partial(certificate, word="burg"))
     assert {"not so", "Saint "} <= {*literals(WithAttributes().certify)}
     assert "debunked" in literals(slips.vetoed_by("debunked"))
     assert not [text for text in literals(WithAttributes().certify) if text.startswith("Not read")]
-
-
-def test_what_the_package_is_written_with_is_left_out() -> None:
     assert literals(Selector(), len, None) == []
     assert literals(lawful.RULES["the shipped one"]["rule"]) == []
 
@@ -115,8 +103,6 @@ def test_a_derivation_that_the_situations_call_sound_is_checked_at_every_level(r
 
 
 class Bare(Selector):
-    """Returns less than a decision."""
-
     lost: tuple[str, ...] = ("reason", "ranking")
 
     def forward(self, *args: Any, **inputs: Any) -> Any:
@@ -125,24 +111,17 @@ class Bare(Selector):
 
 
 class Unbranched(Bare):
-    """Forgets one field."""
-
     lost = ("branch",)
 
 
 class Silent(Selector):
-    """Returns nothing."""
-
     def forward(self, *args: Any, **inputs: Any) -> Any:
         super().forward(*args, **inputs)
 
 
-ADVICE = "Return the prediction of Selector.forward with your changes and additions."
-
-
 def test_a_selector_whose_prediction_lacks_fields_is_told_which() -> None:
-    assert refused(lambda: check_selector(Unbranched())).endswith(f" without branch. {ADVICE}")
-    with pytest.raises(ArgumentError, match=r"(?s)^The selector's prediction must .* without reason, ranking\. Return"):
-        check_selector(Bare())
-    with pytest.raises(ArgumentError, match=r"^The selector's prediction must have all fields of a .*; got None with"):
-        check_selector(Silent())
+    must = "The selector's prediction must "
+    advice = "Return the prediction of Selector.forward with your changes and additions."
+    assert says(f"... without branch. {advice}", refused(lambda: check_selector(Unbranched())))
+    assert says(f"{must}... without reason, ranking. Return...", refused(lambda: check_selector(Bare())))
+    assert says(f"{must}have all fields of a ...; got None with...", refused(lambda: check_selector(Silent())))

@@ -13,20 +13,11 @@ from eldgr_dspy.programs.testing import check_selector
 from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.rule.rules import rule_named
 from eldgr_dspy.testing import check_laws
+from tests.case_tables import tables_of
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "reference" / "rules.md"
 
-OF_THE_JUDGE = ["default_is_consensus", "the_cases_partition", "judges_differ_only_where_admissible"]
-OF_EQ3 = ["default_is_consensus", "answer_is_consensus_preference_or_repair", "the_cases_partition"]
-OF_SUPPORT = ["answer_is_consensus_preference_or_repair", "the_cases_partition"]
-GIVEN_UP = {
-    "support": OF_SUPPORT,
-    "support(1)": OF_SUPPORT,
-    "certified": ["certified_preference_outranks_repair", *OF_EQ3, "candidate_order_does_not_matter"],
-    "eldgr_certified": [*OF_EQ3, "judges_differ_only_where_admissible", "candidate_order_does_not_matter"],
-    "near(0)": ["override_needs_a_certificate", *OF_THE_JUDGE, "a_regression_needs_a_certified_wrong_answer"],
-    "near(1)": ["override_needs_a_certificate", *OF_THE_JUDGE, "a_regression_needs_a_certified_wrong_answer"],
-}
+GIVEN_UP: dict[str, list[str]] = tables_of("laws")["given up"]
 TIED = "candidate_order_does_not_matter"
 SPELLED = ("support(1)", "answer_is_consensus_preference_or_repair")  # broken as by support, but seldom drawn
 BROKEN = [(rule, law) for rule, laws in GIVEN_UP.items() for law in laws if law != TIED and (rule, law) != SPELLED]
@@ -58,9 +49,7 @@ def test_of_certified_classes_with_as_many_votes_the_earliest_leads(rule: str) -
 
 @pytest.mark.parametrize("rule", GIVEN_UP)
 def test_a_selector_of_the_rule_keeps_what_the_rule_keeps(rule: str) -> None:
-    without = [
-        law for law in GIVEN_UP[rule] if LAW[law].number <= 8
-    ]  # of these laws a selector is tried on the first 8
+    without = [law for law in GIVEN_UP[rule] if LAW[law].number <= 8]  # a selector is tried on the first 8
     assert check_selector(Selector(rule=rule), without=without, max_examples=1)
 
 

@@ -7,9 +7,8 @@ from types import ModuleType
 
 import pytest
 
-from tests.laws import plants as all_plants
 from tests.laws.patterns import Checked
-from tests.laws.plants import ASKING, AUTHORITY, SHIPPING, UNSEEN_BY_THE_TABLES, Plant, planted
+from tests.laws.plants import Plant, planted, plants
 from tests.laws.proving import Rules, refute
 
 pytestmark = pytest.mark.slow  # a proof or a table for each planted change
@@ -33,72 +32,63 @@ def rules_of(plant: Plant) -> Rules:
 
 
 def refuted(plant: Plant, law: str) -> str | None:
-    """The first counter-model of what is claimed by the name `law`, None where it is proved."""
     return next(filter(None, map(refute, rules_of(plant).claims(law))), None)
 
 
-def refuted_of_the_rule(plant: Plant, law: str) -> str | None:
-    """The same of the rule alone, which is claimed first."""
-    return refute(next(rules_of(plant).claims(law)))
+def refuted_of_the_rule(plant: Plant, laws: Sequence[str]) -> list[str]:
+    """Those of the laws that are refuted of the rule alone, which is claimed first."""
+    return [law for law in laws if refute(next(rules_of(plant).claims(law)))]
 
 
-def named(plants: Sequence[Plant]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("plant", plants, ids=lambda plant: plant.name.replace(" ", "_"))
+def each_of(*groups: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("plant", plants(*groups), ids=lambda plant: plant.name.replace(" ", "_"))
 
 
-@named([*SHIPPING, *ASKING, *AUTHORITY])
+@each_of("shipping", "asking", "authority")
 def test_the_tables_see_a_planted_change(plant: Plant) -> None:
     assert breaks_the_tables(planted(plant))
 
 
-@named(all_plants.SEEN_BY_THE_TABLES)
+@each_of("seen_by_the_tables")
 def test_the_table_of_a_near_class_sees_its_reason_and_each_question(plant: Plant) -> None:
     with pytest.raises(AssertionError):
         Checked(planted(plant)).rule("near(1)")
 
 
-@named([*SHIPPING, *ASKING, *AUTHORITY, *UNSEEN_BY_THE_TABLES])
+@each_of("shipping", "asking", "authority", "unseen_by_the_tables")
 def test_the_proof_of_a_law_fails_for_a_planted_change(plant: Plant) -> None:
     assert refuted(plant, plant.breaks)
 
 
-@named(ASKING)
+@each_of("asking")
 def test_who_asks_too_many_ships_the_same(plant: Plant) -> None:
     """So that only what is claimed of asking, and the tables' column of who is asked, can see it."""
-    assert not [law for law in ABOUT_SHIPPING if refuted_of_the_rule(plant, law)]
+    assert not refuted_of_the_rule(plant, ABOUT_SHIPPING)
 
 
-@named(UNSEEN_BY_THE_TABLES)
-def test_the_tables_cannot_see_a_rule_that_looks_into_replies(plant: Plant) -> None:
-    assert not breaks_the_tables(planted(plant))
-
-
-@named(all_plants.EQUIVALENT)
+@each_of("equivalent")
 def test_what_changes_nothing_is_proved_to_change_nothing(plant: Plant) -> None:
     assert not breaks_the_tables(planted(plant))
-    assert not [law for law in (*ABOUT_SHIPPING, *ABOUT_ASKING) if refuted_of_the_rule(plant, law)]
+    assert not refuted_of_the_rule(plant, (*ABOUT_SHIPPING, *ABOUT_ASKING))
 
 
 def test_a_failed_proof_shows_the_case_in_words() -> None:
     """Here: what each role says and which certificate it has, what shipped, and what Eq. 3 demands."""
-    message = refuted(SHIPPING[0], "certified_preference_outranks_repair") or ""
-    letter = r"answer [A-D]"
-    assert re.fullmatch(
-        "\n".join(
-            [
-                r"eldgr breaks certified_preference_outranks_repair\. Where consensus is uncertified .*",
-                r"  task: retrieval",
-                rf"  consensus: {letter}, uncertified, a candidate's",
-                rf"  preference: {letter}, certified, of another class, a candidate's",
-                rf"  repair: {letter}, certified, of another class(, a candidate's)?",
-                r"  shipped by repair: (answer [A-D]); asked: repairer",
-                r"  Eq\. 3 demands judge: (answer [A-D])",
-            ]
-        ),
-        message,
-    ), message
+    message = refuted(plants("shipping")[0], "certified_preference_outranks_repair") or ""
+    lines = [
+        r"eldgr breaks certified_preference_outranks_repair\. Where consensus is uncertified .*",
+        r"  task: retrieval",
+        r"  consensus: answer [A-D], uncertified, a candidate's",
+        r"  preference: answer [A-D], certified, of another class, a candidate's",
+        r"  repair: answer [A-D], certified, of another class(, a candidate's)?",
+        r"  shipped by repair: (answer [A-D]); asked: repairer",
+        r"  Eq\. 3 demands judge: (answer [A-D])",
+    ]
+    assert re.fullmatch("\n".join(lines), message), message
 
 
-def test_a_rule_that_raises_is_told_from_one_that_decides() -> None:
-    message = refuted(UNSEEN_BY_THE_TABLES[0], "is_eq3") or ""
+def test_the_tables_cannot_see_a_rule_that_looks_into_replies_and_one_that_raises_is_told() -> None:
+    (plant,) = plants("unseen_by_the_tables")
+    assert not breaks_the_tables(planted(plant))
+    message = refuted(plant, "is_eq3") or ""
     assert message == "eldgr breaks is_eq3: it raises TypeError: the rule looks into the judge's reply"

@@ -1,8 +1,4 @@
-"""The laws of the rule hold for every string, every class relation, every certificate and every pool: z3 proves it.
-
-What is proved of is the shipped rule itself, driven over symbols (`tests/laws/symbolic.py`); what is proved is in
-`tests/laws/law_claims.py`; a failure shows a counter-model in words. `test_plants.py` shows that the proof can fail.
-"""
+"""The laws of the shipped rule hold for every string, class relation, certificate and pool: z3 proves it."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -13,33 +9,17 @@ import z3
 from eldgr_dspy import decision
 from tests.laws.law_claims import CASE_D, CASE_M, CASE_N, CASE_R, CASE_S, CLAIMS
 from tests.laws.proving import Rules, refute
-from tests.laws.symbolic import (
-    ARITHMETIC,
-    CERTIFIED,
-    INAPPLICABLE,
-    PLAIN,
-    SECOND,
-    STANDING,
-    UNCERTIFIED,
-    WORLD,
-    M,
-    P,
-    R,
-    Term,
-    mark,
-    same,
-    votes,
-)
+
+from tests.laws.symbolic import (  # isort: skip
+    ARITHMETIC, CERTIFIED, INAPPLICABLE, PLAIN, SECOND, STANDING, UNCERTIFIED, WORLD, M, P, R, Term, mark, same, votes,
+)  # fmt: skip
 from tests.laws.tried_counts import tried
 
 SHIPPED = Rules(decision)
 
 
 def counter_models(law: str) -> str:
-    """Counter-models of all that is claimed by the name `law`; none where it is proved.
-
-    Counts the runs of the rules that the claims cover.
-    """
+    """Counter-models of all that is claimed by the name `law`; counts the runs of the rules that the claims cover."""
     claims = list(SHIPPED.claims(law))
     assert claims, f"nothing is claimed by the name {law}"
     tried(sum(claim.paths for claim in claims))
@@ -80,10 +60,8 @@ def test_each_rule_is_what_is_said_of_it_and_asks_only_what_can_matter(claimed: 
     assert counter_models(claimed) == ""
 
 
-# --- a proof from assumptions that nothing satisfies would be none ----------------------------------------------------
-
-
 def possible(assumed: Sequence[Term], *conditions: Term) -> bool:
+    """A proof from assumptions that nothing satisfies would be none."""
     solver = z3.Solver()
     solver.add(*assumed, *conditions)
     return bool(solver.check() == z3.sat)
@@ -96,12 +74,9 @@ def test_every_pattern_of_certificates_is_possible_where_the_laws_are_proved(ass
         assert possible(assumed, *apart, *(mark(a) == value for a, value in zip((M, P, R), marks, strict=True)))
 
 
-def test_every_case_of_eq_3_is_possible_and_every_run_of_the_rule_is_one_of_a_question() -> None:
+def test_every_case_of_eq_3_and_of_the_other_rules_is_possible_and_so_is_every_run_of_the_rule() -> None:
     assert all(possible(WORLD, case) for case in (CASE_R, CASE_S, CASE_D, z3.Not(z3.Or(CASE_R, CASE_S, CASE_D))))
     assert all(possible(WORLD, path.condition) for path in SHIPPED.outcome("eldgr").paths)
-
-
-def test_the_cases_of_the_other_rules_are_possible() -> None:
     tied, fewer = votes(SECOND) == votes(M), votes(SECOND) < votes(M)
     assert all(possible(STANDING, CASE_N, same(P, SECOND), gap) for gap in (tied, fewer))
     assert possible(STANDING, CASE_M, mark(SECOND) != CERTIFIED)

@@ -1,6 +1,5 @@
 """Refusals keep every law of the rule, are final, never override, and without a vote are as good as absent."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -15,7 +14,7 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.decision import evidence_locked
 from eldgr_dspy.laws.of_rules import OF_RULES
 from eldgr_dspy.laws.trials import SILENT, Outcome, Subject, Trial
-from eldgr_dspy.rule.consultations import Abstention, Derivation, Repair, Reply, Verdict
+from eldgr_dspy.rule.consultations import Derivation, Repair, Reply, Verdict
 from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.rule.refusals import Refusing
 from eldgr_dspy.testing import consultations
@@ -89,15 +88,7 @@ POOLS = [pool for n in range(1, 5) for pool in product(("Doha", "Bern", REFUSED)
 REPAIRS = (None, "Doha", "Bern", "Muscat", REFUSED)
 
 
-def small(pool: tuple[str, ...]) -> Iterator[tuple[int | None, str | None]]:
-    """Every judge, and every repairer."""
-    return product((None, *range(len(pool))), REPAIRS)
-
-
-def expected(
-    pool: tuple[str, ...], preferred: int | None, repair: str | None, refusal: Refusal
-) -> tuple[str | None, str]:
-    """Eq. 3 on these words, spelled out."""
+def expected(pool: tuple[str, ...], preferred: int | None, repair: str | None, refusal: Refusal) -> tuple[Any, str]:
     voters = [one for one in pool if refusal == "inapplicable" or one != REFUSED]
     consensus = max(voters, key=voters.count) if voters else None  # the earliest of those with most votes
     if consensus in (*CERTIFIED, REFUSED):
@@ -114,11 +105,9 @@ def test_every_small_pool_is_decided_as_spelled_out(refusal: Refusal, certificat
     chosen = Settings(certificate, refusal=refusal)
     for pool in POOLS:
         question = Question("Which?", "retrieval", pool, (), EVIDENCE)
-        for preferred, repair in small(pool):
-            replies: dict[Role, Reply] = {
-                "judge": Abstention("silent") if preferred is None else Verdict(preferred),
-                "repairer": Abstention("silent") if repair is None else Repair(repair),
-            }
+        for preferred, repair in product((None, *range(len(pool))), REPAIRS):
+            replies: dict[Role, Reply] = {"judge": SILENT if preferred is None else Verdict(preferred)}
+            replies["repairer"] = SILENT if repair is None else Repair(repair)
             outcome = ELDGR.settle(Trial(question, chosen, replies))
             assert (outcome.decision.answer, outcome.decision.branch) == expected(pool, preferred, repair, refusal)
             tried += 1

@@ -6,18 +6,38 @@ from typing import Any
 
 import pytest
 
+from eldgr_dspy import errors
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.decision import Steps, evidence_locked, first_candidate
-from eldgr_dspy.errors import ArgumentError, CertificateError
+from eldgr_dspy.decision import Choice, Steps, evidence_locked, first_candidate
+from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws import LawBroken
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import check_selector
 from eldgr_dspy.testing import check_laws
+from tests.case_tables import each_case
+from tests.refusing import says
 from tests.selecting import Returns
 
 Passages = tuple[Passage, ...]
 
-# -- rules and certificates that misbehave -----------------------------------------------------------------------------
+
+def calls_instead_of_yielding(case: Any) -> Choice:
+    return Choice("consensus", case.consensus)
+
+
+def returns_text(case: Any) -> Any:
+    yield from ()
+    return case.consensus
+
+
+def asks_a_stranger(case: Any) -> Any:
+    yield "oracle"
+    return Choice("consensus", case.consensus)
+
+
+def never_stops(case: Any) -> Any:
+    while True:
+        yield "judge"
 
 
 def raises(case: Any) -> Steps:
@@ -27,7 +47,6 @@ def raises(case: Any) -> Steps:
 
 
 def raises_at_once(case: Any) -> Steps:
-    """A plain function, as others are generators."""
     raise LookupError("no such thing")
 
 
@@ -80,71 +99,30 @@ def blanks(answer: str, passages: Passages) -> bool:
     return False
 
 
-MISBEHAVING: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
-    "a rule raises": (
-        {"rule": raises},
-        ArgumentError,
-        r"^The rule '.*:raises' has failed: LookupError: no such thing \(",
-    ),
-    "a plain function raises": (
-        {"rule": raises_at_once},
-        ArgumentError,
-        r"^The rule '.*:raises_at_once' has failed: LookupError: no such thing \(",
-    ),
-    "a rule raises late": (
-        {"rule": raises_in_arithmetic_with_a_verdict},
-        ArgumentError,
-        r"^The rule '.*:raises_in_arithmetic_with_a_verdict' has failed: ZeroDivisionError: by a verdict \(",
-    ),
-    "a rule changes the vote": (
-        {"rule": recounts},
-        ArgumentError,
-        r"^The rule '.*:recounts', its certificate and its answer type must only read .*; the vote was first ",
-    ),
-    "a rule changes the question": (
-        {"rule": rewrites},
-        ArgumentError,
-        r"^The rule '.*:rewrites', .* must only read .*; the question or a reply was first ",
-    ),
-    "a rule differs between two calls": (
-        {"rule": tires()},
-        ArgumentError,
-        r"^The rule '.*:tires\.<locals>\.rule', .* repeat themselves; the decision was first .* Keep nothing ",
-    ),
-    "a certificate raises": (
-        {"certificate": reads_the_third_passage},
-        CertificateError,
-        r"^The certificate '.*:reads_the_third_passage' failed on the answer '.*': IndexError: tuple index out of",
-    ),
-    "a certificate returns text": (
-        {"certificate": says_yes},
-        ArgumentError,
-        r"^certificate\('.*', \.\.\.\) returned 'yes'; a certificate is True, False, or None where ",
-    ),
-    "a certificate changes the passages": (
-        {"certificate": blanks},
-        ArgumentError,
-        r"^The rule 'eldgr_dspy.decision:evidence_locked', its certificate .*; the question or a reply was first ",
-    ),
-    "a certificate differs between two calls": (
-        {"certificate": doubts()},
-        ArgumentError,
-        r"^The rule '.*:evidence_locked', its certificate .*; the (certificates|decision) was first .*\. Keep ",
-    ),
-}
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(("values", "kind", "message"), MISBEHAVING.values(), ids=MISBEHAVING)
-def test_what_misbehaves_is_named_with_a_small_example(
-    values: dict[str, Any], kind: type[Exception], message: str
-) -> None:
-    with pytest.raises(kind, match=f"(?m){message}") as caught:  # with the note, which begins another line
-        check_laws(**values, max_examples=1)
+@each_case("laws", "misbehaving", named=globals().__getitem__, made=lambda name: globals()[name]())
+def test_what_misbehaves_is_named_with_a_small_example(options: dict[str, Any], kind: str, messages: list[str]) -> None:
+    with pytest.raises(getattr(errors, kind)) as caught:
+        check_laws(**options, max_examples=1)
+    assert any(says(message, str(caught.value)) for message in messages)
     assert caught.value.__notes__[0].startswith("Falsifying example: ")
 
 
-def test_the_example_of_an_exception_is_small() -> None:
+@pytest.mark.slow
+@each_case("laws", "refused", named=globals().__getitem__)
+def test_what_cannot_be_held_to_the_laws_is_told(options: dict[str, Any], kind: str, messages: list[str]) -> None:
+    with pytest.raises(getattr(errors, kind)) as caught:
+        check_laws(**options)
+    assert any(says(message, str(caught.value)) for message in messages)
+
+
+@pytest.mark.parametrize("rule", [raises, raises_at_once])
+def test_the_example_of_an_exception_is_small_and_the_rule_named_be_it_a_generator_or_a_plain_function(
+    rule: Any,
+) -> None:
+    with pytest.raises(ArgumentError, match=rf"The rule '.*:{rule.__name__}' has failed: .*no such thing") as caught:
+        check_laws(rule, max_examples=0)
+    assert isinstance(caught.value.__cause__, LookupError)
     with pytest.raises(ArgumentError) as caught:
         check_laws(raises)
     assert isinstance(caught.value.__cause__, LookupError)
@@ -157,10 +135,3 @@ def test_the_cause_of_a_broken_law_is_what_the_selector_raised() -> None:
     with pytest.raises(LawBroken, match="Law 19") as caught:
         check_selector(select)
     assert isinstance(caught.value.__cause__, KeyError)
-
-
-@pytest.mark.parametrize("rule", [raises, raises_at_once])
-def test_a_rule_that_raises_is_named_whether_it_is_a_generator_or_a_plain_function(rule: Any) -> None:
-    with pytest.raises(ArgumentError, match=rf"The rule '.*:{rule.__name__}' has failed: .*no such thing") as caught:
-        check_laws(rule, max_examples=0)
-    assert isinstance(caught.value.__cause__, LookupError)

@@ -1,8 +1,4 @@
-"""The laws about the rule, each tried on generated trials: a few words that collide, and anything at all.
-
-The statements are those of `eldgr_dspy.laws`; here they are held against the shipped rule under all settings. What a
-property found once is an explicit example from then on.
-"""
+"""The laws about the rule, each held against the shipped one on generated trials under all settings."""
 
 import pytest
 from hypothesis import example, given, settings
@@ -11,9 +7,10 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.decision import evidence_locked
 from eldgr_dspy.laws.of_rules import OF_RULES
 from eldgr_dspy.laws.trials import Subject, Trial
-from eldgr_dspy.rule.consultations import Abstention, Derivation, Repair, Step, Verdict
+from eldgr_dspy.rule.consultations import Abstention, Derivation, Repair, Reply, Step, Verdict
 from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.testing import consultations
+from eldgr_dspy.words import Role
 
 ELDGR = Subject(evidence_locked)
 
@@ -25,10 +22,12 @@ def question(answers: tuple[str | None, ...], *texts: str) -> Question:
 CONTESTED = question(("Dubai", "Dubai", "Doha", "Qatar"), "Doha is the capital of Qatar.")
 PENS = Question("Two boxes hold 9 pens each. How many pens?", "arithmetic", ("16", "16", "18"))
 SOUND = Derivation((Step("2 * 9", "18"),), "18", "18 / 2 = 9")
+CAPITAL = "Doha is the capital of Qatar"
 BOTH = "Paris or Lyon, who knows"
 SHARED = Question(  # two candidates of different answers have the same text, which is also a passage
     "Which?", "retrieval", ("Paris", "Lyon", "Lyon"), (BOTH, BOTH, "It is Lyon."), (Passage("", BOTH),)
 )
+SAYING_DOHA: dict[Role, Reply] = {"judge": Verdict(2), "repairer": Repair("Doha")}
 LONE = Question("", "retrieval", ("\ud800", "\u202eabc"))
 
 
@@ -46,9 +45,7 @@ LONE = Question("", "retrieval", ("\ud800", "\u202eabc"))
 @settings(max_examples=3 * settings().max_examples)
 @given(trial=consultations())
 @example(trial=Trial(question(("Doha", "Doha", "Dubai"), "Doha"), replies={"judge": Verdict(2)}))
-@example(
-    trial=Trial(question(("yes", "yes", "Doha"), "Doha"), replies={"judge": Verdict(2), "repairer": Repair("Doha")})
-)
+@example(trial=Trial(question(("yes", "yes", "Doha"), "Doha"), replies=SAYING_DOHA))
 @example(trial=Trial(question(("Doha", "Doha", "Dubai"), "Doha Dubai"), replies={"judge": Verdict(2)}, gold="doha"))
 @example(trial=Trial(PENS, replies={"deriver": SOUND}, gold="18"))
 @example(trial=Trial(CONTESTED, replies={"judge": Verdict(2)}))
@@ -73,12 +70,8 @@ LONE = Question("", "retrieval", ("\ud800", "\u202eabc"))
 @example(trial=Trial(question((None, "Paris", "Lyon"))))
 @example(trial=Trial(SHARED, replies={"judge": Verdict(0)}))
 @example(trial=Trial(question(("beatles", "The Beatles"), "The Beatles"), Settings("token")))
-@example(
-    trial=Trial(question(("Doha.", "Doha.", "Qatar"), "Doha is the capital of Qatar"), replies={"judge": Verdict(2)})
-)
-@example(
-    trial=Trial(question(("Doha", "Doha", "Qatar"), "Doha is the capital of Qatar"), replies={"judge": Verdict(2)})
-)
+@example(trial=Trial(question(("Doha.", "Doha.", "Qatar"), CAPITAL), replies={"judge": Verdict(2)}))
+@example(trial=Trial(question(("Doha", "Doha", "Qatar"), CAPITAL), replies={"judge": Verdict(2)}))
 @example(trial=Trial(CONTESTED, replies={"judge": Abstention("no reply within 60 s")}))
 @example(trial=Trial(PENS, replies={"deriver": Derivation((Step("2 * 9", "18"),), "18", "")}))
 @example(trial=Trial(question(("Doha", "doha", None), "Paris")))

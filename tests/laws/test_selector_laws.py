@@ -45,19 +45,16 @@ def options_of(chosen: Settings) -> dict[str, Any]:
 def as_plain(content: Mapping[str, Any]) -> Mapping[str, Any]:
     """A module's output as the selector takes it: what no journal can hold is an abstention."""
     try:
-        plain_content: Mapping[str, Any] = plain(content)
+        return dict(plain(content))
     except UnwritableError:
         return {"abstained": "unreadable"}
-    return plain_content
 
 
 def by_the_rule(question: Question, chosen: Settings, contents: Mapping[Role, Mapping[str, Any]]) -> Outcome:
     """What the rule alone does on the question as the selector reads it, where the roles return these objects."""
     question = to_question(**inputs_of(question), answer_field="answer")
-    replies: dict[Role, Reply] = {
-        role: read_reply(role, as_plain(content), question.answers, len(question.passages))
-        for role, content in contents.items()
-    }
+    parts = question.answers, len(question.passages)
+    replies: dict[Role, Reply] = {role: read_reply(role, as_plain(one), *parts) for role, one in contents.items()}
     return Subject(evidence_locked).settle(Trial(question, chosen, replies, gold=question.text))
 
 

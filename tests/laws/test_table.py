@@ -13,12 +13,9 @@ from tests.laws.tried_counts import Tally, count_examples, tried
 MARKS = dict.fromkeys({mark for marks in marked_files().values() for mark in marks}, 0)
 
 
-def test_every_law_has_a_test_and_every_marker_names_a_law() -> None:
-    assert missing(MARKS) == []
-
-
-def test_the_page_of_the_laws_is_what_the_laws_and_the_markers_say() -> None:
+def test_every_law_has_a_test_and_the_page_of_the_laws_is_what_the_laws_and_the_markers_say() -> None:
     """Otherwise: make laws. What was tried is left out: it follows the examples that Hypothesis draws."""
+    assert missing(MARKS) == []
     text = PAGE.read_text("utf-8")
     assert without_counts(text) == without_counts(page(text, MARKS))
 
@@ -34,33 +31,24 @@ def test_a_law_without_a_test_or_a_marker_without_a_law_is_told() -> None:
     ]
 
 
-def test_a_line_has_number_name_ways_and_counts() -> None:
+def test_a_line_has_number_name_ways_and_counts_and_markers_are_read_or_it_is_told() -> None:
     name = "default_is_consensus"
     line = next(line for line in lines({(name, "property"): 12_345, (name, "proved"): 7}) if name in line)
     assert line.split() == ["6", name, "proved,", "property", "7", "runs,", "12,345", "examples"]
-
-
-def test_markers_are_read_as_decorators_as_calls_and_through_constants() -> None:
+    # Markers are decorators or calls, and may have a constant.
     source = 'NAME = "one"\n@pytest.mark.law(NAME, "proved")\ndef f(): ...\npytest.mark.law("two three", "property")(C)'
     assert list(marked(source)) == [("one", "proved"), ("two", "property"), ("three", "property")]
-
-
-def test_a_marker_that_cannot_be_read_is_told() -> None:
     with pytest.raises(ValueError, match=r"line 1: .* does not name a law and a way as text"):
         list(marked('pytest.mark.law(law.name, "proved")'))
 
 
-# -- what is counted ---------------------------------------------------------------------------------------------------
-
-
 def counted(test: Any) -> int:
-    """How many a test tries."""
     Tally.n = 0
     test()
     return Tally.n
 
 
-def test_each_example_counts_drawn_or_explicit() -> None:
+def test_each_example_counts_drawn_or_explicit_each_run_of_a_state_machine_and_what_a_plain_test_says() -> None:
     @settings(max_examples=7, database=None)
     @given(st.integers())
     @example(-1)
@@ -70,8 +58,6 @@ def test_each_example_counts_drawn_or_explicit() -> None:
     count_examples(test)
     assert counted(test) == 7 + 1
 
-
-def test_each_run_of_a_state_machine_counts() -> None:
     class Machine(RuleBasedStateMachine):
         @rule(n=st.integers())
         def step(self, n: int) -> None:
@@ -82,11 +68,9 @@ def test_each_run_of_a_state_machine_counts() -> None:
     count_examples(case.runTest)
     assert counted(case("runTest").runTest) >= 5
 
-
-def test_a_plain_test_says_what_it_tried() -> None:
-    def test() -> None:
+    def plain() -> None:
         tried(3)
         tried()
 
-    count_examples(test)
-    assert counted(test) == 4
+    count_examples(plain)
+    assert counted(plain) == 4

@@ -3,6 +3,7 @@
 import asyncio
 import copy
 import re
+from functools import partial
 from typing import Any
 
 import dspy
@@ -10,27 +11,21 @@ import pytest
 from dspy import lm15
 from dspy.propose import GroundedProposer
 
-from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import Line, role_of, scripted_lm, text_of
+from tests.case_tables import tables_of
+from tests.refusing import refused, says
 from tests.selecting import CONTESTED, example_of
 
 ADAPTERS = [None, dspy.JSONAdapter(), dspy.ChatAdapter(), dspy.XMLAdapter(), dspy.TwoStepAdapter(scripted_lm([]))]
 
 
-def test_replies_are_used_in_order_of_arrival_and_a_mapping_is_sent_as_json() -> None:
+def test_replies_are_used_in_order_of_arrival_a_mapping_as_json_and_a_response_as_it_is() -> None:
     lm = scripted_lm(["one", {"a": 1}])
     assert [lm("a"), lm("b")] == [["one"], ['{"a": 1}']]
     assert [request.messages[0].text for request in lm.requests] == ["a", "b"]
-
-
-def test_a_callable_sees_the_request() -> None:
-    lm = scripted_lm(lambda request: (request.messages[0].text or "").upper())
-    assert lm("echo") == ["ECHO"]
-
-
-def test_a_response_is_returned_as_it_is() -> None:
+    assert scripted_lm(lambda request: (request.messages[0].text or "").upper())("echo") == ["ECHO"]
     message = lm15.Message.assistant([lm15.TextPart("cut o")])
     response = lm15.Response(id=None, model="m", message=message, finish_reason="stop", usage=lm15.Usage())
     assert scripted_lm([response])("x") == ["cut o"]
@@ -43,15 +38,12 @@ def test_a_line_that_is_cut_says_so() -> None:
         assert lm.history[-1]["response"].finish_reason == "length"
 
 
-def test_the_end_of_a_script_is_an_error_that_says_so() -> None:
+def test_the_end_of_a_script_is_an_error_that_says_so_and_a_single_reply_is_no_script() -> None:
     with pytest.raises(dspy.LMError, match="The script has 0 replies and this is request 1"):
         scripted_lm([])("x")
-
-
-@pytest.mark.parametrize("reply", ["one", {"a": 1}])
-def test_a_single_reply_in_place_of_a_script_is_refused(reply: Any) -> None:
-    with pytest.raises(ArgumentError, match=r"reply must be a callable or a sequence; got .*Wrap one reply in a list"):
-        scripted_lm(reply)
+    replies: list[Any] = ["one", {"a": 1}]
+    for message in (refused(partial(scripted_lm, reply)) for reply in replies):
+        assert says("...reply must be a callable or a sequence; got ...Wrap one reply in a list...", message)
 
 
 def test_async_and_copies_of_the_lm_share_its_script_and_its_memory() -> None:
@@ -75,25 +67,18 @@ def test_threads_lose_no_request_and_share_no_reply() -> None:
 def test_the_role_that_is_asked_is_known_under_every_adapter(adapter: Any) -> None:
     lm = scripted_lm(lambda _: lm15.AuthError("enough"))
     calls: list[tuple[Any, dict[str, Any]]] = [
-        (Judge, {"question": "q", "evidence": [], "candidates": []}),
-        (Deriver, {"question": "q"}),
-        (Repairer, {"question": "q", "evidence": []}),
+        (Judge, {"evidence": [], "candidates": []}),
+        (Deriver, {}),
+        (Repairer, {"evidence": []}),
     ]
     with dspy.context(lm=lm, adapter=adapter):
         for role, inputs in calls:
             with pytest.raises(dspy.LMAuthError):
-                role()(**inputs)
+                role()(question="q", **inputs)
     assert [role_of(request) for request in lm.requests] == ["judge", "deriver", "repairer"]
 
 
-QUOTED = """
-Your output fields are:
-1. `judge_rationale` (str): what decides the matter
-2. `assessments` (list[Assessment]): one assessment a candidate
-3. `preferred` (int): the number of the preferred candidate
-All interactions will be structured in the following way.
-[[ ## preferred ## ]]
-"""
+QUOTED = "\n".join(tables_of("laws")["quoted"])
 
 
 @pytest.mark.parametrize("adapter", [dspy.ChatAdapter(), dspy.XMLAdapter(), dspy.TwoStepAdapter(scripted_lm([]))])
@@ -104,12 +89,6 @@ def test_a_prompt_that_quotes_the_outputs_of_a_role_is_not_that_role_s(adapter: 
         dspy.Predict(signature)(text=QUOTED)
     assert role_of(lm.requests[0]) is None
     assert "`preferred`" in text_of(lm.requests[0])
-
-
-def test_a_prompt_without_an_adapter_s_instructions_belongs_to_no_role() -> None:
-    lm = scripted_lm(["x"])
-    lm(f"What is this?\n{QUOTED}")
-    assert role_of(lm.requests[0]) is None
 
 
 def test_the_prompts_in_which_an_optimizer_writes_instructions_are_no_role_s() -> None:
@@ -129,9 +108,10 @@ def test_the_prompts_in_which_an_optimizer_writes_instructions_are_no_role_s() -
     assert any("`preferred`" in text_of(request) for request in lm.requests)
 
 
-def test_a_request_for_anything_else_is_not_a_role() -> None:
-    lm = scripted_lm([{"answer": "x"}])
+def test_a_request_for_anything_else_or_without_an_adapter_s_instructions_is_not_a_role() -> None:
+    lm = scripted_lm([{"answer": "x"}, "x"])
     with dspy.context(lm=lm, adapter=dspy.JSONAdapter()):
         dspy.Predict("question -> answer")(question="What do `repaired_answer` and `repair_passage` mean?")
-    assert role_of(lm.requests[0]) is None
+    lm(f"What is this?\n{QUOTED}")
+    assert [role_of(request) for request in lm.requests] == [None, None]
     assert "What do" in text_of(lm.requests[0])

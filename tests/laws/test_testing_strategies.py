@@ -1,7 +1,6 @@
 """`check_laws` says what it found, a broken law tells its story, and the public strategies draw what they say."""
 
 import json
-import re
 import subprocess
 import sys
 from typing import Any, TypeVar
@@ -11,14 +10,14 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.decision import Choice, Steps, evidence_locked, majority_vote, scalar_judge
-from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.decision import Steps, evidence_locked, majority_vote, scalar_judge
 from eldgr_dspy.laws import LAW, LAWS, LawBroken
 from eldgr_dspy.laws.of_rules import OF_RULES
 from eldgr_dspy.laws.trials import Subject, Trial, describe
 from eldgr_dspy.rule.consultations import Repair, Verdict
 from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.testing import WORDS, check_laws, consultations, evidence, lm_replies, pools, questions
+from tests.case_tables import each_case
 
 pytestmark = pytest.mark.slow  # the kit on what its strategies draw
 
@@ -86,39 +85,15 @@ def test_texts_are_told_where_they_say_more_than_the_answers() -> None:
     assert "texts" in headings("It is Oslo.", "")
 
 
-def test_the_story_of_a_broken_law_is_whole() -> None:
+@each_case("laws", "story")
+def test_the_story_of_a_broken_law_is_whole_and_tells_both_outcomes_that_it_compares(lines: list[str]) -> None:
     with pytest.raises(LawBroken) as caught:
         LAW["override_needs_a_certificate"].check(Subject(scalar_judge).settle(STORY))
     assert repr(caught.value.outcome) == "<Outcome: 'Rome' (uncertified), by branch judge; asked judge>"
-    assert str(caught.value) == (
-        "Law 3, override_needs_a_certificate, is broken. What ships in the place of consensus carries a certificate;"
-        " in arithmetic, a checked derivation.\n"
-        "\n"
-        "  question    'Which?' (retrieval)\n"
-        "  candidates  0: 'Oslo'\n"
-        "              1: 'Rome'\n"
-        "  evidence    'Norway': 'Oslo'\n"
-        "              'x'\n"
-        "  settings    Settings(preference='stratum')\n"
-        "  judge       Verdict(preferred=1, scores=(0.5, 0.25))\n"
-        "  repairer    Repair(answer='x')\n"
-        "  consensus   'Oslo' (certified)\n"
-        "  asked       judge\n"
-        "  shipped     'Rome' (uncertified), by branch judge\n"
-        "  demanded    consensus, or a certified answer"
-    )
-
-
-def test_a_law_that_compares_two_outcomes_tells_both() -> None:
-    question = Question("Which?", "retrieval", ("Oslo", "Rome"))
-    trial = Trial(question, replies={"judge": Verdict(1)})
+    assert str(caught.value).splitlines() == lines
+    trial = Trial(Question("Which?", "retrieval", ("Oslo", "Rome")), replies={"judge": Verdict(1)})
     with pytest.raises(LawBroken, match=r"  but there   'Oslo' \(uncertified\), by branch consensus\Z"):
         LAW["judges_differ_only_where_admissible"].check(Subject(scalar_judge).settle(trial))
-
-
-def test_a_law_about_the_selector_has_nothing_to_say_of_a_rule() -> None:
-    outcome = Subject(evidence_locked).settle(Trial(Question("Which?", "retrieval", ())))
-    assert LAW["no_lm_text_breaks_a_law"].check(outcome) is False
 
 
 def test_the_laws_are_twenty_one_and_a_number_may_have_several_names() -> None:
@@ -127,55 +102,8 @@ def test_the_laws_are_twenty_one_and_a_number_may_have_several_names() -> None:
     assert len(LAW) == len(LAWS)
     assert all(law.claim.endswith(".") for law in LAWS)
     assert all(law.statement is None or law.statement.__name__ == law.name for law in LAWS)
-
-
-def calls_instead_of_yielding(case: Any) -> Choice:
-    return Choice("consensus", case.consensus)
-
-
-def returns_text(case: Any) -> Any:
-    yield from ()
-    return case.consensus
-
-
-def asks_a_stranger(case: Any) -> Any:
-    yield "oracle"
-    return Choice("consensus", case.consensus)
-
-
-def never_stops(case: Any) -> Any:
-    while True:
-        yield "judge"
-
-
-@pytest.mark.parametrize(
-    ("given_to_it", "message"),
-    [
-        ({"rule": 7}, r"^rule=7 is not a generator function; a rule yields a role to ask and returns a Choice"),
-        ({"rule": "best"}, r"^rule='best' is not known; use one of 'first', 'majority', 'certified', 'judge', 'eldgr'"),
-        ({"rule": calls_instead_of_yielding},
-         r"^rule\(case\) returned Choice\(.*; the rule '.*' is not a generator function; a rule yields .*\.$"),
-        ({"rule": returns_text}, r"^The rule '.*:returns_text' returned .*; return a Choice\(branch, answer\)\.$"),
-        ({"laws": []}, r"^laws=\[\] and without=\(\) must leave at least one law to try\. Leave out fewer\.$"),
-        ({"max_examples": -1}, r"^max_examples must be a whole number from 0; got -1\.$"),
-        ({"rule": asks_a_stranger},
-         r"^The rule '.*:asks_a_stranger' asks 'oracle'; it may ask one of judge, deriver, rep"),
-        ({"rule": never_stops}, r"^The rule '.*:never_stops' has asked 100 times on one question; a role"),
-        ({"laws": "default_is_consensus"}, r"^laws must be .*; got 'default_is_consensus'\. Put it in a list\.$"),
-        ({"laws": ["fairness"]},
-         r"^laws: 'fairness' is not a law that is tried here; expected some of cert"),
-        ({"laws": ["no_lm_text_breaks_a_law"]}, r"^laws: 'no_lm_text_breaks_a_law' is not a law that is tried here; e"),
-        ({"without": "default_is_consensus"}, r"^without must be .*; got 'default_is_consensus'\. Put it in a list\.$"),
-        ({"without": ["fairness"]}, r"^without: 'fairness' is not a law that is tried here; expected some of cert"),
-        ({"laws": ["default_is_consensus"], "without": ["default_is_consensus"]},
-         r"^laws=\['default_is_consensus'\] and without=\['default_is_consensus'\] must leave at least one law to try"),
-    ],
-    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
-)  # fmt: skip
-def test_what_cannot_be_held_to_the_laws_is_told_in_a_sentence(given_to_it: dict[str, Any], message: str) -> None:
-    with pytest.raises(ArgumentError) as caught:
-        check_laws(**given_to_it)
-    assert re.search(message, str(caught.value))  # and not in the notes, which have the trial
+    outcome = Subject(evidence_locked).settle(Trial(Question("Which?", "retrieval", ())))
+    assert LAW["no_lm_text_breaks_a_law"].check(outcome) is False  # one about the selector says nothing of a rule
 
 
 def test_a_certificate_is_not_asked_about_an_empty_answer() -> None:
@@ -191,16 +119,11 @@ def test_a_certificate_is_not_asked_about_an_empty_answer() -> None:
 
 
 def test_without_hypothesis_one_is_told_which_extra_to_install() -> None:
-    script = (
-        "import sys; sys.modules['hypothesis'] = None\n"
-        "try: import eldgr_dspy.testing\n"
-        "except ImportError as error: print(error)"
-    )
+    script = "import sys; sys.modules['hypothesis'] = None\ntry: import eldgr_dspy.testing\n"
+    script += "except ImportError as error: print(error)"
     process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert process.stdout == (
-        "eldgr_dspy.testing draws its examples with Hypothesis, which is not installed; run"
-        " `pip install 'eldgr_dspy[testing]'`.\n"
-    ), process.stderr
+    told = "eldgr_dspy.testing draws its examples with Hypothesis, which is not installed; run `pip install '{}'`.\n"
+    assert process.stdout == told.format("eldgr_dspy[testing]"), process.stderr
 
 
 @given(st.data())
@@ -212,23 +135,17 @@ def test_pools_and_evidence_are_made_of_the_words_that_they_are_given(data: st.D
 
 
 @pytest.mark.parametrize("task", ["retrieval", "arithmetic"])
-def test_a_question_or_a_trial_is_of_the_task_that_is_asked_for(task: Any) -> None:
-    @settings(max_examples=20)
-    @given(questions(task), consultations(task))
-    def look(question: Question, trial: Trial) -> None:
-        assert question.task == trial.question.task == task
-
-    look()
-
-
-@given(consultations())
-def test_a_verdict_of_a_trial_is_about_a_candidate_with_an_answer(trial: Trial) -> None:
+@given(st.data())
+def test_a_question_or_a_trial_is_of_the_task_and_a_verdict_about_a_candidate_with_an_answer(
+    task: Any, data: st.DataObject
+) -> None:
+    trial = data.draw(consultations(task))
     reply = trial.reply("judge")
+    assert data.draw(questions(task)).task == trial.question.task == task
     assert not isinstance(reply, Verdict) or trial.question.answers[reply.preferred]
 
 
 def draw(strategy: st.SearchStrategy[T], n: int) -> list[T]:
-    """As many as are asked for, the same each time."""
     draws = list[T]()
 
     @settings(max_examples=n, database=None, phases=[Phase.generate], deadline=None, derandomize=True)
@@ -256,17 +173,11 @@ def test_some_evidence_has_an_answer_in_two_passages_and_in_neither_of_them() ->
 
 
 def test_some_of_what_an_lm_may_return_is_json_and_some_is_not() -> None:
-    kinds: set[bool] = set()
-
-    @settings(database=None)
-    @given(lm_replies())
-    def look(reply: str) -> None:
+    def is_json(reply: str) -> bool:
         try:
             json.loads(reply)
         except (ValueError, RecursionError):
-            kinds.add(False)
-        else:
-            kinds.add(True)
+            return False
+        return True
 
-    look()
-    assert kinds == {True, False}
+    assert set(map(is_json, draw(lm_replies(), 100))) == {True, False}

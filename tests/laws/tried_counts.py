@@ -1,8 +1,7 @@
 """A pytest plugin that counts what the tests of a law tried: `pytest -p tests.laws.tried_counts --tried FILE`.
 
-A test says `tried(n)` for n patterns, runs of a rule or whatever it goes through; examples of Hypothesis and runs of
-its state machines count by themselves. The count travels with the test's report, so that it survives pytest-xdist.
-FILE is JSON: for each law that a passed test established, the way, and how many.
+A test says `tried(n)`; examples of Hypothesis and runs of its state machines count by themselves. The count travels
+with the test's report, so that it survives pytest-xdist.
 """
 
 import functools
@@ -22,19 +21,10 @@ class Tally:
 
 
 def tried(n: int = 1) -> None:
-    """Count `n` more examples for the law of the running test."""
     Tally.n += n
 
 
-def laws_of(item: pytest.Item) -> list[tuple[str, str]]:
-    """The laws that a test is for, each with the way in which it establishes it."""
-    markers = [marker.args for marker in item.iter_markers("law")]
-    return [(name, str(how)) for laws, how in markers for name in str(laws).split()]
-
-
 def counting(call: Callable[..., Any]) -> Callable[..., Any]:
-    """`call`, counted once each time."""
-
     @functools.wraps(call)
     def counted(*args: Any, **kwargs: Any) -> Any:
         tried()
@@ -62,11 +52,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     Tally.n = 0
     yield
-    item.user_properties += [("law", (law, how, max(Tally.n, 1))) for law, how in laws_of(item)]
+    for laws, how in (marker.args for marker in item.iter_markers("law")):
+        item.user_properties += [("law", (law, str(how), max(Tally.n, 1))) for law in str(laws).split()]
 
 
 TOTAL: Counter[tuple[str, str]] = Counter()
-"""What was tried for each law in each way."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

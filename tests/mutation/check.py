@@ -1,7 +1,4 @@
-"""Adds up a mutation run, and fails where a mutant survives that the list does not prove equivalent.
-
-Run as `python -m tests.mutation.check` after `mutmut run`; `make mutation` does both.
-"""
+"""Adds up a mutation run, and fails where a mutant survives that the list does not prove equivalent."""
 
 import sys
 import tomllib
@@ -27,7 +24,6 @@ class Mutant:
 
     @property
     def module(self) -> str:
-        """The module that the function is in."""
         return self.function.partition(".")[0]
 
 
@@ -46,7 +42,6 @@ def modules(path: Path = PROJECT) -> dict[str, str]:
 
 
 def changed(diff: str, sign: str) -> str:
-    """The lines that a unified diff marks with a sign, without indentation."""
     lines = (line[1:].strip() for line in diff.splitlines() if line.startswith(sign) and not line.startswith(sign * 3))
     return "\n".join(lines)
 
@@ -70,14 +65,12 @@ def results() -> Iterator[tuple[Mutant, str]]:
 
 
 def state(mutant: Mutant, status: str, known: Mapping[Mutant, str]) -> str:
-    """What a mutant counts as: killed, timeout, equivalent, or else open."""
     if status in _UNSEEN and mutant in known:
         return "equivalent"
     return status if status in ("killed", "timeout") else "open"
 
 
 def table(states: Iterable[tuple[Mutant, str]]) -> Iterator[str]:
-    """The score a module and in all, as lines of text."""
     counts = Counter((module, counted) for mutant, counted in states for module in (mutant.module, "all"))
     modules = sorted({module for module, _ in counts} - {"all"})
     yield "".join(f"{head:>13}" for head in ("module", "mutants", *STATES))
@@ -98,15 +91,11 @@ def faults(mutants: Sequence[tuple[Mutant, str]], known: Mapping[Mutant, str]) -
 def unmoved(mutants: Sequence[tuple[Mutant, str]], expected: Iterable[str]) -> Iterator[str]:
     """The modules in which nothing was killed: they were not changed, or no test ran to its end."""
     moved = {mutant.module for mutant, status in mutants if status == "killed"}
-    yield from (
-        f"{module}: no mutant was killed; it was not changed, or no test ran"
-        for module in expected
-        if module not in moved
-    )
+    quiet = (module for module in expected if module not in moved)
+    yield from (f"{module}: no mutant was killed; it was not changed, or no test ran" for module in quiet)
 
 
 def main() -> int:
-    """Print the score and the faults; return 1 if there are any."""
     known, mutants = equivalents(), list(results())
     result = [*unmoved(mutants, modules()), *faults(mutants, known)] if mutants else [NO_RUN]
     states = ((mutant, state(mutant, status, known)) for mutant, status in mutants)

@@ -1,7 +1,4 @@
-"""A pytest plugin for mutation runs: every test starts with cold caches and meets the same few examples.
-
-A test that is served from a cache reaches no mutant, and would count as one that cannot tell.
-"""
+"""A pytest plugin for mutation runs: every test starts with cold caches, which hide mutants, and meets few examples."""
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+from operator import attrgetter
 
 import pytest
 
@@ -11,36 +12,26 @@ ONE = Mutant("ranking.rank", "a < b", "a <= b")
 OTHER = Mutant("ranking.rank", "a < b", "a > b")
 
 
-def lines_of(function: str) -> str:
-    """The source of a function or method of floor 1."""
-    module, *names = function.split(".")
-    result: object = importlib.import_module(modules()[module])
-    for name in names:
-        result = getattr(result, name)
-    return inspect.getsource(result)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-
-
 @pytest.mark.parametrize("mutant", equivalents(), ids=lambda mutant: mutant.function)
-def test_what_the_list_says_is_changed_stands_in_the_code(mutant: Mutant) -> None:
-    source = [line.strip() for line in lines_of(mutant.function).splitlines()]
-    assert set(mutant.was.splitlines()) <= set(source)
+def test_what_the_list_says_is_changed_stands_in_the_code_and_has_a_reason(mutant: Mutant) -> None:
+    module, _, name = mutant.function.partition(".")
+    source = inspect.getsource(attrgetter(name)(importlib.import_module(modules()[module])))
+    assert set(mutant.was.splitlines()) <= {line.strip() for line in source.splitlines()}
+    assert equivalents()[mutant].endswith(".")
 
 
-def test_every_entry_of_the_list_has_a_reason() -> None:
-    assert all(why.endswith(".") for why in equivalents().values())
-
-
-def test_a_diff_is_read_without_its_header_and_its_indentation() -> None:
+def test_a_diff_is_read_without_its_header_and_indentation_and_the_score_has_a_line_a_module_and_one_for_all() -> None:
     diff = "--- a.py\n+++ a.py\n@@ -1,2 +1,2 @@\n def f():\n-    return a < b\n+    return a <= b"
     assert (changed(diff, "-"), changed(diff, "+")) == ("return a < b", "return a <= b")
+    head, ranking, total = table([(ONE, "killed"), (OTHER, "open")])
+    assert head.split() == ["module", "mutants", "killed", "timeout", "equivalent", "open"]
+    assert ranking.split() == ["ranking", "2", "1", "0", "0", "1"]
+    assert total.split() == ["all", "2", "1", "0", "0", "1"]
 
 
-@pytest.mark.parametrize("status", ["survived", "no tests", "suspicious", "not checked", "segfault"])
-def test_a_mutant_that_was_not_told_apart_is_a_fault(status: str) -> None:
-    assert list(faults([(ONE, "killed"), (OTHER, status)], {})) == [f"{status}: ranking.rank\n- a < b\n+ a > b"]
-
-
-def test_a_mutant_on_the_list_may_survive_once_or_be_slow() -> None:
+def test_a_mutant_that_was_not_told_apart_is_a_fault_and_one_on_the_list_may_survive_once_or_be_slow() -> None:
+    for status in ("survived", "no tests", "suspicious", "not checked", "segfault"):
+        assert list(faults([(ONE, "killed"), (OTHER, status)], {})) == [f"{status}: ranking.rank\n- a < b\n+ a > b"]
     assert list(faults([(ONE, "survived")], {ONE: "why"})) == []
     assert list(faults([(ONE, "timeout")], {ONE: "why"})) == []
     assert (state(ONE, "timeout", {ONE: "why"}), state(ONE, "timeout", {})) == ("equivalent", "timeout")
@@ -55,10 +46,3 @@ def test_a_module_that_no_test_was_run_against_is_a_fault() -> None:
         (fault,) = unmoved(run, ["ranking"])
         assert fault.startswith("ranking: no mutant was killed")
     assert {one.module for one in equivalents()} < set(modules())
-
-
-def test_the_score_has_a_line_a_module_and_one_for_all() -> None:
-    head, ranking, total = table([(ONE, "killed"), (OTHER, "open")])
-    assert head.split() == ["module", "mutants", "killed", "timeout", "equivalent", "open"]
-    assert ranking.split() == ["ranking", "2", "1", "0", "0", "1"]
-    assert total.split() == ["all", "2", "1", "0", "0", "1"]

@@ -6,6 +6,8 @@ It shares nothing with the package.
 import re
 from fractions import Fraction
 
+from tests.naive.naive_reading import CURRENCY
+
 ONES = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
     " eighteen nineteen".split()
@@ -18,12 +20,12 @@ NO_UNITS = {"am", "pm", "dozen", "lakh", "crore", "mn", "bn", "tn", "and", "of",
 NO_UNITS |= {*ONES, *TENS[2:], *SCALES}
 SIGNS = {"dollar": "$", "euro": "€"}
 CHAINS = (
-    (("year",), ("month",), ("week",), ("day",), ("hour", "hr"), ("minute", "min"), ("second", "sec")),
+    (("year",), ("month",), ("week",), ("day",), ("hour", "hr", "h"), ("minute", "min", "m"), ("second", "sec")),
     (("mile",), ("yard",), ("feet", "foot", "ft"), ("inch", "inches", "in")),
     (("stone",), ("pound", "lb"), ("ounce", "oz")),
     (("pound", "dollar", "euro"), ("pence", "cent")),
 )
-NO_PLURAL = {"feet", "foot", "ft", "inches", "in", "oz", "pence"}
+NO_PLURAL = {"h", "m", "feet", "foot", "ft", "inches", "in", "oz", "pence"}
 
 
 def times() -> dict[str, tuple[Fraction, str]]:
@@ -122,31 +124,87 @@ def spoken_group(group: int) -> str:
     return f"{head} and {tens}" if head and rest else head or tens
 
 
-def is_part(text: str, start: int, end: int) -> bool:
-    """Whether an amount with its unit is followed by an amount in a smaller unit, or behind one in a larger unit."""
-    amount = rf"(?:[0-9][0-9.,/]*|{WORD}(?:[ -]{WORD})*)"
-    behind, before = text[end : end + 60], text[max(0, start - 60) : start]
-    if re.match(r" and ((a|an|one)[ -](half|quarter)|one[ -]third)\b(?! of)", behind):
+def is_part(key: str, text: str, start: int, end: int) -> bool:
+    """Whether an amount is part of another: halved, negative, a rate, in a range, or with a larger or smaller unit."""
+    start += len(re.match("(an? )?", text[start:end], re.I)[0])  # type: ignore[index]
+    before, behind = text[:start].lower(), text[end:].lower()
+    if re.search(r"(?<!\w)(half|third of|quarter of) an? \Z", before):
         return True
-    if re.search(r"(?<!\w)point[ -]\Z", before):
-        return True
-    if re.search(r"(?<!\w)(half|halfs|halve|halves|(third|quarter|fifth|tenth|hundredth|thousandth)s?) of \Z", before):
-        return True
+    if not re.match(rf"[0-9{CURRENCY}]|{WORD}", key, re.I):
+        return False
+    is_year = re.search(r"[12][0-9]{3}\Z", text[:end]) is not None
+    return (
+        (text[start].isalpha() and re.search(r"(?<!\w)(minus|negative|point)[ -]\Z", before) is not None)
+        or ("0" <= text[start] <= "9" and re.search(rf"[{CURRENCY}] ?[0-9.,]+{TO}\Z", before[-60:]) is not None)
+        or is_rate(behind.split(" "), is_year)
+        or has_fraction(behind)
+        or (is_bare(key) and has_scale(behind, "-" if is_year else TO))
+        or (quantity(key) is not None and is_parted(before))
+        or is_compound(text, start, end)
+    )
+
+
+def is_parted(before: str) -> bool:
+    parts = "(half|halfs|halve|halves|(third|quarter|fifth|tenth|hundredth|thousandth)s?)"
+    return re.search(rf"(?<!\w)({parts} of |point[ -])\Z", before) is not None
+
+
+def is_compound(text: str, start: int, end: int) -> bool:
+    """Whether an amount in a larger unit and one in a smaller unit are together in a place that a span cuts."""
+    amount, span = rf"(?:[0-9][0-9.,/]*+|{WORD}(?>(?:[ -]{WORD})*))", {*range(start, end)}
     for chain in CHAINS:
         for at, larger in enumerate(chain[:-1]):
             smaller = forms(*(name for names in chain[at + 1 :] for name in names))
-            if re.search(
-                rf"(?:[0-9]|(?<!\w)(?:an?|{WORD}))[ -]{forms(*larger)}\Z", before + text[start:end]
-            ) and re.match(rf",?(?: and)? {amount}[ -]{smaller}\b", behind):
-                return True
-            head = rf"(?:[0-9]|(?<!\w)(?:an?|{WORD}))[ -]{forms(*larger)},?(?: and)? \Z"
-            if re.search(head, before) and re.fullmatch(rf"{amount}[ -]{smaller}", text[start:end]):
-                return True
+            head = rf"(?:[0-9]|\b(?:an?|{WORD}))[ -]?{forms(*larger)},?(?: and)? "
+            compound = re.compile(rf"(?=({head}{amount}[ -]?{smaller}\b))", re.I)
+            for found in compound.finditer(text, max(0, start - 60), end + 60):
+                places = {*range(*found.span(1))}
+                if places & span and not places <= span:
+                    return True
     return False
+
+
+def is_rate(words: list[str], is_year: bool) -> bool:
+    """Whether up to two words lead to "per" with a word, or up to one to "a day" and the like."""
+    for at, word in enumerate(words[1:4], start=1):
+        unit, following = [*words[at + 1 :], "", ""][:2]
+        if word == "per" and re.match(r"[^\W\d_]", unit) and not re.match(r"cent\b", unit):
+            return words[0] == ""
+        if at < 3 and word in ("a", "an") and not is_year and re.match(rf"{TIMES_OF_RATES}(?![\w-])", unit):
+            is_later = re.match(r"(time|later|earlier|after|before|ago)\b", following)
+            return words[0] == "" and not (is_later and re.fullmatch(TIMES_OF_RATES, unit))
+        if not re.fullmatch(r"[^\W\d_]{1,10}", word):
+            return False
+    return False
+
+
+def has_fraction(behind: str) -> bool:
+    parts = rf"(an?[ -](half|quarter)|{WORD}[ -]((half|quarter|third|fifth|tenth)|(quarter|third|fifth|tenth)s))"
+    return re.match(rf"[ -]and[ -]{parts}\b(?! of)", behind) is not None
+
+
+def is_bare(key: str) -> bool:
+    """Whether a key is a number in digits, perhaps a price, or one or two number words below a hundred."""
+    words = key.lower().split(" ")
+    return re.fullmatch(rf"[{CURRENCY}]?[0-9][0-9.]*", key) is not None or (
+        len(words) < 3 and {*words} <= {*ONES, *TENS[2:]}
+    )
+
+
+def has_scale(behind: str, joint: str) -> bool:
+    """Whether a joint follows, and a number that a scale, a percent or a currency sign follows."""
+    found = re.match(rf"{joint}[{CURRENCY}]?", behind)
+    rest = behind[found.end() :] if found else ""
+    heads = [re.match(r"[0-9][0-9.,]*+[ -]?", rest), *(re.match(rf"(?:{WORD}[ -]){{{n}}}", rest) for n in range(1, 5))]
+    scale = rf"(?:(?:{SCALE}|k|m|b)\b|[%{CURRENCY}](?!\w))"
+    return any(re.match(scale, rest[head.end() :]) for head in heads if head)
 
 
 def forms(*names: str) -> str:
     return f"(?:{'|'.join(name if name in NO_PLURAL else f'{name}s?' for name in names)})"
 
 
+TIMES_OF_RATES = "(second|minute|hour|day|week|month|year)"
+TO = "(?:-| - |[ -](?:to|or|and)[ -])"
+SCALE = "(?:hundred|thousand|million|billion|trillion|quadrillion|dozen|lakh|crore|mn|bn|tn)s?"
 WORD = f"(?:{'|'.join(sorted((*ONES, *TENS[2:], 'hundred', *SCALES), key=len, reverse=True))})"

@@ -31,7 +31,7 @@ CURRENCY = "[$£¥฿₠-\u20cf]"
 NUMBER = re.compile(
     rf"""(?P<sign>[+-])? (?P<before_it>\\?{CURRENCY}\s?)? (?P<inner>[+-])?
     (?:{MAGNITUDE})
-    (?P<behind_it>\s?\\?{CURRENCY})? (?P<percent>\s?\\?%)? \.?""",
+    (?P<behind_it>\s?\\?{CURRENCY})? (?P<percent>\s?\\?%|\s?(?i:per\s?cent))? \.?""",
     re.VERBOSE,
 )
 

@@ -124,7 +124,7 @@ def in_class(value: str, source: str, policy: str, field: str) -> list[Span]:
         first, last = whole(text, start, end)
         if key_of(text[first:last]) != key or crosses(text[start:end], text[first:last], field):
             continue
-        if quantity(key) and is_part(text, first, last):
+        if is_part(key, text, first, last):
             continue
         least = least_span(text, key, (start, end), (first, last))
         place = least and in_source(pieces, source, *least)

@@ -10,7 +10,7 @@ from functools import cache
 
 BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 DASHES = "-‐‑‒–—―−﹘﹣－"
-QUOTES = {"'": "`´ʹʼ‘’‚‛‹›′＇", '"': "«»“”„‟″〝〞＂"}
+QUOTES = {"'": "`´ʹʻʼʾʿ‘’‚‛‹›′＇", '"': "«»“”„‟″〝〞＂"}
 PAIRS = dict(zip("([{「『《【〈〔⟨⟪〖", ")]}」』》】〉〕⟩⟫〗", strict=True))
 CURRENCY = "$£¥฿₠-\u20cf"
 # The documentation says "formatting tags" and "LaTeX"; these are those that are meant.
@@ -83,7 +83,11 @@ def joined(pieces: list[Piece]) -> str:
 def folded(text: str, *, keep_case: bool) -> list[Piece]:
     """The text as it is compared, in pieces; of white space in a row the first alone."""
     out: list[Piece] = []
-    for cluster, at in clusters([(alike(character), at) for character, at in resolved(text)]):
+    seen = [(alike(character), at) for character, at in resolved(text)]
+    for before, dash, behind in zip(seen, seen[1:], seen[2:], strict=False):  # a long dash joins no name
+        if dash[0] in "—―" and re.match(r"\w[^\W\d_]", before[0] + behind[0]) and behind[1] - before[1] == 2:
+            seen[seen.index(dash)] = "~", dash[1]
+    for cluster, at in clusters(seen):
         piece = fold_cluster(cluster, keep_case)
         if piece and not (piece == " " and out and out[-1][0] == " "):
             out.append((piece, at))
@@ -157,11 +161,12 @@ def with_subscripts(pieces: list[Piece]) -> list[Piece]:
 
 
 def respelled(text: str) -> str:
-    """J.R.R. for J. R. R., 0.5 for .5, 5°C for 5 °C, 5% for 5 %, $5 for $ 5, <5 for < 5, 5½ for 5 ½, 5'11 for 5' 11."""
+    """J.R.R. for J. R. R., 0.5 for .5, 5°C for 5 °C, 5% for 5 %, $5 for $ 5, <5 for < 5, 5-6 for 5 - 6."""
     letter = r"(?<!\w)[^\W\d_]"
     text = re.sub(rf"({letter})\. (?=[^\W\d_]\.)", r"\1.", text)
     text = re.sub(r"(?<![\w.])\.(?=[0-9])", "0.", text)
     text = re.sub(rf"(?<=[0-9]) (?=[¼-¾⅐-⅞]|\\?[%‰‱°]|\\?[{CURRENCY}](?!\w))", "", text)
+    text = re.sub(r"(?<=[0-9]) - (?=[0-9])", "-", text)
     return re.sub(rf"(?<=[{CURRENCY}]) (?=[0-9.])|(?<=[<>≤≥]) (?=[0-9])|(?<=[0-9]') (?=[0-9])", "", text)
 
 
@@ -180,6 +185,7 @@ def strip_once(text: str) -> str:
     text = re.sub(rf"\\(?:{'|'.join(COMMANDS.split())})\s?\{{([^{{}}]*)\}}", r"\1", text)
     text = re.sub(r"\\([%$&#_{}])", r"\1", text)
     text = re.sub(r"\[([^\[\]]+)\]\([^()\s]*\)", r"\1", text)
+    text = re.sub(r"([^\W\d_][^\W\d_]|\d\d|[.*\"')]|. )(\[[1-9]\d?\d?\])+(\W*)\Z", r"\1\3", text)
     has_letters = any(map(str.isalnum, text))
     while has_letters and not listed("".join(map(shape, text))):
         inner = unwrapped(text)
@@ -270,7 +276,11 @@ def is_numeral(character: str) -> bool:
 
 def loose(character: str) -> bool:
     mark = shape(character)
-    return mark in " ~|^=<>`" or (mark not in "'\"" and unicodedata.category(mark)[0] == "P")
+    return (
+        mark in " ~|^=<>`✅✔❤⭐\ufe0f"
+        or 0x1F1E6 <= ord(mark) <= 0x1FAFF
+        or (mark not in "'\"" and unicodedata.category(mark)[0] == "P")
+    )
 
 
 def trimmed(text: str) -> str:

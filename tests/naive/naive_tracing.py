@@ -33,7 +33,19 @@ def words_of(question: str) -> list[str]:
     text = "".join(str(unicodedata.digit(c)) if unicodedata.category(c) == "Nd" else c for c in question.lower())
     for character, value in FRACTIONS.items():
         text = text.replace(character, f" {value.numerator}/{value.denominator}")
+    for scale in ("hundred", "thousand", "million", "billion"):
+        text = re.sub(rf"(?<!\w)a {scale}(?!\w)", f"one {scale}", text)
+    text = re.sub(r"(?<!\w)per cent(?!\w)", "percent", text)
+    text = re.sub(r"(\d)k(?!\w)", r"\1 thousand", text)
+    text = re.sub(r"\d(?:\s\d{3}){0,3}\s000(?!\d)", lambda match: "".join(match[0].split()), text)
+    text = re.sub(r"(?<![\d.,])(\d{1,9}),(\d{1,2})(?=( ?)([%€]|[a-z]\w*))", decimal, text)
     return [singular(word) for word in re.findall(rf"{NUMERAL.pattern}|[^\W\d_]+|[%$€£¢/]", text)]
+
+
+def decimal(match: re.Match[str]) -> str:
+    """3,5 kg as 3.5 kg; but 3,5 and 7 are three numbers."""
+    is_list = match[3] == " " and match[4] in ("and", "or", "to")
+    return match[0] if is_list else f"{match[1]}.{match[2]}"
 
 
 def singular(word: str) -> str:

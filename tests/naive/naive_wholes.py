@@ -50,7 +50,9 @@ JOINTS = (
     r"\d ?(?:[×x]|\*{1,2}|\\times|\\cdot) ?\d",  # 1.5 × 10
     r"\d(?:\{,\}|\\,)\d",  # 5{,}000
     rf"\\{LETTER}{{1,6}}\{{{DIGIT}",  # \frac{5}
-    rf"(?<!\w){WORD}(?:-| | and )(?:{WORD}|{PART})(?!\w)",  # thirty-five, two-thirds
+    rf"(?<!\w){WORD}[- ](?:{WORD}|{PART})(?!\w)",  # thirty-five, two-thirds
+    rf"(?<!\w)(?:hundred|thousand|[mbtr]+illion) and (?:{WORD}|{PART})(?!\w)",
+    rf"(?<!\w){WORD} and (?:(?:twen|thir|for|fif|six|seven|eigh|nine)ty|{WORD}(?=[- ]{PART}))\b",  # one and two thirds
     rf"\d (?:{SCALE} )?{LETTER}{{1,4}}[²³]?/{LETTER}",  # 5 km/h
     rf"(?<![12]\d\d)\d (?:{SCALE} )?{LETTER}{{5,10}}/{LETTER}",  # 60 miles/hour, not 2010 actor/director
     rf"\d/{LETTER}",  # $5/hour
@@ -60,11 +62,10 @@ JOINTS = (
     rf"(?<!\w){LETTER}\. {LETTER}\.",  # J. R.
     r"[^\W_]&[^\W_]",  # AT&T
     rf"(?<!\w){LETTER}{{1,2}} & {LETTER}(?!\w)",  # A & W
-    rf"(?<!\w){LETTER}{{1,2}}-\d",  # F-16
+    rf"(?<!\w)(?<!\d )(?:bc|ad|ce|am|pm)-\d|(?<!\w)(?!(?:bc|ad|ce|am|pm)-){LETTER}{{1,2}}-\d",  # F-16
     rf"(?<!\w){LETTER}-{LETTER}",  # X-ray
     rf"[^\W_]-{LETTER}(?!\w)",  # Jay-Z
 )
-JOINT = re.compile("|".join(JOINTS), re.I)
 CONTRACTED = ("am", "d", "em", "ll", "m", "re", "s", "t", "ve")
 
 
@@ -94,7 +95,7 @@ def spaceless(character: str) -> bool:
 @cache
 def joints(text: str) -> tuple[tuple[int, int], ...]:
     """Where something is held together that is more than one word."""
-    found = {match.span() for at in range(len(text)) if (match := JOINT.match(text, at))}
+    found = {match.span(1) for joint in JOINTS for match in re.finditer(f"(?=({joint}))", text, re.I)}
     return tuple(sorted(found | contractions(text)))
 
 
@@ -108,7 +109,7 @@ def contractions(text: str) -> set[tuple[int, int]]:
         while end < len(text) and (end == at + 1 or in_word(text, end)):
             end += 1
         ending = text[at + 1 : end].lower()
-        if ending != "s" or text[at - 1].isnumeric():
+        if ending != "s" or text[at - 1] == "0":
             out.add((at, end))  # what is before continues here
     return out
 

@@ -15,21 +15,17 @@ from eldgr_dspy.statistics import mcnemar
 from eldgr_dspy.words import CHANNELS
 
 SEEDS = Path(__file__).parents[3] / "shared" / "seeds"
-LEADS = [
-    pytest.param(selection, against, lead, id=f"{name}-{against}")
-    for name, selection in PUBLISHED.items()
-    for against, lead in selection.leads.items()
-]
+LEADS = [(selection, against, lead) for selection in PUBLISHED.values() for against, lead in selection.leads.items()]
+each_lead = pytest.mark.parametrize(("selection", "against", "lead"), LEADS)
+each_selection = pytest.mark.parametrize("selection", PUBLISHED.values(), ids=PUBLISHED)
 
 
 def right(selection: Selection, rule: str) -> int:
-    """How many questions a rule has right, from the percentage that is printed."""
     return round(float(selection.scores[rule].em) * selection.n / 100)
 
 
 @pytest.fixture(scope="module")
 def paper() -> str:
-    """The paper's text without the markup of numbers and without white space."""
     files = sorted(SEEDS.glob("*.txt"))
     if not files:
         pytest.skip(f"no text of the paper in {SEEDS}")
@@ -45,8 +41,11 @@ def test_the_nine_contrasts_follow_from_their_counts_to_every_printed_digit() ->
     assert sorted(end for one in results for end in ends_apart(*one)) == [0] * 17 + [1]  # one end of eighteen
 
 
-@pytest.mark.parametrize(("selection", "against", "lead"), LEADS)
-def test_no_other_counts_give_the_difference_and_probability(selection: Selection, against: str, lead: Lead) -> None:
+@each_lead
+def test_a_lead_is_the_difference_of_the_scores_and_no_other_counts_give_it(
+    selection: Selection, against: str, lead: Lead
+) -> None:
+    assert right(selection, "eldgr") - right(selection, against) == lead.wins - lead.losses
     n = selection.n
     fitting = [
         (losses + ahead, losses)
@@ -58,48 +57,33 @@ def test_no_other_counts_give_the_difference_and_probability(selection: Selectio
     assert fitting == [(lead.wins, lead.losses)]
 
 
-@pytest.mark.parametrize(("selection", "against", "lead"), LEADS)
-def test_a_lead_is_the_difference_of_the_scores(selection: Selection, against: str, lead: Lead) -> None:
-    assert right(selection, "eldgr") - right(selection, against) == lead.wins - lead.losses
-
-
-@pytest.mark.parametrize("selection", PUBLISHED.values(), ids=PUBLISHED)
-def test_every_score_is_a_whole_number_of_questions(selection: Selection) -> None:
+@each_selection
+def test_every_score_is_a_whole_number_of_questions_and_full_authority_a_difference_of_scores(
+    selection: Selection,
+) -> None:
+    assert selection.full_authority == selection.scores["judge"].em - selection.scores["majority"].em
     assert list(selection.scores) == list(LABELS)
     for rule, score in selection.scores.items():
         assert agrees(100 * right(selection, rule) / selection.n, score.em)
         assert (score.f1 is None) is (selection.task == "arithmetic")
 
 
-@pytest.mark.parametrize("selection", PUBLISHED.values(), ids=PUBLISHED)
-def test_full_authority_is_the_judges_score_minus_majoritys(selection: Selection) -> None:
-    assert selection.full_authority == selection.scores["judge"].em - selection.scores["majority"].em
-
-
-def test_the_audit_adds_up_and_is_at_one_with_the_lead_over_majority() -> None:
+def test_audit_seconds_ablations_and_legacy_drops_add_up() -> None:
     confirmation = PUBLISHED["confirmation"]
     audit, lead = confirmation.audit or {}, confirmation.leads["majority"]
     assert audit["preserved"] + audit["judge_overrides"] + audit["repair_overrides"] == confirmation.n
     assert (audit["incorrect_to_correct"], audit["correct_to_incorrect"]) == (lead.wins, lead.losses)
     assert [selection.audit for selection in PUBLISHED.values()] == [None, None, audit]
-
-
-def test_judge_and_verifier_take_together_what_is_printed() -> None:
-    judge, verifier, both = PUBLISHED["confirmation"].seconds
+    judge, verifier, both = confirmation.seconds
     assert (judge or 0) + (verifier or 0) == both == Decimal("4.68")
 
-
-def test_the_ablations_differences_are_those_of_its_scores() -> None:
     full, grpo, *_ = CORRECTED
     assert [*CORRECTED] == [full, grpo, *(f"without {channel}" for channel in CHANNELS)]
     for name, row in CORRECTED.items():
         over = [None if one == name else int(row.em - CORRECTED[one].em) for one in (full, grpo)]
         assert [row.over_full, row.over_grpo] == over
-
-
-def test_the_legacy_drops_are_as_far_below_grpo_as_the_text_says() -> None:
-    grpo = PUBLISHED["gsm8k"].scores["first"].em  # the abstract calls the first candidate GRPO
-    assert tuple(round(grpo - end) for end in reversed(published.LEGACY_DROPS)) == published.LEGACY_BELOW
+    first = PUBLISHED["gsm8k"].scores["first"].em  # the abstract calls the first candidate GRPO
+    assert tuple(round(first - end) for end in reversed(published.LEGACY_DROPS)) == published.LEGACY_BELOW
 
 
 @given(st.decimals(-100, 100, places=2))
@@ -109,14 +93,14 @@ def test_what_is_printed_agrees_with_itself_and_with_nothing_a_digit_away(printe
     assert not agrees(float(value) + 0.01, value)
 
 
-@pytest.mark.parametrize("selection", PUBLISHED.values(), ids=PUBLISHED)
+@each_selection
 def test_every_score_stands_in_the_paper(selection: Selection, paper: str) -> None:
     for score in selection.scores.values():
         divided = "&" if selection.n == 30 else "/"
         assert f"&{score.em}" + ("" if score.f1 is None else f"{divided}{score.f1}") in paper
 
 
-@pytest.mark.parametrize(("selection", "against", "lead"), LEADS)
+@each_lead
 def test_every_lead_stands_in_the_paper(selection: Selection, against: str, lead: Lead, paper: str) -> None:
     low, high = lead.interval
     if selection.n == 30:
@@ -128,23 +112,16 @@ def test_every_lead_stands_in_the_paper(selection: Selection, against: str, lead
     assert (lead.counts == "printed") is (counts.get(lead.wins, "no such words") in paper)
 
 
-def test_every_other_figure_stands_in_the_paper(paper: str) -> None:
+def test_every_other_figure_and_label_stands_in_the_paper(paper: str) -> None:
     replies = "+1.0ppon500GSM8K +0.34EMon300HotpotQA 10pointsbelowjudge-freemajority 1.77sand2.91s 4.68stotal".split()
     replies += ["1.36sperGSM8K", "4.99sperHotpotQA", "352of500homogeneous", "172of300HotpotQA", "44.6--47.4"]
     replies += ["(55.6\\%)", "8--11ppbelowGRPO", "p<3.4\\times10^-6"]
     replies += ["majorityansweron22", "judgechoiceon4", "repairon4", "addingtwoexactmatches", "deepseek-r1:7b"]
     assert [one for one in replies if one not in paper] == []
-
-
-def test_every_place_is_a_label_of_the_paper(paper: str) -> None:
     others = {published.AUDIT, published.AUTHORITY, published.ABLATION, published.LEGACY}
     places = {selection.table for selection in PUBLISHED.values()} | others
     assert all(f"\\label{place}" in paper for place in places)
-
-
-@pytest.mark.parametrize("name", CORRECTED)
-def test_every_row_of_the_ablation_stands_in_the_paper(name: str, paper: str) -> None:
-    row = CORRECTED[name]
-    over = (row.over_full, row.over_grpo)
-    deltas = "&".join("," if delta is None else f"{delta:+}" if delta else "0" for delta in over)
-    assert f"&{row.em}/{row.f1}&{deltas}" in paper
+    for row in CORRECTED.values():
+        over = (row.over_full, row.over_grpo)
+        deltas = "&".join("," if delta is None else f"{delta:+}" if delta else "0" for delta in over)
+        assert f"&{row.em}/{row.f1}&{deltas}" in paper

@@ -1,11 +1,14 @@
 """Files of predictions and of questions in the layouts that others write, and what is refused of them."""
 
 import csv
+import gzip
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from eldgr_dspy.errors import PoolError
 from eldgr_dspy.pools import Pool, Row, open_pool
@@ -41,6 +44,24 @@ def table(path: Path, *rows: Sequence[str]) -> Path:
     """A table as spreadsheets write it."""
     with path.open("w", encoding="utf-8", newline="") as out:
         csv.writer(out, delimiter="\t" if ".tsv" in path.name else ",").writerows(rows)
+    return path
+
+
+def write_parquet(path: Path, *records: Mapping[str, Any]) -> Path:
+    arrow = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet").write_table(arrow.Table.from_pylist([*records]), path)
+    return path
+
+
+def write_file(path: Path, content: Any) -> Path:
+    """A file of bytes, of a text, or of records as its name says."""
+    if isinstance(content, str | bytes):
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    elif path.suffix == ".gz":
+        path.write_bytes(gzip.compress(write(path.with_suffix(""), *content).read_bytes()))
+    else:
+        writers: dict[str, Callable[..., Path]] = {".parquet": write_parquet, ".csv": table, ".tsv": table}
+        writers.get(path.suffix.lower(), write)(path, *content)
     return path
 
 
@@ -81,9 +102,18 @@ def sample(**changes: Any) -> dict[str, Any]:
     }
 
 
-def log(path: Path, *samples: object) -> Path:
-    content = {"version": 2, "status": "success", "eval": {"task": "t", "model": "m"}, "samples": samples}
-    path.write_text(json.dumps(content, indent=2), encoding="utf-8")
+def log_text(samples: Sequence[object], head: Mapping[str, Any]) -> str:
+    content: dict[str, Any] = {
+        "version": 2,
+        "status": "success",
+        "eval": {"task": "t", "model": "m"},
+        "samples": samples,
+    }
+    return json.dumps({**content, **head}, indent=2)
+
+
+def log(path: Path, *samples: object, **head: Any) -> Path:
+    path.write_text(log_text(samples, head), encoding="utf-8")
     return path
 
 
@@ -99,19 +129,20 @@ def question(number: int) -> str:
     return f"What is town number {number}?"
 
 
+def prediction_rows(numbers: Sequence[int] = range(4), name: str = "it", **changes: Any) -> list[dict[str, Any]]:
+    return [{"id": f"q{n}", "question": question(n), "prediction": f"{name} says {n}", **changes} for n in numbers]
+
+
+def question_rows(numbers: Sequence[int] = range(4), **changes: Any) -> list[dict[str, Any]]:
+    return [{"id": f"q{n}", "question": question(n), "gold": [TOWNS[n]], **changes} for n in numbers]
+
+
 def predictions(path: Path, numbers: Sequence[int] = range(4), **changes: Any) -> Path:
-    rows = [
-        {"id": f"q{number}", "question": question(number), "prediction": f"{path.stem} says {number}", **changes}
-        for number in numbers
-    ]
-    return write(path, *rows)
+    return write(path, *prediction_rows(numbers, path.stem, **changes))
 
 
 def questions(path: Path, numbers: Sequence[int] = range(4), **changes: Any) -> Path:
-    rows = [
-        {"id": f"q{number}", "question": question(number), "gold": [TOWNS[number]], **changes} for number in numbers
-    ]
-    return write(path, *rows)
+    return write(path, *question_rows(numbers, **changes))
 
 
 def rows(built: BuildResult) -> list[Row]:
@@ -123,3 +154,17 @@ def texts_of(pool: Pool) -> dict[str, list[str]]:
 
 
 refused = partial(refused_by, kind=PoolError)
+
+WORDS: dict[str, Callable[..., Any]] = {
+    "times": lambda value, n: value * n,
+    "joined": lambda *parts: "".join(parts),
+    "bytes": lambda text: text.encode("latin-1"),
+    "sample": sample,
+    "harness": harness,
+    "choice": choice,
+    "log": log_text,
+    "HotpotQA": lambda **changes: HOTPOTQA | changes,
+    "predictions on": prediction_rows,
+    "questions on": question_rows,
+}
+"""What a word in `cases.json` makes of its arguments."""

@@ -1,20 +1,25 @@
 """The completions of a DSPy program become the candidates of a pool, and the options of a question reach it."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import dspy
 import pytest
+from pydantic import BaseModel
 
-from eldgr_dspy.errors import ArgumentError, PoolError
+from eldgr_dspy import errors
+from eldgr_dspy.formats.rows import CandidateRow
 from eldgr_dspy.pools import Row, open_pool, write_pool
 from eldgr_dspy.programs.pools.building import Recipe, build_pool
 from eldgr_dspy.programs.pools.completions import pool_from_completions
 from eldgr_dspy.programs.run.collecting import Collection, collect
 from eldgr_dspy.programs.testing import scripted_lm
 from eldgr_dspy.splitting import split_pool
-from tests.pools.layouts import predictions, questions, rows, write
+from tests.case_tables import each_case
+from tests.pools.layouts import predictions, write
+from tests.refusing import refused, says
 
 
 def completions(*answers: str | None) -> dspy.Prediction:
@@ -28,6 +33,10 @@ def asked(**fields: Any) -> dspy.Example:
 def only(example: dspy.Example, prediction: Any, **settings: Any) -> Row:
     (row,) = pool_from_completions([(example, prediction)], "retrieval", **settings)
     return row
+
+
+PAIRS: dict[str, Callable[..., Any]] = {"example": asked, "bare": dspy.Example, "prediction": dspy.Prediction}
+PAIRS["sampled"] = completions
 
 
 def test_each_completion_is_a_candidate_in_its_order() -> None:
@@ -46,66 +55,26 @@ def test_what_a_program_samples_is_a_pool(tmp_path: Path) -> None:
     assert {candidate.answer for candidate in row.candidates} == {"Doha"}
 
 
-@pytest.mark.parametrize(
-    ("fields", "gold"),
-    [
-        ({}, []), ({"answer": "Doha"}, ["Doha"]), ({"gold": ["Doha", "Ad Dawhah"]}, ["Doha", "Ad Dawhah"]),
-        ({"gold": "Doha", "answer": "Dubai"}, ["Doha"]), ({"gold": []}, []), ({"answer": "2 + 3 = 5\n#### 5"}, ["5"]),
-        ({"gold": [" ", "Doha"]}, ["Doha"]), ({"answer": ""}, []),
-    ],
-)  # fmt: skip
+@each_case("pools", "gold answers of examples")
 def test_gold_answers_are_those_of_the_example(fields: dict[str, Any], gold: list[str]) -> None:
     assert only(asked(**fields), completions("Doha")).gold == gold
 
 
-def test_evidence_is_of_any_kind_that_a_selector_takes() -> None:
+def test_ids_evidence_and_the_field_that_answers_are_those_of_the_example() -> None:
     row = only(asked(evidence=["Doha is the capital.", {"title": "Dubai", "text": "Dubai is not."}]), completions("x"))
     assert [(one.title, one.text) for one in row.evidence] == [("", "Doha is the capital."), ("Dubai", "Dubai is not.")]
-
-
-def test_an_example_without_an_id_gets_one_from_its_question() -> None:
     assert only(asked(), completions("x")).id == only(asked(question=" WHERE?"), completions("y")).id
-    assert only(asked(id=7), completions("x")).id == "7"
-    assert only(asked(id=0), completions("x")).id == "0"
-
-
-def test_the_field_that_answers_can_be_named() -> None:
+    assert [only(asked(id=name), completions("x")).id for name in (7, 0)] == ["7", "0"]
     prediction = dspy.Prediction.from_completions([{"total": "5"}, {"total": "6"}])
     assert [one.answer for one in only(asked(), prediction, answer_field="total").candidates] == ["5", "6"]
 
 
-@pytest.mark.parametrize(
-    ("example", "prediction", "message"),
-    [
-        (asked(), ["Doha"], r"question 1: the pair must end with a prediction; got \['Doha'\]\."),
-        (dspy.Example(query="Where?"), completions("x"), "question 1: question must be text; got None"),
-        (asked(), dspy.Prediction(total="5"), "question 1: The candidates have no field 'answer'"),
-        (asked(evidence=5), completions("x"), "question 1: evidence must be a list of strings or passages; got 5"),
-    ],
-    ids=["no prediction", "no question", "no answer", "no evidence"],
-)
-def test_what_is_not_a_pair_is_refused_by_its_number(example: dspy.Example, prediction: Any, message: str) -> None:
-    with pytest.raises(ArgumentError, match=message):
-        only(example, prediction)
-
-
-@pytest.mark.parametrize("pair", [asked(), ("Where?", completions("x")), (asked(), completions("x"), "more")])
-def test_what_is_not_a_pair_of_example_and_prediction_is_said(pair: Any) -> None:
-    with pytest.raises(ArgumentError, match=r"question 1: must be a pair of an example and a prediction; got .*\."):
-        list(pool_from_completions([pair], "retrieval"))
-
-
-@pytest.mark.parametrize(("gold", "got"), [(True, r"True \(bool\)"), ({"a": 1}, r"\{'a': 1\} \(dict\)"), (1.5, "1.5 ")])
-def test_gold_answers_that_are_no_text_are_refused_by_the_id(gold: Any, got: str) -> None:
-    with pytest.raises(PoolError, match=rf"question 1, id 'q-.*': gold must be text, or a list of texts; got {got}"):
-        only(asked(answer=gold), completions("x"))
-
-
-def test_what_is_not_a_row_is_refused_by_its_number() -> None:
-    with pytest.raises(PoolError, match=r"question 1, id 'q-.*': question is .* half of a surrogate pair"):  # hazard 92
-        only(asked(question="\ud800"), completions("x"))
-    with pytest.raises(PoolError, match=r"question 1, id '.*': gold\[0\] must be text, or a list of texts; got 5\.5"):
-        only(asked(gold=[5.5]), completions("x"))
+@each_case("pools", "pairs that are refused", **PAIRS)
+def test_what_is_not_a_pair_of_example_and_prediction_is_refused(  # hazard 92
+    kind: str, pair: Any, sentence: str
+) -> None:
+    pairs: list[Any] = [tuple(pair) if isinstance(pair, list) else pair]
+    assert says(sentence, refused(lambda: [*pool_from_completions(pairs, "retrieval")], getattr(errors, kind)))
 
 
 TOWNS = ["Doha", "Dubai", "Oslo"]
@@ -132,22 +101,6 @@ def test_every_format_keeps_options(tmp_path: Path, suffix: str) -> None:
     assert all(row.options for half in (dev, confirm) for row in half.rows())
 
 
-@pytest.mark.parametrize("apart", [True, False], ids=["in a file of questions", "in the predictions"])
-def test_a_pool_is_built_with_options(tmp_path: Path, apart: bool) -> None:
-    options: dict[str, Any] = {"options": TOWNS}
-    source = predictions(tmp_path / "a.jsonl", **({} if apart else options))
-    questions_file = questions(tmp_path / "questions.jsonl", **options) if apart else None
-    built = build_pool(Recipe([source], "choice", questions_file), tmp_path / "pool.jsonl")
-    assert [row.options for row in rows(built)] == [TOWNS] * 4
-
-
-@pytest.mark.parametrize("value", [TOWNS, {"label": ["A"]}, "a or b", 3, [1, 2]])
-def test_a_type_without_options_leaves_a_field_of_that_name_unread(tmp_path: Path, value: Any) -> None:
-    source = predictions(tmp_path / "a.jsonl", options=value)
-    built = build_pool(Recipe([source], "retrieval"), tmp_path / "pool.jsonl")
-    assert [row.options for row in rows(built)] == [[]] * 4
-
-
 @pytest.mark.parametrize("listed", [True, False], ids=["a list of examples", "a file"])
 def test_a_pool_is_collected_with_options(tmp_path: Path, listed: bool) -> None:
     record = {"question": "Which?", "options": TOWNS, "gold": ["A"]}
@@ -165,3 +118,59 @@ def test_completions_make_rows_with_options() -> None:
     assert (row.options, [one.answer for one in row.candidates]) == (TOWNS, ["A", "Dubai"])
     [row] = pool_from_completions([(example, prediction)], "retrieval")
     assert row.options == []
+
+
+ONE: dict[str, Any] = {
+    "confidence": 0.25,
+    "logprobs": {"tokens": [-0.1, -2.5], "answer_tokens": 1},
+    "scores": {"prm": [0.5, 0.75]},
+    "tags": ["cot"],
+}
+OTHER = {"confidence": 1, "logprobs": {"mean": -0.5}, "scores": {"prm": 1}, "tags": ["react", "small"]}
+
+
+def test_a_pool_is_built_with_columns_in_every_order_and_format(tmp_path: Path) -> None:
+    """They follow their candidates through a shuffle, and are the same in the pool as in the files."""
+    several = {"prediction": ["one", "two"], "confidence": [0.1, 0.2], "tags": [["cot"], None]}
+    first = predictions(tmp_path / "a.jsonl", [0], **several)
+    second = predictions(tmp_path / "b.jsonl", [0], prediction={"text": "three", **ONE, "confidence": 0.3})
+    recipe = Recipe([first, second], "short", shuffle=3)
+    pools = [build_pool(recipe, tmp_path / f"p{suffix}").pool for suffix in (".jsonl", ".jsonl.gz")]
+    assert pools[0].sha256 == pools[1].sha256
+    (row,) = pools[0].rows()
+    stated = {one.text: one for one in row.candidates}
+    assert {text: one.confidence for text, one in stated.items()} == {"one": 0.1, "two": 0.2, "three": 0.3}
+    assert stated["one"].tags == ["cot"]
+    third = {"text": "three", "answer": "three", "source": "b", **ONE, "confidence": 0.3}
+    assert stated["three"] == CandidateRow.model_validate(third)
+
+
+def completed(*candidates: dict[str, Any], **options: Any) -> list[CandidateRow]:
+    prediction = dspy.Prediction.from_completions([{"answer": "Doha", **one} for one in candidates])
+    return only(asked(gold=["Doha"]), prediction, **options).candidates
+
+
+def candidate(**fields: Any) -> CandidateRow:
+    return CandidateRow.model_validate({"text": "Doha", "answer": "Doha", **fields})
+
+
+class Choice(BaseModel):
+    content: list[dict[str, Any]]
+
+
+def test_completions_bring_columns_where_they_are_asked_for() -> None:
+    values = [{name: of[name] for name in ONE} for of in (ONE, OTHER, dict.fromkeys(ONE))]
+    assert completed(*values) == [candidate()] * 3
+    assert completed(*values, columns=True) == [candidate(**ONE), candidate(**OTHER), candidate()]
+    single = only(asked(gold=["Doha"]), dspy.Prediction(answer="Doha", **ONE), columns=True)
+    assert single.candidates == [candidate(**ONE)]
+    top = [{"token": "A", "logprob": -9, "bytes": None}]
+    content = [{"token": "A", "logprob": -0.5, "bytes": [65], "top_logprobs": top}]
+    for returned in ({"content": content}, Choice(content=content)):  # as DSPy returns them
+        assert completed({"logprobs": returned}, columns=True) == [candidate(logprobs={"tokens": [-0.5]})]
+    wrong: list[dict[str, Any]] = [{"confidence": 0.5}, {"confidence": "high"}]
+    assert [one.confidence for one in completed(*wrong)] == [None, None]
+    assert refused(lambda: completed(*wrong, columns=True)) == (
+        "question 1: candidates[1].confidence must be a number from 0 to 1; got 'high'. Divide a percentage by 100, or "
+        "leave it out."
+    )

@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from eldgr_dspy.formats.rows import validate
 from eldgr_dspy.pools import Row, open_pool, write_pool
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.rule.ballots import MOST_NUMBERS, NOTHING, Logprobs, Stated
-from tests.pools.layouts import refused
+from tests.case_tables import each_case
+from tests.pools.layouts import WORDS, refused, write_parquet
 from tests.refusing import refused as refused_argument
 from tests.results.demo_pools import ARTIFACTS
 
@@ -93,19 +95,13 @@ def test_each_column_is_part_of_the_content(name: str) -> None:
     assert full.candidates[0].model_dump()[name] == FULL[name]
 
 
-@pytest.mark.parametrize("columns", [dict.fromkeys(COLUMNS), {"scores": {}, "tags": [], "logprobs": {"tokens": []}}])
-def test_null_and_empty_are_missing(columns: dict[str, Any]) -> None:
-    assert row({"answer": "Ada", **columns}).digest() == row({"answer": "Ada"}).digest()
-    assert row({"answer": "Ada", **columns}).to_question().stated == ()
-
-
-def test_a_whole_number_is_the_same_as_its_float() -> None:
+def test_null_and_empty_are_missing_a_whole_number_is_its_float_and_zero_is_a_value(tmp_path: Path) -> None:
+    for columns in (dict.fromkeys(COLUMNS), {"scores": {}, "tags": [], "logprobs": {"tokens": []}}):
+        assert row({"answer": "Ada", **columns}).digest() == row({"answer": "Ada"}).digest()
+        assert row({"answer": "Ada", **columns}).to_question().stated == ()
     whole = {"confidence": 1, "scores": {"a": 2, "b": [1, 0]}, "logprobs": {"tokens": [-1, 0]}}
     floats = {"confidence": 1.0, "scores": {"a": 2.0, "b": [1.0, 0.0]}, "logprobs": {"tokens": [-1.0, 0.0]}}
     assert row({"answer": "Ada", **whole}).digest() == row({"answer": "Ada", **floats}).digest()
-
-
-def test_zero_is_a_value(tmp_path: Path) -> None:
     zeros = {"confidence": 0, "logprobs": {"mean": 0}, "scores": {"prm": 0}}
     pool = write_pool(tmp_path / "p.jsonl", [row({"answer": "Ada", **zeros})])
     (read,) = pool.rows()
@@ -120,106 +116,16 @@ def test_parquet_holds_numbers_and_texts_where_it_can_and_json_where_it_cannot(t
     assert (first["confidence"], first["tags"]) == (FULL["confidence"], FULL["tags"])
     assert [json.loads(first[name]) for name in ("logprobs", "scores")] == [FULL["logprobs"], FULL["scores"]]
     assert [second[name] for name in COLUMNS] == [None] * 4
-
-
-def test_parquet_of_others_may_hold_objects(tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow.parquet")
     candidates = [{"answer": "Ada", **FULL}, {"answer": "Bo", "scores": {"other": 1.0}}]
-    plain = write_pool(tmp_path / "p.jsonl", [row(*candidates)])
-    assert open_pool(parquet(tmp_path, *candidates)).sha256 == plain.sha256
+    plain = write_pool(tmp_path / "p.jsonl", [row(*candidates)])  # files of others may hold objects
+    assert open_pool(write_parquet(tmp_path / "other.parquet", record(*candidates))).sha256 == plain.sha256
 
 
-def test_json_that_is_not_json_is_refused_by_its_candidate(tmp_path: Path) -> None:
-    path = parquet(tmp_path, {"answer": "Ada", "scores": "{}"}, {"answer": "Bo", "scores": "{prm: 1}"})
-    assert refused(lambda: open_pool(path)).startswith(f"{path}, row 1, candidates[1].scores: not one JSON object (")
+VALUES: dict[str, Callable[..., Any]] = {**WORDS, "power": pow, "less": lambda number: -number}
+VALUES["scores"] = lambda n: {f"s{number}": 1 for number in range(n)}
 
 
-def parquet(folder: Path, *candidates: dict[str, Any]) -> Path:
-    arrow, path = pytest.importorskip("pyarrow"), folder / "other.parquet"
-    pytest.importorskip("pyarrow.parquet").write_table(arrow.Table.from_pylist([record(*candidates)]), path)
-    return path
-
-
-UNIT = "must be a number from 0 to 1; got "
-DIVIDE = ". Divide a percentage by 100, or leave it out."
-LOGARITHM = "must be a natural logarithm, a number from -1e300 to 0; got "
-LEAVE = ". Leave logprobs out."
-SCORE = "must have under 'prm' a number from -1e300 to 1e300, or a list with one for each step; got "
-NAMES = "must have names of 1 to 100 letters, digits, '_', '-' and '.'; got "
-COUNT = "must be a whole number of at least 1; got "
-TAGS = "must be a list of texts that are not blank; got "
-
-REFUSED: list[tuple[str, Any, str]] = [
-    ("confidence", 1.0000000000000002, f" {UNIT}1.0000000000000002{DIVIDE}"),
-    ("confidence", -0.1, f" {UNIT}-0.1{DIVIDE}"),
-    ("confidence", 90, f" {UNIT}90{DIVIDE}"),
-    ("confidence", "0.9", f" {UNIT}'0.9'{DIVIDE}"),
-    ("confidence", "90 %", f" {UNIT}'90 %'{DIVIDE}"),
-    ("confidence", True, f" {UNIT}True{DIVIDE}"),
-    ("confidence", [0.9], f" {UNIT}[0.9]{DIVIDE}"),
-    ("confidence", math.nan, f" {UNIT}nan{DIVIDE}"),
-    ("confidence", 10**400, f" {UNIT}1{'0' * 17}...{'0' * 19}{DIVIDE}"),
-    ("confidence", 10**5000, f" {UNIT}a number with too many digits to show{DIVIDE}"),
-    ("logprobs", "x", " must be an object; got 'x'. Write {\"mean\": -0.5}, or leave it out."),
-    ("logprobs", [-0.5], ' must be an object; got [-0.5]. Write {"mean": -0.5}, or leave it out.'),
-    ("logprobs", {"tokens": [-1, 0.1]}, f".tokens[1] {LOGARITHM}0.1{LEAVE}"),
-    ("logprobs", {"tokens": [-math.inf]}, f".tokens[0] {LOGARITHM}-inf{LEAVE}"),
-    ("logprobs", {"tokens": [-1, math.nan]}, f".tokens[1] {LOGARITHM}nan{LEAVE}"),
-    ("logprobs", {"tokens": [None]}, f".tokens[0] {LOGARITHM}None{LEAVE}"),
-    ("logprobs", {"tokens": [False]}, f".tokens[0] {LOGARITHM}False{LEAVE}"),
-    ("logprobs", {"mean": -(10**400)}, f".mean {LOGARITHM}-1{'0' * 16}...{'0' * 19}{LEAVE}"),
-    ("logprobs", {"answer": -1e301}, f".answer {LOGARITHM}-1e+301{LEAVE}"),
-    ("logprobs", {"probability": 1.5}, f".probability {UNIT}1.5. Leave it out."),
-    ("logprobs", {"tokens": "x"}, ".tokens must be a list of numbers; got 'x'. Leave it out."),
-    (
-        "logprobs",
-        {"tokens": [-1.0] * (MOST_NUMBERS + 1)},
-        ".tokens must have at most 100,000 numbers; got 100,001. Leave it out.",
-    ),
-    ("logprobs", {"tokens": [-1], "min": -1}, " must have tokens or summaries; got tokens and min. Leave one out."),
-    (
-        "logprobs",
-        {"mean": -1, "answer_tokens": 1},
-        " must have tokens if it has answer_tokens; got none. Leave answer_tokens out.",
-    ),
-    (
-        "logprobs",
-        {"tokens": [-1, -2], "answer_tokens": 3},
-        " must have at most as many answer_tokens as tokens, 2; got 3. Count only the tokens of the answer.",
-    ),
-    ("logprobs", {"tokens": [-1], "answer_tokens": 0}, f".answer_tokens {COUNT}0. Leave it out."),
-    ("logprobs", {"tokens": [-1], "answer_tokens": 0.5}, f".answer_tokens {COUNT}0.5. Leave it out."),
-    ("logprobs", {"tokens": [-1], "answer_tokens": True}, f".answer_tokens {COUNT}True. Leave it out."),
-    (
-        "logprobs",
-        {"confidence": -1},
-        ".confidence is not a field of logprobs, which have tokens and answer_tokens, or mean, min, probability, "
-        "reasoning, answer; got -1. Leave it out.",
-    ),
-    ("scores", {"prm": math.nan}, f" {SCORE}nan. Leave it out."),
-    ("scores", {"prm": math.inf}, f" {SCORE}inf. Leave it out."),
-    ("scores", {"prm": 1e301}, f" {SCORE}1e+301. Leave it out."),
-    ("scores", {"ok": 1, "prm": "0.9"}, f" {SCORE}'0.9'. Leave it out."),
-    ("scores", {"prm": None}, f" {SCORE}None. Leave it out."),
-    ("scores", {"prm": True}, f" {SCORE}True. Leave it out."),
-    ("scores", {"prm": []}, f" {SCORE}[]. Leave it out."),
-    ("scores", {"prm": [1, [2]]}, f" {SCORE}[1, [2]]. Leave it out."),
-    ("scores", {"prm": [0] * (MOST_NUMBERS + 1)}, f" {SCORE}[0, 0, 0, 0, 0, 0, ...]. Leave it out."),
-    ("scores", {"": 1}, f" {NAMES}''. Rename it."),
-    ("scores", {"a:b": 1}, f" {NAMES}'a:b'. Rename it."),
-    ("scores", {"a\n": 1}, f" {NAMES}'a\\n'. Rename it."),
-    ("scores", {"x" * 101: 1}, f" {NAMES}'{'x' * 37}...{'x' * 38}'. Rename it."),
-    ("scores", {f"s{n}": 1 for n in range(101)}, " must have at most 100 scores; got 101. Leave some out."),
-    ("scores", 0.9, ' must be an object; got 0.9. Name each score: {"prm": 0.9}.'),
-    ("tags", "cot", f" {TAGS}'cot'. Write [\"cot\"]."),
-    ("tags", ["cot", " "], f" {TAGS}['cot', ' ']. Write [\"cot\"]."),
-    ("tags", [3], f' {TAGS}[3]. Write ["cot"].'),
-    ("tags", {"cot": 1}, f" {TAGS}{{'cot': 1}}. Write [\"cot\"]."),
-    ("tags", ["\ud800"], " must be valid Unicode; got '\\ud800'. Fix or drop it."),
-]
-
-
-@pytest.mark.parametrize(("name", "value", "message"), REFUSED, ids=[f"{one[0]} {n}" for n, one in enumerate(REFUSED)])
+@each_case("pools", "refused columns", **VALUES)
 def test_a_value_that_cannot_be_used_is_refused_with_place_and_remedy(name: str, value: Any, message: str) -> None:
     """In a pool and in a live candidate, with the same words."""
     wrong = record({"answer": "Ada", "confidence": 1}, {"answer": "Bo", name: value})
@@ -229,21 +135,9 @@ def test_a_value_that_cannot_be_used_is_refused_with_place_and_remedy(name: str,
     assert refused_argument(lambda: read_columns({name: value}, "it.{}")) == f"it.{name}{message}"
 
 
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [
-        ('"confidence": NaN', f"confidence {UNIT}nan{DIVIDE}"),
-        ('"logprobs": {"tokens": [-Infinity]}', f"logprobs.tokens[0] {LOGARITHM}-inf{LEAVE}"),
-        (f'"scores": {{"prm": 1{"0" * 400}}}', f"scores {SCORE}1{'0' * 17}...{'0' * 19}. Leave it out."),
-    ],
-)
-def test_a_file_with_such_a_value_is_refused_by_its_line(tmp_path: Path, columns: str, message: str) -> None:
-    good = json.dumps(record({"answer": "Ada", **FULL}))
-    bad = json.dumps(record({"answer": "Bo"}, number=1)).replace('"Bo"', f'"Bo", {columns}')
-    (tmp_path / "p.jsonl").write_text(f"{good}\n{bad}\n")
-    assert refused(lambda: open_pool(tmp_path / "p.jsonl")) == (
-        f"{tmp_path / 'p.jsonl'}, line 2, id 'q1': candidates[0].{message}"
-    )
+@each_case("pools", "refused log probabilities of a chat")
+def test_those_of_a_chat_api_are_refused_by_their_own_names(content: Any, message: str) -> None:
+    assert refused_argument(lambda: read_columns({"logprobs": {"content": content}})) == message
 
 
 def test_the_limits_themselves_are_accepted() -> None:
@@ -254,35 +148,11 @@ def test_the_limits_themselves_are_accepted() -> None:
     }
     (stated,) = row({"answer": "Ada", **limits}).to_question().stated
     assert stated.logprobs == Logprobs(-LARGEST / 2, -LARGEST, 0.5, None, -LARGEST)
-
-
-def test_no_sum_of_the_largest_numbers_overflows() -> None:
-    most = max(MOST_NUMBERS, 1_000)
-    assert most * LARGEST < sys.float_info.max
-
-
-def test_an_unknown_column_is_refused_and_a_column_elsewhere_is_not_one() -> None:
-    wrong = record({"answer": "Ada", "logits": [1]})
-    assert "candidates[0].logits is [1] (list); not a field of a candidate, which has text, answer, source, confid" in (
-        refused(lambda: validate(wrong, "here"))
-    )
-    evidence = {**record({"answer": "Ada"}), "evidence": [{"text": "Ada.", "scores": {"bm25": 1}}]}
-    assert "evidence[0].scores is {'bm25': 1} (dict); not a field of a passage" in (
-        refused(lambda: validate(evidence, "here"))
-    )
-
-
-def test_further_faults_of_a_row_are_counted() -> None:
-    wrong = record({"answer": "Ada", "confidence": 2, "tags": "cot"})
-    assert refused(lambda: validate(wrong, "here")).endswith("leave it out. (1 more in this row.)")
+    assert max(MOST_NUMBERS, 1_000) * LARGEST < sys.float_info.max  # so no sum overflows
 
 
 def test_a_value_is_quoted_on_one_line() -> None:
-    class Long:
-        def __repr__(self) -> str:
-            return "one\ntwo"
-
-    assert quote(Long()) == "one two"
+    assert quote(type("Long", (), {"__repr__": lambda self: "one\ntwo"})()) == "one two"
 
 
 def test_tokens_are_summed_up_by_hand() -> None:
@@ -327,24 +197,6 @@ def test_log_probabilities_may_be_as_a_chat_api_returns_them() -> None:
     assert [read_columns({"logprobs": one}) for one in nothing] == [Columns()] * 4
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ([{"logprob": -1}, {"logprob": 0.5}], f"logprobs.content[1].logprob {LOGARITHM}0.5{LEAVE}"),
-        ([{"token": "x"}], f"logprobs.content[0].logprob {LOGARITHM}None{LEAVE}"),
-        (["x"], f"logprobs.content[0].logprob {LOGARITHM}'x'{LEAVE}"),
-        ("x", "logprobs.content must be a list of numbers; got 'x'. Leave it out."),
-    ],
-)
-def test_those_of_a_chat_api_are_refused_by_their_own_names(content: Any, message: str) -> None:
-    assert refused_argument(lambda: read_columns({"logprobs": {"content": content}})) == message
-
-
-def test_a_pool_has_no_log_probabilities_of_a_chat_api() -> None:
-    wrong = record({"answer": "Ada", "logprobs": {"content": []}})
-    assert "candidates[0].logprobs.content is not a field of logprobs" in refused(lambda: validate(wrong, "here"))
-
-
 def checked(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     assert main(["pool", "check", *arguments]) == 0
     return capsys.readouterr().out
@@ -364,9 +216,6 @@ def test_a_check_counts_what_is_stated_and_bounds_scores(tmp_path: Path, capsys:
     assert figures["confidence"] == {"count": 2, "of": 4, "rate": 50.0, "lowest": None, "highest": None}
     assert figures["scores.prm"] == {"count": 2, "of": 4, "rate": 50.0, "lowest": 0.0, "highest": 0.9}
     assert list(figures) == ["confidence", "logprobs", "scores.prm", "scores.reward-1.b", "tags"]
-
-
-def test_a_check_of_a_pool_without_columns_says_nothing_of_them(capsys: pytest.CaptureFixture[str]) -> None:
-    path = str(ARTIFACTS / "demo-retrieval.jsonl")
-    assert "Stated" not in checked(capsys, path)
-    assert "columns" not in json.loads(checked(capsys, path, "--json"))["pools"]["demo-retrieval"]
+    bare = str(ARTIFACTS / "demo-retrieval.jsonl")
+    assert "Stated" not in checked(capsys, bare)
+    assert "columns" not in json.loads(checked(capsys, bare, "--json"))["pools"]["demo-retrieval"]

@@ -23,7 +23,10 @@ from eldgr_dspy.errors import PoolError
 from eldgr_dspy.programs.pools.building import Recipe, build_pool
 from eldgr_dspy.programs.pools.logs import MAX_LOG
 from eldgr_dspy.programs.pools.predictions import read_predictions
+from tests.case_tables import each_case
+from tests.pools import layouts
 from tests.pools.layouts import choice, log, only, refused, rows, sample
+from tests.refusing import says
 
 HEADER = {"version": 2, "status": "success", "eval": {"task": "t", "model": "m"}}
 SAMPLES = [
@@ -38,7 +41,7 @@ def archive(path: Path, *samples: Mapping[str, Any], method: int = zipfile.ZIP_D
     contents: dict[str, Any] = {"_journal/start.json": {"version": 2, "eval": HEADER["eval"], "plan": {}}}
     contents |= {f"samples/{one['id']}_epoch_{one['epoch']}.json": one for one in samples}
     contents |= {"_journal/summaries/1.json": [], "summaries.json": [], "header.json": HEADER}
-    contents |= {name.replace("__", "/").replace("_json", ".json"): content for name, content in files.items()}
+    contents |= files
     with zipfile.ZipFile(path, "w", method) as out:
         for name, content in contents.items():
             if content is not None:
@@ -74,7 +77,7 @@ def packed_by_zstd(path: Path) -> Path:
     return path
 
 
-def said_by(path: Path) -> list[tuple[str | None, str | None, list[str]]]:
+def content_of(path: Path) -> list[tuple[str | None, str | None, list[str]]]:
     return [(entry.id, entry.question, [one.text for one in entry.samples]) for entry in read_predictions(path)]
 
 
@@ -83,16 +86,12 @@ def test_epochs_and_choices_are_samples_and_the_order_is_that_of_the_log_in_json
         (name, f"{name}?", [text for epoch in (1, 2) for text in (f"{name}, {epoch}", "b")])
         for name in ("9", "10", "a/b ü")
     ]
-    assert said_by(archive(tmp_path / "log.eval", *SAMPLES, method=zipfile.ZIP_STORED)) == expected
+    assert content_of(archive(tmp_path / "log.eval", *SAMPLES, method=zipfile.ZIP_STORED)) == expected
     path = archive(tmp_path / "log.eval", *SAMPLES)
-    assert said_by(path) == expected
-    assert said_by(path.rename(tmp_path / "log.json")) == expected  # it is known by its first bytes, too
-    assert said_by(packed_by_zstd(path.with_suffix(".json"))) == expected
-
-
-def test_a_pool_is_built_of_it(tmp_path: Path) -> None:
-    path = archive(tmp_path / "log.eval", *SAMPLES)
-    built = build_pool(Recipe([path], "retrieval"), tmp_path / "pool.jsonl")
+    assert content_of(path) == expected
+    assert content_of(path.rename(tmp_path / "log.json")) == expected  # it is known by its first bytes, too
+    assert content_of(packed_by_zstd(path.with_suffix(".json"))) == expected
+    built = build_pool(Recipe([archive(tmp_path / "log.eval", *SAMPLES)], "retrieval"), tmp_path / "pool.jsonl")
     one = rows(built)[0]
     assert (built.pool.n, one.gold, len(one.candidates), one.candidates[3].source) == (3, ["Ana"], 4, "log.eval #4")
 
@@ -104,7 +103,7 @@ def test_without_pyarrow_the_remedy_is_said(tmp_path: Path, monkeypatch: pytest.
             assert found.read("header.json")
             return
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert refused(lambda: said_by(path)) == (
+    assert refused(lambda: content_of(path)) == (
         f"{path}: is packed by zstd, which needs pyarrow; run: pip install 'eldgr_dspy[parquet]'. Or write the log as "
         "JSON: inspect log dump log.eval > log.json"
     )
@@ -112,8 +111,9 @@ def test_without_pyarrow_the_remedy_is_said(tmp_path: Path, monkeypatch: pytest.
 
 def test_a_log_that_was_never_finished_is_started_and_taken_where_that_is_asked_for(tmp_path: Path) -> None:
     about = {"eval": {"dataset": {"samples": 3}, "config": {"epochs": 4}}}
-    path = archive(tmp_path / "log.eval", *SAMPLES, header_json=None, _journal__start_json=about)
-    assert refused(lambda: said_by(path)).startswith(
+    files: dict[str, Any] = {"header.json": None, "_journal/start.json": about}
+    path = archive(tmp_path / "log.eval", *SAMPLES, **files)
+    assert refused(lambda: content_of(path)).startswith(
         f"{path}: a log of status 'started', with 6 of 12 samples done. Its first questions would represent all of"
     )
     told = list[str]()
@@ -125,44 +125,31 @@ def test_of_a_sample_that_was_written_again_the_last_one_counts(tmp_path: Path) 
     path = archive(tmp_path / "log.eval", sample(output={"completion": "first"}))
     with warnings.catch_warnings(action="ignore"), zipfile.ZipFile(path, "a") as log:
         log.writestr("samples/1_epoch_1.json", json.dumps(sample(output={"completion": "again"})))
-    assert said_by(path)[0][2] == ["again"]
+    assert content_of(path)[0][2] == ["again"]
 
 
-@pytest.mark.parametrize(
-    ("samples", "files", "message"),
-    [
-        ([], {}, ": must be a log of inspect with samples, and has none."),
-        ([], {"header_json": None, "_journal__start_json": None}, ": not a log of inspect: the archive has no header"),
-        (SAMPLES, {"header_json": [1]}, ", header.json: must be an object with named fields; got [1] (list)."),
-        (SAMPLES, {"header_json": b"{"}, ": the log is cut off or damaged (Expecting property name enclosed in double"),
-        (SAMPLES, {"samples__x_json": b"\xff"}, ": the log is cut off or damaged ('utf-8' codec can't decode byte"),
-        (SAMPLES, {"samples__x_json": b"[" * 100_000}, ", samples/x.json: nested too deeply, more than 100 lists"),
-        (SAMPLES, {"samples__x_json": 5}, ", samples/x.json: must be an object with named fields; got 5 (int)."),
-        ([], {"samples__x_json": {"epoch": []}}, ", samples/x.json: id or epoch is missing or invalid; expected a log"),
-        (SAMPLES, {"samples__x_json": SAMPLES[0]}, "samples/x.json: id '10' and epoch 2 are also in "),
-    ],
-)
-def test_what_is_wrong_with_a_log_is_named(tmp_path: Path, samples: list[Any], files: Any, message: str) -> None:
-    path = archive(tmp_path / "log.eval", *samples, **files)
-    assert message in refused(lambda: said_by(path))
+@each_case("pools", "refused archives", **layouts.WORDS)
+def test_what_is_wrong_with_a_log_is_named(  # hazard 95
+    tmp_path: Path, n: int, files: dict[str, Any], sentence: str
+) -> None:
+    path = archive(tmp_path / "log.eval", *SAMPLES[:n], **files)
+    assert says(sentence, refused(lambda: content_of(path)).replace(f"{tmp_path}/", ""))
 
 
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"id,question\n", b"PK\x05\x06" + bytes(18)])
-def test_a_file_that_is_not_such_an_archive_is_refused(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "log.eval").write_bytes(content)
-    error = refused(lambda: said_by(tmp_path / "log.eval"))
-    assert "the log is cut off or damaged (" in error or "not a log of inspect: the archive has no header.json" in error
+@each_case("pools", "files that are no archives", **layouts.WORDS)
+def test_a_file_that_is_not_such_an_archive_is_refused(
+    tmp_path: Path, name: str, content: bytes, sentence: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    assert says(sentence, refused(lambda: content_of(tmp_path / name)).replace(f"{tmp_path}/", ""))
 
 
 def test_nothing_of_another_archive_is_loaded(tmp_path: Path) -> None:  # hazard 96
     with zipfile.ZipFile(tmp_path / "weights.npz", "w") as out:
         out.writestr("../data.pkl", b"\x80\x04.")
-    assert "not a log of inspect: the archive has no header.json" in refused(lambda: said_by(tmp_path / "weights.npz"))
-
-
-def test_a_log_expands_no_further_than_other_files_do(tmp_path: Path) -> None:  # hazard 95
-    path = archive(tmp_path / "log.eval", samples__x_json=b" " * (80 * 2**20))
-    assert f"{path}: expands to more than " in refused(lambda: said_by(path))
+    assert "not a log of inspect: the archive has no header.json" in refused(
+        lambda: content_of(tmp_path / "weights.npz")
+    )
 
 
 @cache
@@ -185,12 +172,19 @@ def test_a_log_that_is_cut_off_or_damaged_is_refused_or_says_the_same(
     path = folder / "hurt.eval"
     path.write_bytes(content)
     with suppress(PoolError):
-        for name, question, texts in said_by(path):
+        for name, question, texts in content_of(path):
             assert question == f"{name}?" and {*texts} <= {f"{name}, 1", f"{name}, 2", "b"}
 
 
-def test_a_log_above_the_limit_is_refused_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = log(tmp_path / "log.json", sample())
+def test_a_log_may_be_longer_than_a_row_and_has_a_limit_as_it_is_unpacked(  # hazard 95
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "log.json"
+    path.write_bytes(gzip.compress(json.dumps({"samples": [sample()]}).encode() + b" " * 2**21))
+    assert only(path).id == "1" and path.stat().st_size < 10_000
+    path.write_text(json.dumps({"samples": [sample(events=["x" * 2**20] * 17)]}), encoding="utf-8")
+    assert MAX_LOG > path.stat().st_size > MAX_LINE and only(path).id == "1"
+    log(path, sample())
     monkeypatch.setattr("eldgr_dspy.programs.pools.logs.MAX_LOG", path.stat().st_size)
     assert only(path).id == "1"
     with path.open("ab") as file:
@@ -200,20 +194,6 @@ def test_a_log_above_the_limit_is_refused_with_what_to_do(tmp_path: Path, monkey
         f"samples of such a log as JSON lines with id, prediction and gold. {RAISE} The name of a file of JSON "
         "lines ends in .jsonl."
     )
-
-
-def test_the_limit_is_of_the_log_as_it_is_unpacked(tmp_path: Path) -> None:  # hazard 95
-    path = tmp_path / "log.json"
-    path.write_bytes(gzip.compress(json.dumps({"samples": [sample()]}).encode() + b" " * 2**21))
-    assert only(path).id == "1" and path.stat().st_size < 10_000
-    assert MAX_LOG > MAX_LINE
-
-
-def test_a_log_may_be_one_line_longer_than_a_row_may_be(tmp_path: Path) -> None:
-    path = tmp_path / "log.json"
-    events = ["x" * 2**20] * 17
-    path.write_text(json.dumps({"samples": [sample(events=events)]}), encoding="utf-8")
-    assert path.stat().st_size > MAX_LINE and only(path).id == "1"
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "packed"])
@@ -226,19 +206,12 @@ def test_what_is_read_whole_is_bounded_by_what_it_holds_unpacked(tmp_path: Path,
     )
 
 
-def test_what_is_read_whole_expands_no_further_than_lines_do(tmp_path: Path) -> None:  # hazard 95
+def test_what_cannot_be_read_or_expands_too_far_cannot_be_read_whole(tmp_path: Path) -> None:  # hazards 95, 96
     path = tmp_path / "f"
+    for content, message in ((b"\x80\x04", "a pickle"), (gzip.compress(b"a" * 99)[:-9], "damaged")):
+        path.write_bytes(content)
+        assert message in refused(lambda: read_whole(path, 100, "split it"))
+    assert "No such file or directory. Check the name" in refused(lambda: read_whole(tmp_path / "x", 100, "split it"))
     path.write_bytes(gzip.compress(bytes(80 * 2**20)))
     limit = expansion_limit(path.stat().st_size)
     assert f"{path}: expands to more than {limit:,} bytes" in refused(lambda: read_whole(path, 2**40, "split it"))
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [(b"\x80\x04", "a pickle"), (gzip.compress(b"a" * 99)[:-9], "damaged")],
-    ids=["pickle", "torn"],
-)
-def test_what_cannot_be_read_cannot_be_read_whole(tmp_path: Path, content: bytes, message: str) -> None:  # hazard 96
-    (tmp_path / "f").write_bytes(content)
-    assert message in refused(lambda: read_whole(tmp_path / "f", 100, "split it"))
-    assert "No such file or directory. Check the name" in refused(lambda: read_whole(tmp_path / "x", 100, "split it"))

@@ -9,6 +9,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
@@ -17,7 +18,10 @@ from hypothesis import strategies as st
 from eldgr_dspy.base.file_limits import MAX_LINE, RAISE, expansion_limit
 from eldgr_dspy.base.files import read_lines, read_object, replacing, require_file, safe_name
 from eldgr_dspy.errors import PoolError
+from tests.case_tables import each_case
+from tests.pools import layouts
 from tests.pools.layouts import refused
+from tests.refusing import says
 
 
 def write_atomically(path: Path, chunks: Iterable[str]) -> None:
@@ -30,16 +34,12 @@ def lines_of(path: Path) -> list[bytes]:
     return [line for _, line in read_lines(path)]
 
 
-def lines_or_error(path: Path) -> list[bytes] | str:
-    try:
-        return lines_of(path)
-    except PoolError as error:
-        return str(error)
-
-
-def test_chunks_are_written_as_utf_8_without_touching_line_ends(tmp_path: Path) -> None:
-    write_atomically(tmp_path / "f", ["é\n", "", "\r\n\u2028"])
-    assert (tmp_path / "f").read_bytes() == "é\n\r\n\u2028".encode()
+def test_chunks_are_written_as_utf_8_to_a_file_like_any_new_one_of_any_name(tmp_path: Path) -> None:
+    (tmp_path / "plain").touch()
+    for name in ("f", "x" * 255):
+        write_atomically(tmp_path / name, ["é\n", "", "\r\n\u2028"])
+        assert (tmp_path / name).read_bytes() == "é\n\r\n\u2028".encode()
+        assert (tmp_path / name).stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
 def test_a_reader_sees_the_old_file_until_the_new_one_is_whole(tmp_path: Path) -> None:
@@ -107,17 +107,6 @@ def test_a_read_only_folder_is_an_error_and_the_old_file_is_intact(tmp_path: Pat
     assert path.read_text() == "old"
 
 
-def test_a_name_as_long_as_the_system_allows_can_be_written(tmp_path: Path) -> None:
-    write_atomically(tmp_path / ("x" * 255), ["whole"])
-    assert (tmp_path / ("x" * 255)).read_text() == "whole"
-
-
-def test_the_file_has_the_permissions_that_any_new_file_has(tmp_path: Path) -> None:
-    (tmp_path / "plain").touch()
-    write_atomically(tmp_path / "f", ["x"])
-    assert (tmp_path / "f").stat().st_mode == (tmp_path / "plain").stat().st_mode
-
-
 ODD = "a\u2028b\u2029c\x85d\x1ce\x0bf\x0cg\rh"
 
 
@@ -159,11 +148,11 @@ def test_a_damaged_compressed_file_is_an_error_wherever_the_damage_is(at: int, f
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "f.gz")
         path.write_bytes(packed if flip else packed[:at])
-        read = lines_or_error(path)
-        if isinstance(read, str):
-            assert read.startswith(f"{path}")
-        else:
-            assert b"\n".join(read) + b"\n" == WHOLE or at < 10
+        try:
+            right = b"\n".join(lines_of(path)) + b"\n" == WHOLE or at < 10
+        except PoolError as error:
+            right = str(error).startswith(f"{path}")
+        assert right
 
 
 @pytest.mark.parametrize(
@@ -208,11 +197,9 @@ def test_a_gzip_bomb_is_stopped_by_what_it_expands_to(tmp_path: Path, line: byte
     )
 
 
-def archive() -> bytes:
-    held = io.BytesIO()
-    with zipfile.ZipFile(held, "w") as file:
-        file.writestr("../../archive/data.pkl", b"x")
-    return held.getvalue()
+ARCHIVE = io.BytesIO()
+with zipfile.ZipFile(ARCHIVE, "w") as held:
+    held.writestr("../../archive/data.pkl", b"x")
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gz"])
@@ -220,7 +207,7 @@ def archive() -> bytes:
     ("content", "what"),
     [
         (pickle.dumps({"id": "q"}), "a pickle, which is never loaded since loading one can run code"),
-        (archive(), "a zip archive (.npz and .pt are ones), which is never unpacked"),
+        (ARCHIVE.getvalue(), "a zip archive (.npz and .pt are ones), which is never unpacked"),
         (b"\x93NUMPY\x01\x00", "a NumPy array"),
         (b"PAR1\x15", "a Parquet file, whose name must end in .parquet"),
         ('{"id": "q"}'.encode("utf-16"), "UTF-16 text; save it as UTF-8"),
@@ -240,70 +227,31 @@ def test_what_is_not_text_is_known_by_how_it_begins(  # hazards 92, 95, 96
     assert refused(lambda: lines_of(path)) == f"{path}: not a text file but {what}; a pool is JSON lines or Parquet."
 
 
-def test_a_folder_has_no_lines(tmp_path: Path) -> None:
-    message = refused(lambda: lines_of(tmp_path))
-    assert message == f"{tmp_path}: Is a directory. Give the name of a file."
-
-
-def test_a_file_behind_a_link_is_a_file(tmp_path: Path) -> None:
+def test_a_file_is_named_and_is_no_folder_and_no_pipe_but_may_be_behind_a_link(tmp_path: Path) -> None:
+    assert refused(lambda: lines_of(tmp_path)) == f"{tmp_path}: Is a directory. Give the name of a file."
     (tmp_path / "f").write_text("{}")
     (tmp_path / "link").symlink_to("f")
     require_file(tmp_path / "link")
     assert lines_of(tmp_path / "link") == [b"{}"]
-
-
-def test_a_pipe_is_no_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     message = "is a pipe or a device, and a pool is read more than once; give a file."
     assert refused(lambda: require_file(tmp_path / "pipe")) == f"{tmp_path / 'pipe'}: {message}"
-
-
-def test_a_name_that_no_file_can_have_is_refused() -> None:
     assert refused(lambda: require_file(Path("a\0b"))) == "'a\\x00b' is not a valid file name; check it."
 
 
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        (b'{"a": 1}{"a": 2}', "Extra data at column 9"),  # hazard 94
-        (b'{"a": 1', "Expecting ',' delimiter at column 8"),
-        (b"{'a': 1}", "Expecting property name enclosed in double quotes at column 2"),
-        (b'{"x": {"a": 1, "a": 1}}', "the key 'a' occurs twice"),
-    ],
-)
-def test_what_is_not_one_json_object_is_said_with_its_place(line: bytes, reason: str) -> None:
-    message = refused(lambda: read_object(line, "p.jsonl, line 7"))
-    assert message.startswith("p.jsonl, line 7: not one JSON object (")
-    assert reason in message
-    assert message.endswith("); write one object a line, with no comma after it.")
+@each_case("pools", "lines that are no object", **layouts.WORDS)
+def test_what_is_no_object_is_said_with_its_place(line: Any, sentence: str) -> None:  # hazards 63, 92, 94
+    content = line.encode() if isinstance(line, str) else line
+    assert says(sentence, refused(lambda: read_object(content, "p.jsonl, line 7")))
 
 
-@pytest.mark.parametrize("line", [b"[" * 100_000, b'{"a": ' * 100_000, b"[" * 101 + b"]" * 101])
-def test_a_line_is_nested_a_hundred_deep_at_most(line: bytes) -> None:  # hazard 63
-    message = refused(lambda: read_object(line, "p.jsonl, line 7"))
-    assert message == "p.jsonl, line 7: nested too deeply, more than 100 lists or objects in one another; flatten it."
+def test_a_line_is_nested_a_hundred_deep_at_most_and_keys_are_compared_in_linear_time() -> None:  # hazard 63
     assert read_object(b'{"a": "[[", "b": ' + b"[" * 99 + b"]" * 99 + b"}", "w")
-
-
-def test_a_line_in_another_encoding_is_named_by_its_byte() -> None:  # hazard 92
-    message = refused(lambda: read_object('{"a": "é"}'.encode("latin-1"), "p.jsonl, line 7"))
-    assert message == "p.jsonl, line 7: byte 8 is not UTF-8; save the file as UTF-8 (not UTF-16 or Latin-1)."
-
-
-def test_many_keys_of_which_one_occurs_twice_are_seen_in_linear_time() -> None:
     pairs = ", ".join(f'"k{n}": 0' for n in range(50_000))
     assert "the key 'k7' occurs twice" in refused(lambda: read_object(f'{{{pairs}, "k7": 1}}'.encode(), "w"))
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        ("hotpotqa-reflexion12", "hotpotqa-reflexion12"), ("a+b_c.v2", "a+b_c.v2"), ("../../x", "_.._x"),
-        ("/etc/passwd", "_etc_passwd"), ("C:\\x", "C__x"), ("..", "pool"), ("", "pool"), (".hidden.", "hidden"),
-        ("CON", "_CON"), ("con.x", "_con.x"), ("lpt1", "_lpt1"), ("console", "console"), ("Zoé 日本", "Zoé_日本"),
-        ("a\0b\nc\ud800", "a_b_c_"), ("x" * 300, "x" * 120), ("日" * 300, "日" * 40), ("x" * 119 + ".y", "x" * 119),
-    ],
-)  # fmt: skip
+@each_case("pools", "hostile names", **layouts.WORDS)
 def test_a_hostile_name_becomes_a_plain_one(text: str, name: str) -> None:  # hazard 98
     assert safe_name(text) == name
 

@@ -3,7 +3,7 @@
 import gzip
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from eldgr_dspy.programs.pools.preference_pairs import PairCounts, Pairing, writ
 from eldgr_dspy.programs.pools.prompts import REQUESTS, prompt_of
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.questions import Settings
+from tests.case_tables import each_case
 from tests.results.demo_pools import ARTIFACTS
 
 EVIDENCE = [{"title": "Doha", "text": "The capital of Qatar is Doha."}, {"text": "Lusail is a city north of it."}]
@@ -106,6 +107,7 @@ def test_every_question_is_counted_once_with_its_reason(tmp_path: Path) -> None:
     ]
     records, counts = written(tmp_path, *every)
     assert [(one["chosen"], one["rejected"]) for one in records] == [(DOHA, DUBAI)] * 2
+    names = "paired unanswered one_class no_gold no_chosen no_rejected against_gold no_score"
     assert counts.figures() == {
         "pairs": 2,
         "rows": 2,
@@ -113,16 +115,7 @@ def test_every_question_is_counted_once_with_its_reason(tmp_path: Path) -> None:
         "checked": 1,
         "right_chosen": 1,
         "right_rejected": 0,
-        "questions": {
-            "paired": 2,
-            "unanswered": 1,
-            "one_class": 1,
-            "no_gold": 0,
-            "no_chosen": 2,
-            "no_rejected": 2,
-            "against_gold": 1,
-            "no_score": 0,
-        },
+        "questions": dict(zip(names.split(), (2, 1, 1, 0, 2, 2, 1, 0), strict=True)),
     }
 
 
@@ -153,45 +146,30 @@ def test_with_gold_right_answers_are_chosen_over_wrong_ones(tmp_path: Path) -> N
     assert (counts.checked, counts.right_chosen, counts.right_rejected) == (1, 1, 0)
 
 
-def test_a_pair_is_texts_by_default(tmp_path: Path) -> None:
+def test_a_pair_is_texts_or_messages_with_the_evidence_in_the_prompt(tmp_path: Path) -> None:
     records, _ = written(tmp_path, row("Dubai", "Doha"))
     assert records == [{"prompt": f"{prompted(QUESTION)}\n", "chosen": DOHA, "rejected": DUBAI}]
-
-
-def test_a_pair_may_be_messages_with_the_evidence_in_the_prompt(tmp_path: Path) -> None:
+    bare = row("Dubai", "Doha", candidates=[{"answer": "Dubai"}, {"answer": "Doha"}])  # the answer is its text
+    (one,), _ = written(tmp_path, bare)
+    assert (one["chosen"], one["rejected"]) == ("Doha", "Dubai")
     records, _ = written(tmp_path, row("Dubai", "Doha"), messages=True, evidence=True)
     passages = ["Doha\nThe capital of Qatar is Doha.", "Lusail is a city north of it."]
-    assert records == [
-        {
-            "prompt": [{"role": "user", "content": prompted(*passages, QUESTION)}],
-            "chosen": [{"role": "assistant", "content": DOHA}],
-            "rejected": [{"role": "assistant", "content": DUBAI}],
-        }
-    ]
+    prompt = [{"role": "user", "content": prompted(*passages, QUESTION)}]
+    chosen, rejected = ([{"role": "assistant", "content": text}] for text in (DOHA, DUBAI))
+    assert records == [{"prompt": prompt, "chosen": chosen, "rejected": rejected}]
 
 
-def test_the_rows_of_kto_never_reject_a_right_answer_where_they_choose_a_wrong_one(tmp_path: Path) -> None:
-    asked = row("Doha", "Lusail", "Dubai", "Paris", gold=["Doha", "Dubai"])
-    records, counts = written(tmp_path, asked, layout="kto", most=5)
+def test_the_rows_of_kto_have_each_text_once_and_never_reject_a_right_answer_for_a_wrong_one(tmp_path: Path) -> None:
+    right = row("Doha", "Lusail", "Dubai", "Paris", gold=["Doha", "Dubai"])
+    records, counts = written(tmp_path, right, layout="kto", most=5)
     labels = {record["completion"]: record["label"] for record in records}
     assert labels == {DOHA: True, DUBAI: False, "A: Paris": False}
     assert (counts.pairs, counts.dropped, counts.questions["paired"]) == (2, 2, 1)
-
-
-def test_the_rows_of_kto_have_each_text_once_with_its_label(tmp_path: Path) -> None:
     records, counts = written(tmp_path, row("Dubai", "Doha", "Paris"), layout="kto", most=5, ask="")
     assert records == [
-        {"prompt": f"{QUESTION}\n", "completion": DOHA, "label": True},
-        {"prompt": f"{QUESTION}\n", "completion": DUBAI, "label": False},
-        {"prompt": f"{QUESTION}\n", "completion": "A: Paris", "label": False},
+        {"prompt": f"{QUESTION}\n", "completion": text, "label": text == DOHA} for text in (DOHA, DUBAI, "A: Paris")
     ]
     assert (counts.pairs, counts.rows) == (2, 3)
-
-
-def test_a_candidate_without_a_text_is_written_by_its_answer(tmp_path: Path) -> None:
-    bare = row("Dubai", "Doha", candidates=[{"answer": "Dubai"}, {"answer": "Doha"}])
-    (one,), _ = written(tmp_path, bare)
-    assert (one["chosen"], one["rejected"]) == ("Doha", "Dubai")
 
 
 def scored(*scores: Any) -> list[dict[str, Any]]:
@@ -256,83 +234,24 @@ async def asking(answer: str, evidence: object) -> bool:
     raise AssertionError
 
 
-SUMS: dict[str, Any] = {"task": "arithmetic", "evidence": [], "gold": ["4"]}
-PAIR = (row("Doha", "Dubai"),)
-REFUSED: dict[str, tuple[tuple[dict[str, Any], ...], dict[str, Any], str]] = {
-    "a type without evidence": (
-        (row("4", "5", **SUMS),),
-        {},
-        "must have answers that evidence certifies; got answers of the type 'number', which derivations certify. "
-        "Choose right answers over wrong ones instead (--gold).",
-    ),
-    "a pool with one class": (
-        (row("Doha"), row("Lusail", number=1)),
-        {},
-        "no question gives a pair, so no file is written; of 2 questions: 2 with one class of answers. Give more ",
-    ),
-    "no evidence": ((row("Doha", "Dubai", evidence=[]),), {}, "of 1 question: 1 without a certified answer. "),
-    "no gold": ((row("Doha", "Dubai", gold=[]),), {"gold": True}, "of 1 question: 1 without a gold answer. "),
-    "no wrong answer with --gold": (
-        (row("Doha", "Dubai", gold=["Doha", "Dubai"]),),
-        {"gold": True},
-        "of 1 question: 1 without a wrong answer. ",
-    ),
-    "an unknown score": (
-        (row(candidates=scored(0, 0, 1)),),
-        {"score": "orm"},
-        "score must be one that candidates state; got 'orm', and they state prm. Give one of these, or leave it out.",
-    ),
-    "no scores at all": (PAIR, {"score": "orm"}, "got 'orm', and they state no scores."),
-    "a score a step": (
-        (row(candidates=scored([0.5], [0.5, 1], 1)),),
-        {"score": "prm"},
-        "id 'q0': score must name one number a candidate; got one a step. Give another score.",
-    ),
-    "a margin for kto": (
-        PAIR,
-        {"score": "prm", "layout": "kto"},
-        "score must be left out with layout='kto', whose rows have no margin. Drop one of them.",
-    ),
-    "no pair at most": (PAIR, {"most": 0}, "most must be a whole number of at least 1; got 0. Give 1 for one pair."),
-    "what no file can hold": (
-        PAIR,
-        {"ask": "caf\udce9?"},
-        r"ask must be text that UTF-8 can hold; got 'caf\udce9?'. Write it anew.",
-    ),
-    "a truth value at most": (PAIR, {"most": True}, "got True. Give 1 "),
-    "an unknown layout": (PAIR, {"layout": "ppo"}, "layout='ppo' is not known; use one of 'dpo', 'kto'."),
-    "an unknown format": (
-        PAIR,
-        {"name": "pairs.csv"},
-        "pairs.csv: the format is not known by its name; use one of .jsonl, .jsonl.gz, .parquet.",
-    ),
-    "itself": (PAIR, {"name": "pool.jsonl"}, "pool.jsonl must not be the pool itself. Give the pairs another name."),
-    "a certificate that is asked": (
-        PAIR,
-        {"settings": own(asking)},
-        "certificate must be one that asks no LM; got 'tests.pools.test_pairs:asking'. Give a policy or ",
-    ),
-    "a certificate that fails": (
-        PAIR,
-        {"settings": own(lambda _, __: 1 / 0)},
-        "Question 'q0' of pool 'pool': The certificate ",
-    ),
+CERTIFICATES = {"asking": asking, "failing": lambda _, __: 1 / 0}
+WORDS: dict[str, Callable[..., Any]] = {
+    "row": lambda answers=(), **changes: row(*answers, **changes),
+    "scored": lambda scores: scored(*scores),
+    "own": lambda name: own(CERTIFICATES[name]),
 }
 
 
-@pytest.mark.parametrize(("rows", "options", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_cannot_become_pairs_is_refused_and_leaves_no_file(
-    tmp_path: Path, rows: tuple[dict[str, Any], ...], options: dict[str, Any], message: str
+@each_case("pools", "refused pairs", **WORDS)
+def test_what_cannot_become_pairs_is_refused_and_leaves_no_file_or_the_earlier_one(
+    tmp_path: Path, rows: list[dict[str, Any]], options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises((ArgumentError, PoolError)) as error:
         written(tmp_path, *rows, **options)
     assert message in str(error.value)
     assert {path.name for path in tmp_path.iterdir()} <= {"pool.jsonl"}
-
-
-def test_an_earlier_file_stays_where_there_is_no_pair(tmp_path: Path) -> None:
     written(tmp_path, row("Doha", "Dubai"))
     before = (tmp_path / "pairs.jsonl").read_bytes()
-    with pytest.raises(PoolError, match="no question gives a pair"):
-        written(tmp_path, row("Doha"))
+    with pytest.raises((ArgumentError, PoolError)):
+        written(tmp_path, *rows, **options)
     assert (tmp_path / "pairs.jsonl").read_bytes() == before

@@ -1,7 +1,4 @@
-"""On real pools that nobody here wrote: the figures that are known beforehand, and the laws on every question.
-
-The folder is named by ELDGR_POOLS; without it these tests are skipped with a reason.
-"""
+"""On real pools that nobody here wrote: the figures that are known beforehand, and the laws on every question."""
 
 from collections.abc import Iterator, Sequence
 from functools import cache

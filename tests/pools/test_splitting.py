@@ -14,6 +14,7 @@ from eldgr_dspy.base.files import replacing
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.pools import Pool, Row, open_pool, write_pool
 from eldgr_dspy.splitting import folded_question, is_confirmation, split_pool
+from tests.case_tables import each_case
 
 SHARES = st.floats(0.01, 0.99)
 SEEDS = st.integers(-(2**40), 2**40)
@@ -25,6 +26,10 @@ def row(name: str, question: str) -> Row:
 
 def numbered(n: int) -> list[Row]:
     return [row(f"q{number}", f"Which town is number {number}?") for number in range(n)]
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
 def split(folder: Path, rows: list[Row], *, share: float = 0.4, seed: int = 7) -> tuple[Pool, Pool]:
@@ -79,56 +84,41 @@ def test_the_share_is_met_on_average(tmp_path: Path, seed: int) -> None:
 
 def test_the_same_split_is_the_same_bytes(tmp_path: Path) -> None:
     split(tmp_path, numbered(50))
-    before = [(tmp_path / name).read_bytes() for name in ("dev.jsonl", "confirm.jsonl")]
+    before = files_of(tmp_path)
     split(tmp_path, numbered(50))
-    assert [(tmp_path / name).read_bytes() for name in ("dev.jsonl", "confirm.jsonl")] == before
+    assert files_of(tmp_path) == before
     split(tmp_path, numbered(50), seed=8)
-    assert (tmp_path / "dev.jsonl").read_bytes() != before[0]
+    assert files_of(tmp_path)["dev.jsonl"] != before["dev.jsonl"]
 
 
-@pytest.mark.parametrize("share", [0, 1, -0.1, 1.5, float("nan")])
-def test_a_share_is_between_0_and_1(tmp_path: Path, share: float) -> None:
+def test_a_split_that_cannot_be_made_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     message = r"share must be between 0 and 1; got .*\. Give 0\.4 for two questions in five"
-    with pytest.raises(ArgumentError, match=message):
-        split(tmp_path, numbered(5), share=share)
-
-
-@pytest.mark.parametrize("names", [("a.jsonl", "a.jsonl"), ("all.jsonl", "b.jsonl"), ("b.jsonl", "./x/../all.jsonl")])
-def test_three_files_are_needed(tmp_path: Path, names: tuple[str, str]) -> None:
-    (tmp_path / "x").mkdir()
-    pool = write_pool(tmp_path / "all.jsonl", numbered(20))
-    with pytest.raises(ArgumentError, match="must be three files; give other names"):
-        split_pool(pool, tmp_path / names[0], tmp_path / names[1], share=0.5, seed=1)
-    assert open_pool(tmp_path / "all.jsonl").sha256 == pool.sha256
-
-
-def test_a_part_without_a_question_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    for share in (0, 1, -0.1, 1.5, float("nan")):
+        with pytest.raises(ArgumentError, match=message):
+            split(tmp_path, numbered(5), share=share)
     with pytest.raises(PoolError, match=r"no question for (development|confirmation) with share 0.4 and seed 7"):
         split(tmp_path, numbered(1))
     assert {path.name for path in tmp_path.iterdir()} == {"all.jsonl"}
+    (tmp_path / "x").mkdir()
+    pool = write_pool(tmp_path / "all.jsonl", numbered(20))
+    for names in (("a.jsonl", "a.jsonl"), ("all.jsonl", "b.jsonl"), ("b.jsonl", "./x/../all.jsonl")):
+        with pytest.raises(ArgumentError, match="must be three files; give other names"):
+            split_pool(pool, tmp_path / names[0], tmp_path / names[1], share=0.5, seed=1)
+        assert open_pool(tmp_path / "all.jsonl").sha256 == pool.sha256
 
 
-REFUSED: dict[str, tuple[str, str]] = {
-    "development, no folder": ("nowhere/dev.jsonl", "confirm.jsonl"),
-    "confirmation, no folder": ("dev.jsonl", "nowhere/confirm.jsonl"),
-    "confirmation, a folder": ("dev.jsonl", "folder.jsonl"),
-    "confirmation, a link": ("dev.jsonl", "link.jsonl"),
-    "confirmation, no format": ("dev.jsonl", "confirm.txt"),
-}
-
-
-@pytest.mark.parametrize("names", REFUSED.values(), ids=REFUSED.keys())
+@each_case("pools", "parts that cannot be written")
 def test_where_a_part_cannot_be_written_both_files_stay_as_they_were(  # hazard 89
-    tmp_path: Path, names: tuple[str, str]
+    tmp_path: Path, development: str, confirmation: str
 ) -> None:
     split(tmp_path, numbered(60), seed=1)
     pool = open_pool(tmp_path / "all.jsonl")
     (tmp_path / "folder.jsonl").mkdir()
     (tmp_path / "link.jsonl").symlink_to("elsewhere.jsonl")
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    before = files_of(tmp_path)
     with pytest.raises((OSError, PoolError)):
-        split_pool(pool, tmp_path / names[0], tmp_path / names[1], share=0.4, seed=2)
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
+        split_pool(pool, tmp_path / development, tmp_path / confirmation, share=0.4, seed=2)
+    assert files_of(tmp_path) == before
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
@@ -137,7 +127,7 @@ def test_a_part_for_which_the_disk_is_full_leaves_the_other_as_it_was(  # hazard
 ) -> None:
     """What is buffered fails only where it is flushed, and neither part is in its place by then."""
     split(tmp_path, numbered(60), seed=1)
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    before = files_of(tmp_path)
 
     @contextmanager
     def full(path: Path) -> Iterator[IO[bytes]]:
@@ -151,7 +141,7 @@ def test_a_part_for_which_the_disk_is_full_leaves_the_other_as_it_was(  # hazard
     monkeypatch.setattr(splitting, "replacing", full)
     with pytest.raises(OSError, match="No space left"):
         split(tmp_path, numbered(60), seed=2)
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert files_of(tmp_path) == before
 
 
 def test_a_real_pool_splits_as_it_always_did(pools_dir: Path, tmp_path: Path) -> None:

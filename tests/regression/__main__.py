@@ -19,11 +19,6 @@ from tests.regression.decided_pools import DEMOS, DIGESTS, REAL, decide, differe
 CHANGES = Path(__file__).with_name("changes.md")
 
 
-def entry(reason: str, lines: Sequence[str]) -> str:
-    """Return an entry of changes.md."""
-    return f"\n## {datetime.now(UTC):%Y-%m-%d}: {reason}\n\n" + "".join(f"* {line}\n" for line in lines)
-
-
 def compare(names: Sequence[str], folder: Path) -> Mapping[str, str]:
     """Decide pools and return a line of changes.md for each that changed; writes their digests into `folder`."""
     digests, lines = recorded(), dict[str, str]()
@@ -42,7 +37,6 @@ def compare(names: Sequence[str], folder: Path) -> Mapping[str, str]:
 
 
 def main() -> int:
-    """Return 1 if something changed and no reason was given."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pools", nargs="*", default="all", choices=[*DEMOS, *REAL, "all"], metavar="POOL")
     parser.add_argument("--reason", help="one sentence for changes.md that says why these questions changed")
@@ -55,7 +49,8 @@ def main() -> int:
         if lines and given.reason:
             DIGESTS.write_text((folder / DIGESTS.name).read_text(encoding="utf-8"), encoding="utf-8")
             with CHANGES.open("a", encoding="utf-8") as file:
-                file.write(entry(given.reason, [*lines.values()]))
+                file.write(f"\n## {datetime.now(UTC):%Y-%m-%d}: {given.reason}\n\n")
+                file.writelines(f"* {line}\n" for line in lines.values())
     return 1 if lines and not given.reason else 0
 
 

@@ -1,8 +1,4 @@
-"""Decides the demo pools and the real pools, and sums up what was decided in digests that a commit can hold.
-
-A pool has a short digest for each question and for each part of its numbers, so that a difference can be named, and
-one of all bytes of its `decisions.jsonl`. Numbers are those of `summary.json` without seconds, to nine digits.
-"""
+"""Decides the demo pools and the real pools, and sums up what was decided in digests that a commit can hold."""
 
 import hashlib
 import json
@@ -18,11 +14,8 @@ from tests.house.doc_blocks import ROOT
 
 DIGESTS: Final = Path(__file__).with_name("digests.json")
 RULES: Final = "first,majority,certified,judge,eldgr,eldgr_certified,near(0),near(1)"
-DIGITS: Final = 4
-"""Hexadecimal digits of a question's digest."""
-
-A_LINE: Final = 25
-"""Questions whose digests are in one line of the file."""
+DIGITS, A_LINE = 4, 25
+"""Hexadecimal digits of a question's digest, and questions whose digests are in one line of the file."""
 
 JUDGES: Final = ("gpt4", "chatgpt", "davinci003", "bing")
 SELECTORS: Final = (
@@ -39,23 +32,14 @@ DEMOS: Final[Mapping[str, Sequence[str]]] = {
 """The demo pools, with the options of `eldgr evaluate` that each is decided with."""
 
 REAL: Final[Mapping[str, int]] = {
-    "hotpotqa-reflexion12": 100,
-    "gsm8k-openai4": 1_319,
-    "svamp-codex8": 999,
-    "nq-openqa10": 2_298,
+    "hotpotqa-reflexion12": 100, "gsm8k-openai4": 1_319, "svamp-codex8": 999, "nq-openqa10": 2_298,
     "nq-openqa10-struck": 2_298,
-}
+}  # fmt: skip
 """The real pools, with how many questions each has. They run with every judge that was recorded for them."""
 
 
 class Digests(NamedTuple):
-    """What was decided on a pool.
-
-    Attributes:
-        decisions: SHA-256 of `decisions.jsonl`.
-        questions: A few digits for each question, in the order of the pool.
-        numbers: A few digits for each part of the pool's figures, by its key in `summary.json`.
-    """
+    """SHA-256 of `decisions.jsonl`; a few digits for each question, and for each part of the figures by its key."""
 
     decisions: str
     questions: Sequence[str]
@@ -63,17 +47,11 @@ class Digests(NamedTuple):
 
     @classmethod
     def read(cls, record: Mapping[str, Any]) -> Self:
-        """Return the digests that a record of the file states."""
-        text = "".join(record["questions"])
-        return cls(record["decisions"], wrap(text, DIGITS), record["numbers"])
+        return cls(record["decisions"], wrap("".join(record["questions"]), DIGITS), record["numbers"])
 
     def record(self) -> Mapping[str, Any]:
-        """Return what the file states."""
-        return {
-            "decisions": self.decisions,
-            "questions": wrap("".join(self.questions), DIGITS * A_LINE),
-            "numbers": self.numbers,
-        }
+        questions = wrap("".join(self.questions), DIGITS * A_LINE)
+        return {"decisions": self.decisions, "questions": questions, "numbers": self.numbers}
 
     @property
     def name(self) -> str:
@@ -82,14 +60,11 @@ class Digests(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """A pool as it was decided: the ids of its questions, in order, and the digests."""
-
     ids: Sequence[str]
     digests: Digests
 
 
 def missing(name: str, data: Path) -> str | None:
-    """Return why a pool cannot be decided here, or None."""
     if name == "demo-math" and find_spec("math_verify") is None:
         return "math_verify is not installed; the extra `test` has it"
     if name in REAL and not (data / f"{name}.jsonl.gz").is_file():
@@ -118,16 +93,11 @@ def _pool(name: str, run: Path) -> Pool:
         question = json.loads(line)["id"]
         lines[question] = lines.get(question, b"") + line
     summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))
-    parts = {**summary["pools"][name], "consultations": summary["consultations"]}
-    numbers = {part: [*_numbers(part, value)] for part, value in sorted(parts.items())}
-    return Pool(
-        [*lines],
-        Digests(
-            hashlib.sha256(decisions).hexdigest(),
-            [_digest(text, DIGITS) for text in lines.values()],
-            {part: _digest("\n".join(result).encode(), 8) for part, result in numbers.items() if result},
-        ),
-    )
+    figures = {**summary["pools"][name], "consultations": summary["consultations"]}
+    numbers = {part: [*_numbers(part, value)] for part, value in sorted(figures.items())}
+    questions = [_digest(text, DIGITS) for text in lines.values()]
+    parts = {part: _digest("\n".join(result).encode(), 8) for part, result in numbers.items() if result}
+    return Pool([*lines], Digests(_digest(decisions, 64), questions, parts))
 
 
 def _numbers(path: str, value: Any) -> Iterator[str]:
@@ -148,10 +118,8 @@ def _digest(text: bytes, digits: int) -> str:
 
 
 def recorded() -> dict[str, Digests]:
-    """Return the digests of the file, by pool."""
-    if not DIGESTS.is_file():
-        return {}
-    return {name: Digests.read(record) for name, record in json.loads(DIGESTS.read_text(encoding="utf-8")).items()}
+    records = json.loads(DIGESTS.read_text(encoding="utf-8")) if DIGESTS.is_file() else {}
+    return {name: Digests.read(record) for name, record in records.items()}
 
 
 def differences(before: Digests | None, pool: Pool, *, part: bool = False) -> list[str]:
@@ -169,7 +137,6 @@ def differences(before: Digests | None, pool: Pool, *, part: bool = False) -> li
     elif not part and now.decisions != before.decisions:
         results.append("the order or the form of decisions.jsonl")
     if not part and now.numbers != before.numbers:
-        results.append(
-            f"numbers of {', '.join(sorted({key for key, _ in now.numbers.items() ^ before.numbers.items()}))}"
-        )
+        keys = {key for key, _ in now.numbers.items() ^ before.numbers.items()}
+        results.append(f"numbers of {', '.join(sorted(keys))}")
     return results

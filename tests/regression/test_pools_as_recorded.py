@@ -22,9 +22,8 @@ def check(name: str, data: Path, out: Path, *options: str) -> None:
     if reason := missing(name, data):
         pytest.skip(reason)
     if changed := differences(recorded()[name], decide(name, data, out, *options), part="--limit" in options):
-        pytest.fail(
-            f"{name}: {'; '.join(changed)}. If that is meant, {CHANGES.name} says how to record it.", pytrace=False
-        )
+        meant = f"If that is meant, {CHANGES.name} says how to record it."
+        pytest.fail(f"{name}: {'; '.join(changed)}. {meant}", pytrace=False)
 
 
 @pytest.mark.parametrize("name", DEMOS)
@@ -47,12 +46,9 @@ def test_a_real_pool_is_decided_as_recorded_and_its_figures_are_those_of_the_pag
     assert column(name).items() <= dict(evidence_tables.rows(summary["pools"][name])).items()
 
 
-def test_the_page_of_evidence_has_every_real_pool_with_the_rules_that_are_recorded() -> None:
+def test_every_pool_is_recorded_with_all_its_questions_and_on_the_page_of_evidence_with_the_rules() -> None:
     assert all(column(name) for name in REAL)
     assert {*evidence_tables.RULES} == {*RULES.split(",")}
-
-
-def test_every_pool_is_recorded_with_all_its_questions() -> None:
     digests = recorded()
     assert [*digests] == [*DEMOS, *REAL]
     assert {name: len(digests[name].questions) for name in REAL} == REAL
@@ -79,6 +75,5 @@ def test_what_is_decided_otherwise_is_named() -> None:
     assert differences(before, Pool(["q1", "q2"], after), part=True) == ["1 of 2 questions: q2"]
     result = "2 of 3 questions: q2, one that is gone"
     assert differences(before, Pool(["q1", "q2"], after)) == [result, "numbers of rules"]
-    assert differences(before, Pool(["q1", "q2", "q3"], before._replace(decisions="1"))) == [
-        "the order or the form of decisions.jsonl"
-    ]
+    other = Pool(["q1", "q2", "q3"], before._replace(decisions="1"))
+    assert differences(before, other) == ["the order or the form of decisions.jsonl"]

@@ -1,6 +1,6 @@
 """Questions of which it is known what the audit says."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import Abstention, Consultation, Derivation, Repair, Reply, Step, Verdict
 from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.words import Role, Task
+from tests.case_tables import built, tables_of
 
 Replies = Mapping[Role, Reply]
 
@@ -71,41 +72,18 @@ def arithmetic(answers: Sequence[str | None], **settings: Any) -> Case:
 
 
 SOUND = Derivation((Step("3 + 4", "7"),), "7", "7 - 4 = 3")
-
 FAULTY = replace(SOUND, check="")
-
-LATE: tuple[Role, ...] = ("judge",)
-
 OPEN = ["Dubai", "Dubai", "Doha", "Lusail"]  # Dubai is nowhere, Doha and Lusail are
 
-RETRIEVAL: list[Asked] = [
-    (retrieval(["Doha", "Doha", "Dubai"]), ["Doha"], {}, ()),  # certified, and right
-    (retrieval(["Doha", "Doha", "Dubai"]), ["Dubai"], {}, ()),  # certified, and wrong
-    (retrieval(["DOHA", "DOHA", "Dubai"]), ["Doha"], {}, ()),  # certified after folding
-    (retrieval(["yes", "yes", "Doha"]), ["no"], {}, ()),  # inapplicable
-    (retrieval(OPEN), ["Doha"], {"judge": Verdict(2)}, ()),  # the judge mends
-    (retrieval(OPEN), ["Doha"], {"judge": Verdict(3)}, ()),  # it changes a wrong answer into another one
-    (retrieval(OPEN), ["Dubai"], {"judge": Verdict(2)}, ()),  # it loses
-    (retrieval(OPEN), ["Dubai"], {"judge": Verdict(0)}, ()),  # it prefers consensus, and nobody repairs
-    (retrieval(OPEN), ["Doha"], {"judge": Verdict(1), "repairer": Repair("Doha")}, ()),  # a repair mends
-    (
-        retrieval(OPEN),
-        ["Doha"],
-        {"judge": Abstention("unparsable: x", "unreadable"), "repairer": Repair("Rome")},
-        (),
-    ),  # uncertified
-    (retrieval(["Rome", "Oslo"]), ["Rome"], {"repairer": Repair("north")}, ()),  # no rival; a repair loses
-    (retrieval(["Rome", "Rome"]), ["Doha"], {"repairer": Abstention("no span")}, ()),  # homogeneous, nobody repairs
-    (retrieval(OPEN), ["Doha"], {"repairer": Repair("Doha")}, LATE),  # the judge's call fails; a repair mends
-]
+WORDS: dict[str, Any] = {"verdict": Verdict, "abstention": Abstention, "repair": Repair}
+WORDS |= {"sound": lambda: SOUND, "faulty": lambda: FAULTY}
 
+
+def asked(task: Task, case: Callable[[list[str | None]], Case]) -> list[Asked]:
+    """The questions of a task in `cases.json`; in retrieval Dubai is nowhere in the evidence, Doha and Lusail are."""
+    table = built(tables_of("results")[f"audited questions of {task}"]["cases"], WORDS)
+    return [(case(answers), gold, replies, failed) for answers, gold, replies, failed in table.values()]
+
+
+RETRIEVAL, ARITHMETIC = asked("retrieval", retrieval), asked("arithmetic", arithmetic)
 UNSCORED: list[Asked] = [(case, [], replies, failed) for case, _, replies, failed in RETRIEVAL]
-
-ARITHMETIC: list[Asked] = [
-    (arithmetic(["7", "7", "8"]), ["7"], {"deriver": SOUND}, ()),  # agrees
-    (arithmetic(["8", "8", "7"]), ["7"], {"deriver": SOUND}, ()),  # mends
-    (arithmetic(["8", "8", "7"]), ["8"], {"deriver": SOUND}, ()),  # loses
-    (arithmetic(["8", "8", "7"]), ["8"], {"deriver": FAULTY}, ()),  # fails its check
-    (arithmetic(["8", "8", "7"]), ["7"], {"deriver": Abstention.of("cut off", "x")}, ()),
-    (arithmetic(["8", "8"]), ["7"], {"deriver": SOUND}, ()),  # homogeneous: nobody is asked
-]

@@ -63,14 +63,9 @@ def summary(name: str = "hotpot", **changed: Any) -> Any:
     audit = {"preserved": 88, "judge_overrides": 9, "repair_overrides": 3, "correct_to_incorrect": 1}
     audit |= {"incorrect_to_correct": 4, "abstentions": 5, "homogeneous": 6, "certified_consensus": 72}
     figures = {
-        "n": 100,
-        "rules": rules,
-        "contrasts": contrasts,
-        "bounds": {"judge": [14.0, 78.0], "eldgr": [58.0, 69.0]},
-        "bounds_any_span": {"judge": [14.0, 78.0], "eldgr": [58.0, 81.0]},
-        "audit": audit,
-        "decided": NOTHING_AUDITED,
-    }
+        "n": 100, "rules": rules, "contrasts": contrasts, "bounds": {"judge": [14.0, 78.0], "eldgr": [58.0, 69.0]},
+        "bounds_any_span": {"judge": [14.0, 78.0], "eldgr": [58.0, 81.0]}, "audit": audit, "decided": NOTHING_AUDITED,
+    }  # fmt: skip
     return summary_figures({name: pool_figures(**figures | changed)})
 
 
@@ -103,28 +98,11 @@ def witness(**changed: Any) -> Any:
 
 def decision(**changed: Any) -> Any:
     return {
-        "pool": "hotpot",
-        "id": "q1",
-        "question": "Where is the seat?",
-        "gold": ["Doha"],
-        "rule": "eldgr",
-        "answer": "Doha",
-        "branch": "judge",
-        "reason": "preference_certified",
-        "certified": True,
-        "witness": witness(),
-        "consensus": "Dubai",
-        "preference": 2,
-        "repair": None,
-        "tie": False,
-        "consulted": ["judge"],
-        "abstentions": {},
-        "ranking": [2, 0, 1],
-        "notes": [],
-        "em": True,
-        "f1": 1.0,
-        "majority_em": False,
-    } | changed
+        "pool": "hotpot", "id": "q1", "question": "Where is the seat?", "gold": ["Doha"], "rule": "eldgr",
+        "answer": "Doha", "branch": "judge", "reason": "preference_certified", "certified": True, "witness": witness(),
+        "consensus": "Dubai", "preference": 2, "repair": None, "tie": False, "consulted": ["judge"], "abstentions": {},
+        "ranking": [2, 0, 1], "notes": [], "em": True, "f1": 1.0, "majority_em": False,
+    } | changed  # fmt: skip
 
 
 def html(of: Any = None) -> str:

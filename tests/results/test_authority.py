@@ -132,32 +132,28 @@ def rows(*golds: list[str], task: str = "retrieval") -> Iterator[Row]:
         )
 
 
-def test_without_gold_answers_it_says_what_roles_can_change_and_nothing_of_accuracy() -> None:
+def test_accuracy_is_bounded_over_questions_with_gold_answers_and_change_over_all() -> None:
     result = pool_authority(rows([], []), "retrieval")
     assert (result["n"], result["n_scored"]) == (2, 0)
     assert set(result["bounds"].values()) == set(result["bounds_any_span"].values()) == {None}
-    assert result["can_change"] == {
-        "first": {"judge": 0.0, "repairer": 0.0},
-        "majority": {"judge": 0.0, "repairer": 0.0},
-        "certified": {"judge": 0.0, "repairer": 0.0},
-        "judge": {"judge": 100.0, "repairer": 0.0},
-        "eldgr": {"judge": 100.0, "repairer": 100.0},
-    }
-
-
-def test_bounds_are_over_the_questions_with_gold_answers_and_changes_over_all() -> None:
+    kept = {rule: {"judge": 0.0, "repairer": 0.0} for rule in ("first", "majority", "certified")}
+    changed = {"judge": {"judge": 100.0, "repairer": 0.0}, "eldgr": {"judge": 100.0, "repairer": 100.0}}
+    assert result["can_change"] == kept | changed
     result = pool_authority(rows(["Paris"], ["Lyon"], [], []), "retrieval")
     assert (result["n"], result["n_scored"]) == (4, 2)
     assert (result["bounds"]["eldgr"], result["bounds_any_span"]["eldgr"]) == ([0.0, 50.0], [0.0, 100.0])
     assert result["can_change"]["judge"]["judge"] == 100.0
+    nothing = pool_authority(iter([]), "retrieval")
+    assert (nothing["n"], nothing["can_change"]["eldgr"]["judge"]) == (0, None)
+    one_class = [{"answer": "Nice"}, {"answer": "nice"}]
+    row = next(rows(["Paris"])).model_dump() | {"candidates": one_class}
+    expected: dict[Homogeneous, float] = {"skip": 0.0, "repair": 100.0}
+    for homogeneous, percentage in expected.items():
+        result = pool_authority([Row.model_validate(row)], "retrieval", Settings(homogeneous=homogeneous))
+        assert result["can_change"]["eldgr"]["repairer"] == percentage
 
 
-def test_no_question_has_no_percentage() -> None:
-    result = pool_authority(iter([]), "retrieval")
-    assert (result["n"], result["can_change"]["eldgr"]["judge"]) == (0, None)
-
-
-def test_in_arithmetic_judges_leave_a_point_and_derivers_do_not() -> None:
+def test_in_arithmetic_judges_leave_a_point_and_derivers_what_is_within_reach() -> None:
     settings = Settings(derivation="executed")
     result: Any = pool_authority(rows(["1"], ["2"], task="arithmetic"), "arithmetic", settings)
     assert result["bounds"]["eldgr"] == result["bounds"]["majority"] == [50.0, 50.0]
@@ -167,22 +163,10 @@ def test_in_arithmetic_judges_leave_a_point_and_derivers_do_not() -> None:
     assert result["can_change"]["eldgr"] == {"judge": 0.0, "deriver": 100.0}
     assert result["can_change"]["judge"] == {"judge": 100.0, "deriver": 0.0}
     assert result["price"]["eldgr"] == result["price"]["judge"]
-
-
-def test_where_no_number_is_within_reach_no_deriver_changes_anything() -> None:
-    """The questions of these rows state no quantity."""
-    result: Any = pool_authority(rows(["1"], ["2"], task="arithmetic"), "arithmetic")
+    # The questions of these rows state no quantity.
+    result = pool_authority(rows(["1"], ["2"], task="arithmetic"), "arithmetic")
     assert result["bounds_any_deriver"]["eldgr"] == [50.0, 50.0]
     assert result["can_change"]["eldgr"]["deriver"] == 0.0
-
-
-def test_settings_of_the_rule_matter() -> None:
-    one_class = [{"answer": "Nice"}, {"answer": "nice"}]
-    row = next(rows(["Paris"])).model_dump() | {"candidates": one_class}
-    expected: dict[Homogeneous, float] = {"skip": 0.0, "repair": 100.0}
-    for homogeneous, percentage in expected.items():
-        result = pool_authority([Row.model_validate(row)], "retrieval", Settings(homogeneous=homogeneous))
-        assert result["can_change"]["eldgr"]["repairer"] == percentage
 
 
 def of_pool(path: Path, **settings: Any) -> Any:
@@ -202,14 +186,9 @@ def test_the_reference_values(pools_dir: Path) -> None:
     pool = open_pool(pools_dir / "hotpotqa-reflexion12.jsonl.gz")
     result = pool_authority(pool.rows(), pool.task, rules=tuple(RULES))
     assert result["bounds"] == {
-        "first": [32.0, 32.0],
-        "majority": [58.0, 58.0],
-        "certified": [62.0, 62.0],
-        "judge": [14.0, 78.0],
-        "eldgr": [58.0, 69.0],
-        "eldgr_certified": [58.0, 69.0],
-        "support": [58.0, 69.0],
-    }
+        "first": [32.0, 32.0], "majority": [58.0, 58.0], "certified": [62.0, 62.0], "judge": [14.0, 78.0],
+        "eldgr": [58.0, 69.0], "eldgr_certified": [58.0, 69.0], "support": [58.0, 69.0],
+    }  # fmt: skip
     assert (result["bounds_any_span"]["eldgr"], result["bounds_any_span"]["majority"]) == ([58.0, 81.0], [58.0, 58.0])
     assert result["can_change"]["eldgr"] == {"judge": 20.0, "repairer": 23.0}
     assert result["can_change"]["judge"] == {"judge": 86.0, "repairer": 0.0}
@@ -249,31 +228,21 @@ def test_a_question_is_lost_where_some_judge_ships_what_is_wrong_and_majority_is
         assert all(price[rule]["lost"] <= price[wide]["lost"] for rule in PRICED if at_most(rule, wide))
 
 
-@pytest.mark.parametrize(("x", "n", "points"), [(0, 100, 2.95), (13, 2298, 0.90), (5, 400, 2.61)])
-def test_the_reference_values_of_the_price(x: int, n: int, points: float) -> None:
-    units: Units[frozenset[str]] = {(frozenset({"eldgr"}),): x, (frozenset(),): n - x}
-    price = price_of("eldgr", units)
-    assert price
-    assert (price["lost"], price["of"], round(price["at_most"], 2)) == (x, n, points)
-
-
-def test_a_text_counts_once_and_is_lost_where_any_of_its_copies_is() -> None:
+def test_a_text_counts_once_in_the_price_and_majority_costs_nothing() -> None:
     lost_under = {"Who?": {"judge"}, "who? ": {"eldgr"}, "When?": set[str](), "WHO?": set[str]()}
     units = Column(map(frozenset, lost_under.values())).units(np.array([*map(text_key, lost_under)]))
     results: Any = [price_of(rule, units) for rule in ("eldgr", "judge")]
     assert [(of["lost"], of["of"]) for of in results] == [(1, 2), (1, 2)]
-
-
-def test_without_a_scored_question_there_is_no_price() -> None:
-    result = pool_authority(read(row(0, gold=[])), "retrieval", rules=PRICED)
-    assert result["price"] == dict.fromkeys(PRICED)
+    unscored = pool_authority(read(row(0, gold=[])), "retrieval", rules=PRICED)["price"]
+    assert unscored == dict.fromkeys(PRICED)
     assert price_of("eldgr", {}) is None
-    assert allowed(result["price"], 50)["passing"] == []
-
-
-def test_majority_costs_nothing_against_itself() -> None:
+    assert allowed(unscored, 50)["passing"] == []
     result: Any = pool_authority(read(row(0)), "retrieval", rules=("majority", "eldgr"))["price"]
     assert (result["majority"]["at_most"], result["eldgr"]["at_most"]) == (0.0, pytest.approx(95.0))
+    for x, n, points in [(0, 100, 2.95), (13, 2298, 0.90), (5, 400, 2.61)]:
+        price = price_of("eldgr", {(frozenset({"eldgr"}),): x, (frozenset(),): n - x})
+        assert price
+        assert (price["lost"], price["of"], round(price["at_most"], 2)) == (x, n, points)
 
 
 def test_the_price_is_no_lower_than_what_new_questions_cost_as_often_as_promised() -> None:

@@ -29,6 +29,7 @@ from eldgr_dspy.rule.replies import journaled_reply
 from eldgr_dspy.splitting import is_confirmation
 from eldgr_dspy.tables.judges import baselines_table, usefulness
 from eldgr_dspy.words import Task
+from tests.case_tables import each_case
 from tests.results.audited import RETRIEVAL, arithmetic, figures, retrieval
 from tests.results.demo_pools import ARTIFACTS
 
@@ -58,36 +59,13 @@ def scores(cases: Sequence[Any], task: Task = "retrieval", **sources: Any) -> An
     return {name: of["em"] for name, of in found(cases, task, **sources)["scores"].items()}
 
 
-OPEN, THIRD = (DUBAI, "Doha"), pytest.approx(100 / 3)
-BY_HAND: dict[str, tuple[list[Any], dict[str, Any]]] = {
-    # Of Dubai (2 votes), Doha and Lusail, Doha is right. The lock lets Doha and Lusail ship, and not Dubai.
-    "drawn": ([OPEN], {"random_candidate": 25.0, "random_class": THIRD}),
-    "drawn, locked": ([OPEN], {"random_candidate_locked": 25.0, "random_class_locked": THIRD}),
-    "right": ([(DUBAI, "Dubai")], {"random_candidate": 50.0, "random_candidate_locked": 50.0}),
-    "certified": ([(["Doha", "Doha", "Lusail"], "Doha")], {"random_candidate": pytest.approx(200 / 3)}),
-    "certified, locked": (
-        [(["Doha", "Doha", "Lusail"], "Doha")],
-        {"random_candidate_locked": 100.0, "random_class_locked": 100.0},
-    ),
-    "tied": ([(["Oslo", "Rome", "Rome", "Oslo", "Bonn"], "Rome")], {"majority": 0.0, "majority_uniform_ties": 50.0}),
-    "rules": (
-        [(["Lusail", "Dubai", "Dubai", "Doha", "Doha", "Doha"], "Doha"), OPEN],
-        {"first": 0.0, "majority": 50.0, "certified": 100.0},
-    ),
-    "no votes": ([([None, "  "], "Doha")], dict.fromkeys({*get_args(BaselineName)} - {"best_source"}, 0.0)),
-}
-
-
-@pytest.mark.parametrize(("cases", "expected"), BY_HAND.values(), ids=BY_HAND)
+@each_case("results", "baselines by hand")
 def test_a_baseline_scores_what_is_counted_by_hand(cases: list[Any], expected: dict[str, Any]) -> None:
+    """Of Dubai (2 votes), Doha and Lusail, Doha is right. The lock lets Doha and Lusail ship, and not Dubai."""
     em = scores([(asked(answers), gold) for answers, gold in cases])
-    assert {name: em[name] for name in expected} == expected
-
-
-def test_without_gold_answers_every_figure_is_null_with_the_reason() -> None:
-    figures_ = figures_of([(asked(DUBAI), [], (), {"judge": Verdict(2)})])
-    assert {(of["em"], of["reason"]) for of in figures_["scores"].values()} == {(None, "no question has a gold answer")}
-    assert figures_["judges"] == {}
+    assert {name: em[name] for name in expected} == pytest.approx(expected)
+    nobody = scores([(asked([None, "  "]), "Doha")])
+    assert {nobody[name] for name in {*get_args(BaselineName)} - {"best_source"}} == {0.0}
 
 
 def in_half(half: bool, number: int) -> str:
@@ -97,7 +75,7 @@ def in_half(half: bool, number: int) -> str:
 
 
 def test_the_best_source_of_one_half_is_scored_on_the_other() -> None:
-    """A is best on one half (2 of 2) and has 0 of 2 on the other, where B has 1 of 2; B has 0 of 2 on the first."""
+    # A is best on one half (2 of 2) and has 0 of 2 on the other, where B has 1 of 2; B has 0 of 2 on the first.
     rows = [(False, "A"), (False, "A"), (True, "B"), (True, "neither")]
     cases = [
         (asked(["yes" if right == source else "no" for source in "AB"], in_half(half, number)), "yes")
@@ -105,35 +83,22 @@ def test_the_best_source_of_one_half_is_scored_on_the_other() -> None:
     ]
     of = found(cases, sources=["A", "B"])["scores"]
     assert (of["best_source"]["em"], of["best_source"]["sources"]) == (0.0, ["A", "B"])
-
-
-def test_equal_questions_are_in_one_half() -> None:
     cases = [(asked(["Doha", "Rome"], text), "Doha") for text in ("Where is it?", "where  IS it?")]
     of = found(cases, sources=["A", "B"])["scores"]
     assert (of["best_source"]["em"], of["best_source"]["reason"]) == (None, "all questions are in one half")
-
-
-def test_a_source_of_several_candidates_scores_their_mean() -> None:
     halves = [(asked(["Doha", "Rome", "Oslo"], in_half(half, 0)), "Doha") for half in (False, True)]
     assert scores(halves, sources=["A", "A", "B"])["best_source"] == 50.0
 
 
-@pytest.mark.parametrize(
-    ("sources", "reason"),
-    [
-        (([None, "A"], ["A", "B"]), "some candidate has no source"),
-        (((), ()), "some candidate has no source"),
-        ((["A", "B"], ["A", "C"]), "some question has other sources than the first one"),
-    ],
-)
+@each_case("results", "no best source")
 def test_without_the_same_sources_on_every_question_there_is_no_best_one(sources: Any, reason: str) -> None:
     reply = figures_of([(asked(["Doha", "Rome"]), ["Doha"], of, {}) for of in sources])["scores"]
     assert reply["best_source"]["reason"] == reason
     assert reply["majority"]["em"] == 100.0
 
 
-def test_a_judge_that_knows_more_than_the_evidence_is_useful_and_one_that_guesses_is_not() -> None:
-    """Certified majority ships Doha. The one judge always prefers Lusail, which is right; the other Doha."""
+def test_a_judge_is_useful_if_it_knows_more_than_the_evidence_on_enough_questions() -> None:
+    # Certified majority ships Doha. The one judge always prefers Lusail, which is right; the other Doha.
     cases = [(asked(DUBAI, f"Q{number}?"), "Lusail") for number in range(20)]
     good = found(cases, replies=[Verdict(3)] * 20)["judges"]["judge"]
     assert good["alone"]["useful"]
@@ -148,17 +113,26 @@ def test_a_judge_that_knows_more_than_the_evidence_is_useful_and_one_that_guesse
         "The judge is not useful here: alone it is level with certified majority [0.00, 0.00]; "
         "inside the lock it is level with certified majority [0.00, 0.00]."
     ]
-
-
-def test_a_lead_on_a_few_questions_makes_no_judge_useful() -> None:
-    judged: Any = {"baselines": found([(asked(DUBAI), "Lusail")] * 2, replies=[Verdict(3)] * 2)}
+    judged = {"baselines": found([(asked(DUBAI), "Lusail")] * 2, replies=[Verdict(3)] * 2)}
     use = judged["baselines"]["judges"]["judge"]
     assert use["locked"]["over_certified"]["ci"] == [100.0, 100.0]
     assert use["locked"]["useful"] is False
     assert "on too few questions to tell" in next(usefulness(judged))
 
 
-def test_in_arithmetic_the_locked_judge_has_no_figure() -> None:
+def test_a_judge_has_a_figure_where_it_was_asked_and_the_lock_asks_a_judge() -> None:
+    # It was asked of the second question alone, as under eldgr, which has no use for it on the first.
+    cases = [(asked(["Doha", "Doha", "Rome"]), "Doha"), (asked(DUBAI), "Doha")]
+    use = found(cases, replies=[None, Verdict(2)])["judges"]["judge"]
+    assert use["alone"]["reason"] == "it was not asked on 1 question where its reply counts"
+    assert (use["locked"]["em"], use["locked"]["reason"]) == (100.0, None)
+    replies: list[dict[str, Reply]] = [{"judge[a]": Verdict(2)}, {"judge[a]": SILENT, "judge[b]": Verdict(2)}]
+    judges = figures_of([(asked(DUBAI), ["Doha"], (), one) for one in replies])["judges"]
+    assert (judges["judge[a]"]["locked"]["em"], judges["judge[b]"]["locked"]["em"]) == (50.0, None)
+    of = figures_of([(asked(DUBAI), ["Doha"], (), {"judge": Verdict(2)})], withheld=True)
+    unknown = {name for name, score in of["scores"].items() if score["reason"] and "certificates" in score["reason"]}
+    assert unknown == {"certified", "random_candidate_locked", "random_class_locked"}
+    assert of["judges"]["judge"]["alone"]["reason"] == "the certificates of some question are not known"
     cases = [(arithmetic(["8", "8", "7"]), "7")] * 12
     judged = found(cases, "arithmetic", [Verdict(2)] * 12)
     use = judged["judges"]["judge"]
@@ -169,27 +143,6 @@ def test_in_arithmetic_the_locked_judge_has_no_figure() -> None:
     table = baselines_table("pool", pool)
     message = "Inside the lock the judge is not compared: in arithmetic the locked rule never asks a judge."
     assert table.notes[-1] == message
-
-
-def test_a_judge_that_was_not_asked_where_its_reply_counts_has_no_figure_there() -> None:
-    """It was asked of the second question alone, as under eldgr, which has no use for it on the first."""
-    cases = [(asked(["Doha", "Doha", "Rome"]), "Doha"), (asked(DUBAI), "Doha")]
-    use = found(cases, replies=[None, Verdict(2)])["judges"]["judge"]
-    assert use["alone"]["reason"] == "it was not asked on 1 question where its reply counts"
-    assert (use["locked"]["em"], use["locked"]["reason"]) == (100.0, None)
-
-
-def test_judges_are_compared_side_by_side_under_their_names() -> None:
-    replies: list[dict[str, Reply]] = [{"judge[a]": Verdict(2)}, {"judge[a]": SILENT, "judge[b]": Verdict(2)}]
-    judges = figures_of([(asked(DUBAI), ["Doha"], (), one) for one in replies])["judges"]
-    assert (judges["judge[a]"]["locked"]["em"], judges["judge[b]"]["locked"]["em"]) == (50.0, None)
-
-
-def test_under_certificates_that_are_not_known_the_locked_figures_are_withheld() -> None:
-    of = figures_of([(asked(DUBAI), ["Doha"], (), {"judge": Verdict(2)})], withheld=True)
-    unknown = {name for name, score in of["scores"].items() if score["reason"] and "certificates" in score["reason"]}
-    assert unknown == {"certified", "random_candidate_locked", "random_class_locked"}
-    assert of["judges"]["judge"]["alone"]["reason"] == "the certificates of some question are not known"
 
 
 answers = st.lists(st.sampled_from(["Dubai", "dubai", "Doha", "Lusail", "Rome", "yes", None]), min_size=1, max_size=6)
@@ -225,19 +178,19 @@ def test_the_order_of_candidates_does_not_matter_to_uniform_draws(data: Any, giv
     assert [one[name] for name in unordered] == [other[name] for name in unordered]
 
 
-def test_the_table_has_the_baselines_that_are_no_rule_of_the_run() -> None:
+def test_the_table_has_the_baselines_that_are_no_rule_of_the_run_and_dashes_without_gold_answers() -> None:
     pool = figures("retrieval", RETRIEVAL)
     table = baselines_table("p", pool)
     assert (table.title, table.headers) == ("p: what a judge must beat", ("baseline", "EM %"))
     assert [row[0] for row in table.rows][:2] == ["best single source", "majority, ties drawn uniformly"]
     alone = baselines_table("p", figures("retrieval", RETRIEVAL, ("eldgr",)))
     assert {"first", "majority", "certified"} <= {row[0] for row in alone.rows}
-
-
-def test_without_gold_answers_the_table_has_dashes_and_the_reason() -> None:
     table = baselines_table("p", figures("retrieval", [(retrieval(DUBAI), [], {}, ())]))
     assert {row[1] for row in table.rows} == {"—"}
     assert table.notes[0] == "—: no question has a gold answer."
+    figures_ = figures_of([(asked(DUBAI), [], (), {"judge": Verdict(2)})])
+    assert {(of["em"], of["reason"]) for of in figures_["scores"].values()} == {(None, "no question has a gold answer")}
+    assert figures_["judges"] == {}
 
 
 def test_a_run_prints_them_and_its_files_hold_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

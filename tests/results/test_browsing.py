@@ -48,7 +48,7 @@ def data(html: str) -> list[tuple[dict[str, Any], Page]]:
     return [(json.loads(unescape(head)), Page(body)) for head, body in match]
 
 
-def test_a_question_has_all_that_is_shown_of_it() -> None:
+def test_a_question_has_all_that_is_shown_of_it_and_a_link() -> None:
     asked = {"judge": Consultation("hotpot", "q1", "judge", "ok", content={"preferred": 2}, asked="m", calls=1)}
     ((head, body),) = data(written(row(), asked=asked))
     assert (head["name"], head["pool"], head["id"], head["question"]) == ("hotpot/q1", "hotpot", "q1", "Doha")
@@ -66,19 +66,22 @@ def test_a_question_has_all_that_is_shown_of_it() -> None:
     assert "The judge's preference ships, with its certificate. “Doha” ships." in shown
     assert "Doha: occurs in the evidence as written" in shown
     assert ("mark", {"title": "witness of what ships by eldgr"}) in body.tags
-
-
-def test_a_consultation_that_no_decision_took_into_account_is_passed_over() -> None:
     asked = {"repairer": Consultation("hotpot", "q1", "repairer", "abstained", "no span")}
     assert "No role was asked." in data(written(row(), asked=asked))[0][1].text
+    assert link_to("questions.html", "a b", "1/2+3&é") == "questions.html#question=a%20b%2F1%2F2%2B3%26%C3%A9"
+    candidates = [{"answer": "1"}, {"answer": None}]
+    result = row(task="arithmetic", candidates=candidates, evidence=[])
+    page = QuestionsPage()
+    ((head, body),) = data(page.question(RunQuestion("p", result, Case(result.to_question()), [], {})))
+    assert body.cells[4:8] == ["1 (consensus)", "1", "0", "—"]
+    assert body.cells[-8:] == ["[0]", "1", "votes", "—", "[1]", "—", "does not vote", "—"]
+    assert head["rules"] == []
 
 
 HOSTILE = [
-    "</script><script>alert(1)</script>",
-    "<!--<script>",
-    "\"><img src=x onerror=alert(1)> ' & &amp;",
+    "</script><script>alert(1)</script>", "<!--<script>", "\"><img src=x onerror=alert(1)> ' & &amp;",
     "{{ 7 * 7 }}\u2028\u2029\x00",
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=["script", "comment", "attribute", "template"])
@@ -116,33 +119,16 @@ def test_the_policy_of_the_page_names_its_one_script_and_its_style_by_their_hash
     assert "style=" not in html
 
 
-def test_beyond_its_size_a_page_counts_the_questions_that_it_leaves_out() -> None:
+def test_beyond_its_size_a_page_counts_what_it_leaves_out_and_cuts_texts() -> None:
     html = written(*(row(id=f"q{number}") for number in range(4)), largest=1)
     assert [head["id"] for head, _ in data(html)] == ["q0"]
     assert "3 more questions are in decisions.jsonl alone." in html
-
-
-def test_texts_are_cut_with_a_count_however_long_they_are() -> None:
     long = row("x" * 100_000, evidence=[{"title": "t" * 100_000, "text": "y" * 100_000}] * 40)
     html = written(long)
     assert len(html) < 120_000
     ((_, body),) = data(html)
     assert "more characters)" in body.text
     assert "10 more passages are in the pool." in body.text
-
-
-def test_a_question_of_an_arithmetic_pool_has_no_certificates_by_evidence() -> None:
-    candidates = [{"answer": "1"}, {"answer": None}]
-    result = row(task="arithmetic", candidates=candidates, evidence=[])
-    page = QuestionsPage()
-    ((head, body),) = data(page.question(RunQuestion("p", result, Case(result.to_question()), [], {})))
-    assert body.cells[4:8] == ["1 (consensus)", "1", "0", "—"]
-    assert body.cells[-8:] == ["[0]", "1", "votes", "—", "[1]", "—", "does not vote", "—"]
-    assert head["rules"] == []
-
-
-def test_a_link_to_a_question_says_pool_and_id_so_that_any_characters_come_through() -> None:
-    assert link_to("questions.html", "a b", "1/2+3&é") == "questions.html#question=a%20b%2F1%2F2%2B3%26%C3%A9"
 
 
 ALIKE = [("\x01z", "\x02z"), ("[U+202E]x", "\u202ex"), ("\ufffdz", "\x00z"), ("\ufffd1;", "\x01")]

@@ -40,11 +40,6 @@ def test_figures_do_not_depend_on_the_order_of_the_questions(asked: Any) -> None
     assert figures("arithmetic", ARITHMETIC[::-1]) == figures("arithmetic", ARITHMETIC)
 
 
-def test_a_pool_without_rows_has_figures() -> None:
-    rows = DecidedRows("retrieval", ("first", "eldgr"))
-    assert (pool_figures(rows)["n"], pool_figures(rows)["audit"]) == (0, figures("retrieval", [])["audit"])
-
-
 def test_what_a_rule_used_is_its_cost_and_a_certificate_costs_only_the_rules_that_ask_it() -> None:
     case, rows = retrieval(OPEN), DecidedRows("retrieval", ("judge", "eldgr"))
     replies = [
@@ -77,6 +72,10 @@ def test_what_one_question_leaves_without_bounds_is_without_bounds_in_the_pool()
     assert bounds_of("retrieval", [OWN], uncovered)["bounds"] == {OWN: [0.0, 0.0]}
     assert bounds_of("retrieval", [OWN], uncovered)["bounds_any_span"] == {OWN: None}
     assert bounds_of("retrieval", [OWN], covered, withheld=True)["bounds"] == {OWN: None}
+    rows = DecidedRows("retrieval", ("first", "eldgr"))
+    assert (pool_figures(rows)["n"], pool_figures(rows)["audit"]) == (0, figures("retrieval", [])["audit"])
+    texts = np.array([text_key(text) for text in ("Who?", "who?  ", "WHO?", "When?")])
+    assert Column("aaaa").units(texts) == {("a", "a", "a"): 1, ("a",): 1}
 
 
 def fill(n: int) -> None:
@@ -125,11 +124,6 @@ def test_a_unit_is_the_values_of_all_copies_of_a_question(questions: list[tuple[
     assert len(sorted_units) == len(result)  # each kind once
 
 
-def test_a_copy_is_a_question_with_the_same_folded_text() -> None:
-    texts = np.array([text_key(text) for text in ("Who?", "who?  ", "WHO?", "When?")])
-    assert Column("aaaa").units(texts) == {("a", "a", "a"): 1, ("a",): 1}
-
-
 ships = st.lists(st.tuples(st.booleans(), st.sampled_from((None, False, True)), st.integers(0, 3)), max_size=12)
 
 
@@ -156,12 +150,32 @@ def test_the_point_is_a_count_question_by_question(questions: list[tuple[bool, b
         assert (result["wrong"], result["risk"], result["risk_at_most"]) == (None, None, None)
 
 
-def test_certified_and_inapplicable_answers_ship_and_uncertified_ones_abstain() -> None:
-    """Of the thirteen, majority is certified on three and inapplicable on one; two of these four are wrong."""
+def test_what_is_certified_or_inapplicable_ships_and_copies_narrow_no_bound() -> None:
+    # Of the thirteen, majority is certified on three and inapplicable on one; two of these four are wrong.
     result = figures("retrieval", RETRIEVAL)["shipping"]
     known = {"questions": 4, "coverage": pytest.approx(400 / 13), "scored": 4, "wrong": 2, "risk": 50.0}
     assert result["majority"]["abstain"] == known | {"risk_at_most": pytest.approx(100 * proportion_upper_bound(4, 2))}
     assert (result["eldgr"]["abstain"]["questions"], result["eldgr"]["abstain"]["wrong"]) == (10, 5)
+    result = figures("arithmetic", ARITHMETIC)["shipping"]
+    assert (result["eldgr"]["abstain"]["questions"], result["eldgr"]["abstain"]["wrong"]) == (3, 1)
+    nothing = {"questions": 0, "coverage": 0.0, "scored": 0, "wrong": None, "risk": None, "risk_at_most": None}
+    assert result["majority"]["abstain"] == nothing
+    asked: list[Asked] = [(retrieval([None, " "]), ["Doha"], {}, ()), RETRIEVAL[0]]
+    result = figures("retrieval", asked, ("majority",))["shipping"]["majority"]["consensus"]
+    assert (result["questions"], result["coverage"], result["wrong"], result["risk"]) == (1, 50.0, 0, 0.0)
+    result = figures("retrieval", UNSCORED)["shipping"]["eldgr"]["abstain"]
+    assert (result["questions"], result["scored"]) == (10, 0)
+    assert (result["wrong"], result["risk"], result["risk_at_most"]) == (None, None, None)
+    nobody = figures("retrieval", [])["shipping"]["eldgr"]["abstain"]
+    assert (nobody["questions"], nobody["coverage"], nobody["risk_at_most"]) == (0, None, None)
+    rows = DecidedRows("retrieval", ("majority",))
+    for case, gold, replies, _ in [RETRIEVAL[0]] * 50 + [RETRIEVAL[1]]:
+        named = replace(case.question, text=gold[0])  # the same text for the fifty, another one for the last
+        same = type(case)(named, case.settings)
+        rows.add(same, gold, {"majority": outcome(same, "majority", replies)}, ())
+    result = pool_figures(rows)["shipping"]["majority"]["abstain"]
+    assert (result["scored"], result["wrong"]) == (51, 1)
+    assert result["risk_at_most"] == pytest.approx(100 * proportion_upper_bound(2, 1))
 
 
 @pytest.mark.parametrize(("task", "questions"), [("retrieval", RETRIEVAL), ("arithmetic", ARITHMETIC)])
@@ -172,38 +186,6 @@ def test_where_all_have_an_answer_shipping_all_errs_where_the_rule_does(task: An
         assert (everything["questions"], everything["coverage"]) == (result["n"], 100.0)
         assert everything["risk"] == pytest.approx(100.0 - result["rules"][rule]["em"])
         assert shipping["abstain"]["questions"] <= everything["questions"]
-
-
-def test_in_arithmetic_only_a_checked_derivation_ships() -> None:
-    result = figures("arithmetic", ARITHMETIC)["shipping"]
-    assert (result["eldgr"]["abstain"]["questions"], result["eldgr"]["abstain"]["wrong"]) == (3, 1)
-    nothing = {"questions": 0, "coverage": 0.0, "scored": 0, "wrong": None, "risk": None, "risk_at_most": None}
-    assert result["majority"]["abstain"] == nothing
-
-
-def test_a_question_without_an_answer_ships_nothing_and_is_not_counted_as_wrong() -> None:
-    asked: list[Asked] = [(retrieval([None, " "]), ["Doha"], {}, ()), RETRIEVAL[0]]
-    result = figures("retrieval", asked, ("majority",))["shipping"]["majority"]["consensus"]
-    assert (result["questions"], result["coverage"], result["wrong"], result["risk"]) == (1, 50.0, 0, 0.0)
-
-
-def test_without_gold_answers_coverage_is_known_and_risk_is_not() -> None:
-    result = figures("retrieval", UNSCORED)["shipping"]["eldgr"]["abstain"]
-    assert (result["questions"], result["scored"]) == (10, 0)
-    assert (result["wrong"], result["risk"], result["risk_at_most"]) == (None, None, None)
-    nobody = figures("retrieval", [])["shipping"]["eldgr"]["abstain"]
-    assert (nobody["questions"], nobody["coverage"], nobody["risk_at_most"]) == (0, None, None)
-
-
-def test_copies_of_a_question_do_not_narrow_the_bound() -> None:
-    rows = DecidedRows("retrieval", ("majority",))
-    for case, gold, replies, _ in [RETRIEVAL[0]] * 50 + [RETRIEVAL[1]]:
-        named = replace(case.question, text=gold[0])  # the same text for the fifty, another one for the last
-        same = type(case)(named, case.settings)
-        rows.add(same, gold, {"majority": outcome(same, "majority", replies)}, ())
-    result = pool_figures(rows)["shipping"]["majority"]["abstain"]
-    assert (result["scored"], result["wrong"]) == (51, 1)
-    assert result["risk_at_most"] == pytest.approx(100 * proportion_upper_bound(2, 1))
 
 
 async def certified(answer: str, evidence: Any) -> bool | None:
@@ -228,18 +210,12 @@ def test_a_run_counts_as_shipped_what_a_selector_that_abstains_ships(tmp_path: P
     assert called == ["Doha", None, None, "yes"]
 
 
-def test_a_conflict_is_a_question_on_which_several_classes_are_certified() -> None:
+def test_a_conflict_is_a_question_of_retrieval_on_which_several_classes_are_certified(tmp_path: Path) -> None:
     open_ones: list[Asked] = [(case, gold, {}, ()) for case, gold, _, _ in RETRIEVAL]
     assert figures("retrieval", open_ones)["conflicts"] == 7  # Doha and Lusail, wherever both are candidates
     one_class: list[Asked] = [(retrieval(["Doha", "DOHA", "Doha.", "Dubai", None]), ["Doha"], {}, ())]
     assert figures("retrieval", one_class)["conflicts"] == figures("retrieval", [])["conflicts"] == 0
-
-
-def test_a_conflict_is_undefined_in_arithmetic_where_no_passage_certifies() -> None:
     assert figures("arithmetic", ARITHMETIC)["conflicts"] is None
-
-
-def test_each_conflict_has_a_note_among_the_decisions_of_a_run(tmp_path: Path) -> None:
     pool = Path(__file__).resolve().parents[2] / "artifacts" / "demo-retrieval.jsonl"
     summary = evaluate(heuristic_selector(), Plan([pool], tmp_path / "run", ["majority"]))
     lines = (tmp_path / "run" / "decisions.jsonl").read_text("utf-8").splitlines()

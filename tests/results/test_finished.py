@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +14,9 @@ from eldgr_dspy.figures.finished_run import read_run
 from eldgr_dspy.figures.results.decision_fields import Decided
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.rule.questions import Settings
+from tests.case_tables import each_case
 from tests.finished_runs import finished_run, unsealed
+from tests.refusing import refused, refuses
 
 
 @pytest.fixture(scope="module")
@@ -34,11 +35,23 @@ def change(path: Path, how: Callable[[dict[str, Any]], object]) -> None:
     path.write_text(json.dumps(figures), encoding="utf-8")
 
 
+def replace_in(path: Path, old: str, new: str, times: int = -1) -> None:
+    text = unsealed(path.read_text(encoding="utf-8"))
+    assert old in text
+    path.write_text(text.replace(old, new, times), encoding="utf-8")
+
+
+def read_all(run: Path) -> None:
+    read = read_run(run)
+    list(read.decisions(read.summary()))
+    read.record()
+
+
 def cut(path: Path, end: int = -20) -> None:
     path.write_bytes(path.read_bytes()[:end])
 
 
-def test_a_finished_run_reads_as_it_was_written(run: Path) -> None:
+def test_a_finished_run_reads_as_it_was_written_whatever_its_times_say(run: Path) -> None:
     read = read_run(run)
     assert read.finished() and not read.torn
     assert read.summary() == json.loads((run / "summary.json").read_text(encoding="utf-8"))
@@ -47,30 +60,20 @@ def test_a_finished_run_reads_as_it_was_written(run: Path) -> None:
     assert read.record() == json.loads((run / "record.json").read_text(encoding="utf-8"))
     assert (read.settings, read.versions) == (Settings(), ["0.1.0"])
     assert read.heads_of("pool")["capitals"]["path"].endswith("capitals.jsonl")
-
-
-def test_the_shape_of_a_decision_has_every_field_of_one(run: Path) -> None:
     with (run / "decisions.jsonl").open(encoding="utf-8") as file:
         assert list(Decided.__annotations__) == list(json.loads(file.readline()))
-
-
-def test_a_copy_is_as_finished_as_the_run_whatever_its_times_say(run: Path) -> None:
     (run / "journal.jsonl").touch()
     assert read_run(run).finished()
 
 
 def test_what_is_not_a_run_is_said(tmp_path: Path) -> None:
-    with pytest.raises(ArgumentError, match=r"nowhere: no such directory; give the directory of a run"):
-        read_run(tmp_path / "nowhere")
+    refuses(ArgumentError, r"nowhere: no such directory; give the directory of a run", read_run, tmp_path / "nowhere")
     (tmp_path / "a.jsonl").touch()
-    with pytest.raises(ArgumentError, match=r"a\.jsonl: not a directory; give the directory of a run"):
-        read_run(tmp_path / "a.jsonl")
-    with pytest.raises(ArgumentError, match=r"holds no journal\.jsonl; give the directory of a run"):
-        read_run(tmp_path)
+    refuses(ArgumentError, r"a\.jsonl: not a directory; give the directory of a run", read_run, tmp_path / "a.jsonl")
+    refuses(ArgumentError, r"holds no journal\.jsonl; give the directory of a run", read_run, tmp_path)
     (tmp_path / "journal.jsonl").write_text('{"kind": "consultation", "id": "a", "role":"judge", "outcome":"failed"}\n')
     message = r"does not state the settings of a run: it is a recording, or its run never"
-    with pytest.raises(ArgumentError, match=message):
-        read_run(tmp_path)
+    refuses(ArgumentError, message, read_run, tmp_path)
 
 
 def test_a_run_that_went_on_after_its_summary_is_not_finished(run: Path) -> None:
@@ -88,8 +91,7 @@ def test_a_run_without_its_own_summary_is_not_finished(run: Path, what: str) -> 
     else:
         change(run / "summary.json", lambda result: result["pools"].update(other=result["pools"].pop("capitals")))
     assert not read_run(run).finished()
-    with pytest.raises(ArgumentError, match=r"the run is not finished[:;] .*to finish it give the same"):
-        read_run(run).summary()
+    refuses(ArgumentError, r"the run is not finished[:;] .*to finish it give the same", read_run(run).summary)
 
 
 def test_a_torn_last_line_of_the_journal_is_passed_over_and_the_run_unfinished(run: Path) -> None:
@@ -103,8 +105,7 @@ def test_a_torn_last_line_of_the_journal_is_passed_over_and_the_run_unfinished(r
 def test_an_earlier_line_that_cannot_be_read_is_named_also_where_the_last_is_torn(run: Path) -> None:
     lines = (run / "journal.jsonl").read_bytes().splitlines(keepends=True)
     (run / "journal.jsonl").write_bytes(b"".join([*lines[:3], b"{\n", *lines[4:-1], lines[-1][:-9]]))
-    with pytest.raises(JournalError, match=r"journal\.jsonl, line 4: not a JSON object"):
-        read_run(run)
+    refuses(JournalError, r"journal\.jsonl, line 4: not a JSON object", read_run, run)
 
 
 @pytest.mark.parametrize("name", ["summary.json", "decisions.jsonl", "record.json"])
@@ -116,14 +117,8 @@ def test_a_result_that_is_missing_or_torn_is_named_with_the_remedy(run: Path, na
     else:
         cut(path)
 
-    def read_all() -> None:
-        read = read_run(run)
-        list(read.decisions(read.summary()))
-        read.record()
-
-    with pytest.raises(ArgumentError, match=re.escape(name)) as reply:
-        read_all()
-    assert "give the same eldgr evaluate command again, without --fresh" in str(reply.value)
+    message = refused(lambda: read_all(run))
+    assert name in message and "give the same eldgr evaluate command again, without --fresh" in message
 
 
 def test_decisions_that_lack_whole_lines_are_missed(run: Path) -> None:
@@ -134,54 +129,56 @@ def test_decisions_that_lack_whole_lines_are_missed(run: Path) -> None:
         list(read.decisions(read.summary()))
 
 
+@each_case("results", "files that were edited")
+def test_a_file_that_was_edited_is_no_result(run: Path, name: str, old: str, new: str, message: str) -> None:
+    replace_in(run / name, old, new, 1)
+    assert message in refused(lambda: read_all(run), EldgrError)
+
+
 def test_a_result_of_another_version_names_the_field_and_both_versions(run: Path) -> None:
     change(run / "summary.json", lambda result: result["pools"]["capitals"].pop("n_scored"))
-    journal = (run / "journal.jsonl").read_text(encoding="utf-8")
-    (run / "journal.jsonl").write_text(unsealed(journal).replace('"eldgr_dspy": "0.1.0"', '"eldgr_dspy": "0.0.7"'))
+    replace_in(run / "journal.jsonl", '"eldgr_dspy": "0.1.0"', '"eldgr_dspy": "0.0.7"')
     message = r"eldgr_dspy 0\.1\.0 writes \(the run is by eldgr_dspy 0\.0\.7\): pools\.capitals\.n_scored: Field"
-    with pytest.raises(ArgumentError, match=message):
-        read_run(run).summary()
+    refuses(ArgumentError, message, read_run(run).summary)
 
 
 @pytest.mark.parametrize("version", ['["0.0.7"]', '{"a": 1}'], ids=["list", "object"])
 def test_a_version_of_another_kind_is_said_as_it_stands(run: Path, version: str) -> None:
-    journal = (run / "journal.jsonl").read_text(encoding="utf-8")
-    (run / "journal.jsonl").write_text(unsealed(journal).replace('"eldgr_dspy": "0.1.0"', f'"eldgr_dspy": {version}'))
+    replace_in(run / "journal.jsonl", '"eldgr_dspy": "0.1.0"', f'"eldgr_dspy": {version}')
     read = read_run(run)
     assert read.versions == [str(json.loads(version))]
     assert read.made_by_others is not None and read.versions[0] in read.made_by_others
 
 
 def test_settings_of_another_version_are_said(run: Path) -> None:
-    journal = (run / "journal.jsonl").read_text(encoding="utf-8")
-    (run / "journal.jsonl").write_text(unsealed(journal).replace('"consult": "lazy"', '"consulting": "lazy"'))
+    replace_in(run / "journal.jsonl", '"consult": "lazy"', '"consulting": "lazy"')
     with pytest.raises(ArgumentError, match=r"are not settings that eldgr_dspy 0\.1\.0 knows"):
         _ = read_run(run).settings
 
 
-@pytest.mark.parametrize(("n_scored", "wins"), [(3, 4), (0, 0)])
-def test_figures_that_do_not_add_up_are_no_results(run: Path, n_scored: int, wins: int) -> None:
-    def changed(result: dict[str, Any]) -> None:
-        pool = result["pools"]["capitals"]
-        pool["n_scored"] = n_scored
-        for one in pool["contrasts"]:
-            one |= {"wins": wins, "losses": 0}
+def discordant(n_scored: int, wins: int) -> Any:
+    def changed(pool: Any) -> None:
+        pool["n_scored"], pool["contrasts"] = n_scored, [one | {"wins": wins, "losses": 0} for one in pool["contrasts"]]
 
-    change(run / "summary.json", changed)
-    with pytest.raises(ArgumentError, match=rf"capitals: Value error, {wins} discordant questions of {n_scored}"):
-        read_run(run).summary()
+    return changed
 
 
-def test_a_count_that_no_float_can_hold_is_refused(run: Path) -> None:
-    change(run / "summary.json", lambda result: result["pools"]["capitals"].update(n=10**400))
-    with pytest.raises(ArgumentError, match=r"capitals\.n: Input should be less than or equal to"):
-        read_run(run).summary()
-
-
-def test_a_role_that_a_summary_says_nothing_of_is_named(run: Path) -> None:
-    change(run / "summary.json", lambda result: result["pools"]["capitals"]["rules"]["eldgr"].update(asked={}))
-    with pytest.raises(ArgumentError, match=r"eldgr\.asked: Value error, nothing is said of judge and deriver and"):
-        read_run(run).summary()
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        (discordant(3, 4), r"capitals: Value error, 4 discordant questions of 3"),
+        (discordant(0, 0), r"capitals: Value error, 0 discordant questions of 0"),
+        (lambda pool: pool.update(n=10**400), r"capitals\.n: Input should be less than or equal to"),
+        (
+            lambda pool: pool["rules"]["eldgr"].update(asked={}),
+            r"eldgr\.asked: Value error, nothing is said of judge and deriver and",
+        ),
+    ],
+    ids=["more questions", "no questions", "no float", "no role"],
+)
+def test_figures_that_do_not_add_up_or_are_missing_are_no_results(run: Path, how: Any, message: str) -> None:
+    change(run / "summary.json", lambda result: how(result["pools"]["capitals"]))
+    refuses(ArgumentError, message, read_run(run).summary)
 
 
 def test_a_journal_that_may_not_be_read_is_an_error_and_no_stop(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

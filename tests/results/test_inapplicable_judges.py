@@ -32,13 +32,9 @@ def last(counted: Ballot) -> int:
 
 def judges(*names: str) -> dict[str, Any]:
     made: Mapping[str, Any] = {
-        "cisc": WeightedVote("cisc:0.1"),
-        "last": OwnSelector(last),
-        "bcrl": WeightedVote("bcrl_max"),
-        "part": WeightedVote("best_of_n:part"),
-        "prm": WeightedVote("best_of_n:prm"),
-        "drm": DimensionalSelector(),
-    }
+        "cisc": WeightedVote("cisc:0.1"), "last": OwnSelector(last), "bcrl": WeightedVote("bcrl_max"),
+        "part": WeightedVote("best_of_n:part"), "prm": WeightedVote("best_of_n:prm"), "drm": DimensionalSelector(),
+    }  # fmt: skip
     return {name: made[name] for name in names or made}
 
 
@@ -76,7 +72,9 @@ def of(summary: Any) -> Any:
     return summary["pools"]["capitals"]
 
 
-def test_the_judge_has_no_figure_and_the_reason_is_stated(finished: tuple[Path, Any]) -> None:
+def test_every_figure_of_the_judge_is_undefined_and_the_reason_is_stated_in_each_place(
+    finished: tuple[Path, Any],
+) -> None:
     pool = of(finished[1])
     assert {name: one["lacks"] for name, one in pool["judges"].items()} == {**dict.fromkeys(APPLIED), **LACKS}
     assert pool["withheld"] == {f"{rule}[{name}]": {"judge": N} for rule in ("judge", "eldgr") for name in LACKS}
@@ -88,9 +86,6 @@ def test_the_judge_has_no_figure_and_the_reason_is_stated(finished: tuple[Path, 
         for figure in ("alone", "locked", "delta", "worst_alone", "worst_locked", "audit", "decided"):
             assert judge[figure] is None, figure
     assert of(json.loads((finished[0] / "run" / "summary.json").read_text()))["judges"]["prm"]["lacks"] == LACKS["prm"]
-
-
-def test_there_is_no_contrast_no_bound_no_price_and_no_usefulness(finished: tuple[Path, Any]) -> None:
     pool = of(finished[1])
     labels = [f"{rule}[{name}]" for rule in ("judge", "eldgr") for name in LACKS]
     assert [one["against"] for one in pool["contrasts"]] == [f"judge[{name}]" for name in APPLIED]
@@ -100,20 +95,10 @@ def test_there_is_no_contrast_no_bound_no_price_and_no_usefulness(finished: tupl
     for name, why in LACKS.items():
         for use in pool["baselines"]["judges"][f"judge[{name}]"].values():
             assert (use["em"], use["useful"], use["reason"]) == (None, None, why)
-
-
-def test_a_judge_that_applies_to_some_questions_has_figures_and_abstentions(finished: tuple[Path, Any]) -> None:
-    """It prefers Oslo where it prefers any, on 0 to 5, and abstains on six; consensus is right on 6, 8, 9 and 10."""
+    # It prefers Oslo where it prefers any, on 0 to 5, and abstains on six; consensus is right on 6, 8, 9 and 10.
     judge = of(finished[1])["judges"]["part"]
     assert (judge["lacks"], judge["asked"], judge["abstained"], judge["failed"]) == (None, N, 6, 0)
     assert judge["alone"] == pytest.approx(100 * 4 / N)
-
-
-def shown(table: Any, name: str) -> tuple[str, ...]:
-    return next(tuple(cells) for cells in table.rows if cells[0] == name)
-
-
-def test_every_figure_of_the_judge_is_undefined_and_a_note_says_why(finished: tuple[Path, Any]) -> None:
     pool = of(finished[1])
     alone = judges_table("capitals", pool)
     assert alone is not None
@@ -129,6 +114,16 @@ def test_every_figure_of_the_judge_is_undefined_and_a_note_says_why(finished: tu
     assert shown(alone, "last")[-2:] == (UNDEFINED, UNDEFINED)
     page = (finished[0] / "run" / "report.html").read_text()
     assert "prm does not apply: the pool states no score" in page
+    again: Any = decide_again(read_run(finished[0] / "run"), ["near(2)"]).figures["capitals"]
+    pool = of(finished[1])
+    for name in (*APPLIED, *LACKS):
+        assert {**again["judges"][name], "decided": None} == {**pool["judges"][name], "decided": None}
+    assert again["withheld"].keys() == {*pool["withheld"], *(f"near(2)[{name}]" for name in LACKS)}
+    assert [one["p_holm"] for one in again["contrasts"]] == [one["p_holm"] for one in pool["contrasts"]]
+
+
+def shown(table: Any, name: str) -> tuple[str, ...]:
+    return next(tuple(cells) for cells in table.rows if cells[0] == name)
 
 
 def test_a_positioned_judge_has_a_p_and_is_not_in_the_family(finished: tuple[Path, Any], tmp_path: Path) -> None:
@@ -140,10 +135,8 @@ def test_a_positioned_judge_has_a_p_and_is_not_in_the_family(finished: tuple[Pat
     }
     # Alone, cisc loses the nine questions that consensus has right, and part five of them; last prefers what ships.
     assert {name: values for name, values in tested.items() if name != "judge[bcrl]"} == {
-        "judge[cisc]": (2 / 2**9, 3 * 2 / 2**9),
-        "judge[part]": (2 / 2**5, 2 * 2 / 2**5),
-        "judge[last]": (1.0, 1.0),
-    }
+        "judge[cisc]": (2 / 2**9, 3 * 2 / 2**9), "judge[part]": (2 / 2**5, 2 * 2 / 2**5), "judge[last]": (1.0, 1.0),
+    }  # fmt: skip
     table = judges_table("capitals", of(finished[1]))
     assert table is not None
     assert shown(table, "bcrl")[4] == UNDEFINED
@@ -155,15 +148,6 @@ def test_a_resumed_run_says_the_same_and_asks_nobody(finished: tuple[Path, Any],
     old = (tmp_path / "run" / "journal.jsonl").read_bytes()
     assert untimed(of(run(tmp_path))) == untimed(of(first)) == untimed(of(finished[1]))
     assert (tmp_path / "run" / "journal.jsonl").read_bytes().count(b'"role": "judge"') == old.count(b'"role": "judge"')
-
-
-def test_decided_again_it_says_the_same(finished: tuple[Path, Any]) -> None:
-    again: Any = decide_again(read_run(finished[0] / "run"), ["near(2)"]).figures["capitals"]
-    pool = of(finished[1])
-    for name in (*APPLIED, *LACKS):
-        assert {**again["judges"][name], "decided": None} == {**pool["judges"][name], "decided": None}
-    assert again["withheld"].keys() == {*pool["withheld"], *(f"near(2)[{name}]" for name in LACKS)}
-    assert [one["p_holm"] for one in again["contrasts"]] == [one["p_holm"] for one in pool["contrasts"]]
 
 
 def test_replayed_it_says_the_same_except_what_judges_are_made_of(finished: tuple[Path, Any], tmp_path: Path) -> None:

@@ -18,15 +18,10 @@ PREAMBLE = r"\usepackage{booktabs}"
 pytestmark = pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
 
 NAMES = {
-    "marks": r"a|b_c%d&e\f*g~h$i#j{k}l^m<n>o`p[q](r)!s\"t",
-    "commands": r"\end{tabular}\input{x}\\^^M$",
-    "ligatures": "--lm ''x'' ,, ?` !` << >>",
-    "brackets": "[x]",
-    "symbols": "Δ – − — … ± ½ ² € → 95\u00a0%",
-    "accents": "Zoé José İzmir jose\u0301 ł ß",
-    "controls": "a\x1bb\u202ec\x00\ud800",
-    "nothing": "",
-}
+    "marks": r"a|b_c%d&e\f*g~h$i#j{k}l^m<n>o`p[q](r)!s\"t", "commands": r"\end{tabular}\input{x}\\^^M$",
+    "ligatures": "--lm ''x'' ,, ?` !` << >>", "brackets": "[x]", "symbols": "Δ – − — … ± ½ ² € → 95\u00a0%",
+    "accents": "Zoé José İzmir jose\u0301 ł ß", "controls": "a\x1bb\u202ec\x00\ud800", "nothing": "",
+}  # fmt: skip
 
 
 def compiles(tables: str, folder: Path) -> bool:
@@ -39,11 +34,8 @@ def compiles(tables: str, folder: Path) -> bool:
     return (folder / "paper.pdf").read_bytes().startswith(b"%PDF")
 
 
-def test_the_preamble_is_that_of_the_reference() -> None:
+def test_a_finished_run_compiles_with_the_preamble_of_the_reference(tmp_path: Path) -> None:
     assert f"the preamble needs `{PREAMBLE}`" in (ROOT / "docs" / "reference" / "command.md").read_text("utf-8")
-
-
-def test_a_finished_run_compiles(tmp_path: Path) -> None:
     pools = [str(ROOT / "artifacts" / f"demo-{task}.jsonl") for task in ("retrieval", "arithmetic")]
     replay, run, out = ROOT / "artifacts" / "demo-replay.jsonl", tmp_path / "run", tmp_path / "tables.tex"
     assert main(["evaluate", *pools, "--replay", str(replay), "--out", str(run), "--quiet"]) == 0

@@ -15,26 +15,11 @@ from eldgr_dspy.report.page import render_report
 from eldgr_dspy.tables.judges import NAMES
 from eldgr_dspy.tables.pool import bound, headline
 from eldgr_dspy.tables.run import tables_of
+from tests.case_tables import tables_of as tables_in
 from tests.figures import pool_figures, rule_figures, summary_figures
 from tests.results.page_reader import Page, audited, html, summary, undrawn
 
-RECORD: Any = {
-    "default": "consensus",
-    "certificate": {"retrieval": "folded", "arithmetic": "bounded"},
-    "settings": {"certificate": "folded"},
-    "override_rates": {"hotpot": None},
-    "models": [{"role": "judge", "asked": "openai/x", "served": "y", "same": False, "calls": 3}],
-    "fingerprints": {},
-    "parse_failures": {},
-    "cost": {"calls": 3, "prompt_tokens": None, "completion_tokens": None, "cost": None},
-    "remarks": ["The judge was asked of openai/x, and y answered (3 calls)."],
-    "silences": [
-        {"role": "judge", "outcome": "abstained", "kind": "unreadable", "reason": "unparsable", "consultations": 2}
-    ],
-    "pools": {"hotpot": {"sha256": "ab" * 32, "rows": 100, "task": "retrieval"}},
-    "roles": {},
-    "confirmation": None,
-}
+RECORD: Any = tables_in("results")["a record"]
 
 
 def page(of: Any = None) -> Page:
@@ -45,16 +30,31 @@ def words(read: Page) -> str:
     return " ".join(read.text.split())
 
 
-def test_every_figure_of_the_tables_stands_in_the_page() -> None:
+def test_every_figure_and_the_record_stand_in_the_page_and_lost_questions_are_linked() -> None:
     cells = page(of=audited()).cells
     tables = [*tables_of(audited())]
     assert len(tables) == 7
     for table in tables:
         for row in (table.headers, *table.rows):
             assert any(tuple(cells[i : i + len(row)]) == row for i in range(len(cells))), row
+    written = "".join(render_report(undrawn(), RECORD))
+    read = Page(written)
+    shown = words(read)
+    assert "The record" in shown
+    for row in (
+        ("default to beat", "consensus"),
+        ("judge", "abstained", "unreadable", "unparsable", "2"),
+        ("hotpot", "100", "ab" * 32),
+    ):
+        assert any(tuple(read.cells[i : i + len(row)]) == row for i in range(len(read.cells))), row
+    assert "The record" not in words(page())
+    written = "".join(render_report(undrawn(), beside="questions.html"))
+    links = [value for name, value in Page(written).attributes() if name == "href"]
+    assert links == ["#pool-1", "questions.html", "questions.html#outcome=lost", "questions.html#outcome=won"]
+    assert "There is no page of single questions" in words(page())
 
 
-def test_the_conclusion_is_first_and_then_the_bound() -> None:
+def test_the_conclusion_is_first_and_then_the_bound_of_what_was_run() -> None:
     shown = words(page())
     assert shown.startswith("EL-DGR evaluation: hotpot EL-DGR evaluation hotpot ")
     of: Any = summary()
@@ -68,6 +68,10 @@ def test_the_conclusion_is_first_and_then_the_bound() -> None:
     verdict = f"The judge is not useful here: alone {why}; inside the lock {why}."
     assert f"EL-DGR evaluation hotpot {verdict} {reply} Each question" in words(page(of=of))
     assert headline(of["pools"]["hotpot"]) == f"{verdict} {reply}"
+    asked, silent = rule_figures(80.0, 71.5, repairer=11), rule_figures(61.0, 71.5)
+    replies = [bound(summary(rules={"eldgr": one})["pools"]["hotpot"]) for one in (asked, silent)]
+    assert replies[0].startswith("Whatever judge and repairer say, eldgr scores 58–81 % here; the judge alone could")
+    assert replies[1].startswith("Whatever the judge says (repairer and deriver silent), eldgr scores 58–69 % here;")
 
 
 def with_judge(**changed: Any) -> Any:
@@ -77,25 +81,16 @@ def with_judge(**changed: Any) -> Any:
 @pytest.mark.parametrize(
     ("record", "recorded", "named"),
     [
-        (RECORD, 0, "openai/x"),
-        (with_judge(), 0, "heuristic judge, no LM"),
-        (with_judge(roles={}), 0, "not asked"),
+        (RECORD, 0, "openai/x"), (with_judge(), 0, "heuristic judge, no LM"), (with_judge(roles={}), 0, "not asked"),
         (with_judge(roles={}), 3, "recorded replies"),
         (with_judge(roles={"judge": {"lm": {"model": "openai/z"}}}), 0, "openai/z"),
     ],
     ids=["asked", "heuristic", "none", "recorded", "cached"],
-)
+)  # fmt: skip
 def test_the_headline_names_the_model_of_the_judge(record: Any, recorded: int, named: str) -> None:
     sums = {"ok": 0, "abstained": 0, "failed": 0, "recorded": recorded, "calls": 0, "cached": 0}
     run = undrawn() | {"consultations": {"judge": sums}}
     assert f" Judge: {named}. Each question" in words(Page("".join(render_report(run, record))))
-
-
-def test_the_bound_is_that_of_what_was_run_the_repairer_included() -> None:
-    asked, silent = rule_figures(80.0, 71.5, repairer=11), rule_figures(61.0, 71.5)
-    replies = [bound(summary(rules={"eldgr": one})["pools"]["hotpot"]) for one in (asked, silent)]
-    assert replies[0].startswith("Whatever judge and repairer say, eldgr scores 58–81 % here; the judge alone could")
-    assert replies[1].startswith("Whatever the judge says (repairer and deriver silent), eldgr scores 58–69 % here;")
 
 
 @pytest.mark.parametrize(("em", "moved"), [(80.0, True), (58.0, False), (69.0, False), (57.5, True)])
@@ -103,20 +98,6 @@ def test_a_score_outside_the_only_bound_that_is_known_is_explained(em: float, mo
     rules = {"eldgr": rule_figures(em, 71.5, repairer=11)}
     reply = bound(summary(rules=rules, bounds_any_span={"eldgr": None})["pools"]["hotpot"])
     assert (f"The other roles of this run moved eldgr to {em:g}" in reply) is moved
-
-
-def test_the_record_stands_on_the_page_with_what_answered_and_by_what_pools_are_known() -> None:
-    written = "".join(render_report(undrawn(), RECORD))
-    read = Page(written)
-    shown = words(read)
-    assert "The record" in shown
-    for row in (
-        ("default to beat", "consensus"),
-        ("judge", "abstained", "unreadable", "unparsable", "2"),
-        ("hotpot", "100", "ab" * 32),
-    ):
-        assert any(tuple(read.cells[i : i + len(row)]) == row for i in range(len(read.cells))), row
-    assert "The record" not in words(page())
 
 
 def test_the_page_needs_no_network_and_runs_no_script() -> None:  # hazard 77
@@ -135,22 +116,12 @@ def test_the_page_needs_no_network_and_runs_no_script() -> None:  # hazard 77
     assert ("content", f"default-src 'none'; style-src 'sha256-{digest}'") in set(read.attributes())
 
 
-def test_the_questions_that_were_lost_and_fixed_are_linked_where_there_is_a_page_of_questions() -> None:
-    written = "".join(render_report(undrawn(), beside="questions.html"))
-    links = [value for name, value in Page(written).attributes() if name == "href"]
-    assert links == ["#pool-1", "questions.html", "questions.html#outcome=lost", "questions.html#outcome=won"]
-    assert "There is no page of single questions" in words(page())
-
-
-def test_tables_name_their_rows_and_columns() -> None:
+def test_pools_are_linked_tables_name_their_rows_and_what_is_missing_is_said() -> None:
     tags = page(of=audited()).tags
     headings = [attributes for tag, attributes in tags if tag == "th"]
     assert headings
     assert all(attributes["scope"] in ("row", "col") for attributes in headings)
     assert sum(tag == "caption" for tag, _ in tags) == sum(tag == "table" for tag, _ in tags)
-
-
-def test_several_pools_are_linked_from_the_top_by_targets_that_exist() -> None:
     pool = undrawn()["pools"]["hotpot"]
     both = summary_figures({"a b": pool, '"<b>': pool})
     read = page(of=both)
@@ -159,14 +130,16 @@ def test_several_pools_are_linked_from_the_top_by_targets_that_exist() -> None:
     assert {value for name, value in read.attributes() if name == "href"} == {"#pool-1", "#pool-2"}
     assert {"pool-1", "pool-2"} <= set(ids)
     assert '"<b>' in read.text
+    assert "There is no pool in this summary." in words(page(of=summary_figures({})))
+    read = page(of=summary_figures({"hotpot": pool_figures(n=9, n_scored=0, rules={"first": rule_figures(None)})}))
+    assert "—: no question has a gold answer, so nothing is scored." in words(read)
+    assert words(read).count("eldgr has no result here.") == 1
 
 
 HOSTILE = [
-    "<script>alert(1)</script>",
-    "\"><svg onload=alert(1)> ' & &amp; </article></section></body>",
-    "{{ 7 * 7 }} {% raw %} {0.__class__} %s $x",
-    "</style><!-- ]]> -->",
-]
+    "<script>alert(1)</script>", "\"><svg onload=alert(1)> ' & &amp; </article></section></body>",
+    "{{ 7 * 7 }} {% raw %} {0.__class__} %s $x", "</style><!-- ]]> -->",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -201,16 +174,6 @@ def test_any_text_gives_a_well_formed_page_that_encodes(text: str) -> None:
     written = html(undrawn_with_remark(text))
     written.encode("utf-8")
     assert Page(written).tags
-
-
-def test_a_summary_of_no_pool_is_a_page_that_says_so() -> None:
-    assert "There is no pool in this summary." in words(page(of=summary_figures({})))
-
-
-def test_a_pool_without_gold_answers_is_a_page_that_says_so() -> None:
-    read = page(of=summary_figures({"hotpot": pool_figures(n=9, n_scored=0, rules={"first": rule_figures(None)})}))
-    assert "—: no question has a gold answer, so nothing is scored." in words(read)
-    assert words(read).count("eldgr has no result here.") == 1
 
 
 def test_importing_statistics_and_report_loads_no_library_for_pages() -> None:

@@ -27,6 +27,7 @@ from eldgr_dspy.rule.replies import read_reply
 from eldgr_dspy.signatures import JudgeCandidates
 from eldgr_dspy.testing import lm_contents
 from eldgr_dspy.words import ABSTENTION_KINDS, ROLES, Consulted
+from tests.case_tables import each_case
 from tests.judges.balloting import ballot
 from tests.public_strategies import json_values
 from tests.selecting import Returns
@@ -68,17 +69,7 @@ def test_an_abstention_keeps_its_kind(role: Consulted, content: Mapping[str, Any
         assert line.abstention is None
 
 
-@pytest.mark.parametrize(
-    ("reason", "content", "kind"),
-    [
-        ("unparsable: The reply is not JSON.", None, "unreadable"),
-        ("cut off: the LM reached its limit", {"preferred": 1}, "cut off"),
-        ("inconsistent: the orders prefer candidates 3, 0", {"orders": []}, "inconsistent"),
-        ("preferred=7 is not a whole number from 0 to 3", {"preferred": 7}, "invalid"),
-        ("its own answer contains none", {"orders": [], "kind": "a kind of fish"}, "nothing to say"),
-        (None, None, "nothing to say"),
-    ],
-)
+@each_case("results", "kinds by the reason")
 def test_a_line_without_a_kind_has_the_one_its_reason_begins_with(reason: str | None, content: Any, kind: str) -> None:
     why = Consultation("p", "q", "judge", "abstained", reason, content).abstention
     assert why is not None and why.kind == kind
@@ -100,8 +91,7 @@ UNREAD = dspy.AdapterParseError("JSON", JUDGE, "?", "no JSON")
 @pytest.mark.parametrize(
     ("judge", "kind"),
     [
-        (lambda: Returns(UNREAD), "unreadable"),
-        (lambda: Returns({"preferred": float("nan")}), "unreadable"),
+        (lambda: Returns(UNREAD), "unreadable"), (lambda: Returns({"preferred": float("nan")}), "unreadable"),
         (lambda: Returns(dspy.ContextWindowExceededError(message="too long")), "prompt too long"),
         (lambda: SwapConsistent(Returns(UNREAD)), "unreadable"),
         (lambda: SwapConsistent(Returns({"preferred": 7})), "invalid"),
@@ -115,14 +105,12 @@ UNREAD = dspy.AdapterParseError("JSON", JUDGE, "?", "no JSON")
         (lambda: with_part(judges.SliceJudge(), "reader", {"abstained": "withheld: x"}), "withheld"),
         (lambda: with_part(judges.PlanThenCheck(), "navigator", {"checks": []}), "invalid"),
         (lambda: with_part(judges.PlanThenCheck(), "navigator", {"abstained": "no idea"}), "nothing to say"),
-        (lambda: WeightedVote("cisc"), "not applicable"),
-        (judges.DimensionalSelector, "not applicable"),
-        (lambda: Panel([WeightedVote("cisc")]), "not applicable"),
-        (lambda: Panel([Returns(UNREAD)]), "nothing to say"),
+        (lambda: WeightedVote("cisc"), "not applicable"), (judges.DimensionalSelector, "not applicable"),
+        (lambda: Panel([WeightedVote("cisc")]), "not applicable"), (lambda: Panel([Returns(UNREAD)]), "nothing to say"),
         (lambda: OwnSelector(lambda counted: Abstention("an odd pool", "not applicable")), "not applicable"),
         (lambda: OwnSelector(lambda counted: Abstention("too few votes")), "nothing to say"),
     ],
-)
+)  # fmt: skip
 def test_each_judge_says_of_which_kind_its_abstention_is(judge: Callable[[], dspy.Module], kind: str) -> None:
     module = judge()
     counted = {"ballot": ballot("ab")} if getattr(module, "takes_ballot", False) else {}

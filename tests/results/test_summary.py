@@ -1,13 +1,34 @@
-"""The figures of a pool are the statistics of its decisions."""
+"""The figures of a pool are the statistics of its decisions, audited question by question, or over several seeds."""
 
 import json
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
+from eldgr_dspy.comparisons.compared_runs import over_seeds
+from eldgr_dspy.comparisons.named_runs import named_runs
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.figures.decided_rows import DecidedRows, Outcome
+from eldgr_dspy.figures.summary import pool_figures
+from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.statistics import Contrast, contrast, holm
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Consultation, Verdict
+from eldgr_dspy.statistics import Contrast, contrast, holm, seed_variance
+from eldgr_dspy.testing import consultations
+from eldgr_dspy.words import CONSULT, Role, Task
+from tests.capitals import row
+from tests.finished_runs import finished_run
+from tests.listed_contrasts import by_cluster
+from tests.refusing import refuses
+from tests.results import audited
+from tests.results.audited import ARITHMETIC, RETRIEVAL, UNSCORED, Asked, arithmetic, figures, outcome, retrieval
 from tests.results.demo_pools import ARTIFACTS
 
 
@@ -44,22 +65,18 @@ def difference(result: Contrast) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("pool", ["demo-retrieval", "demo-arithmetic"])
-def test_a_contrast_has_both_intervals_the_exact_p_wins_and_losses(run: Path, pool: str) -> None:
+def test_a_contrast_has_both_intervals_and_the_family_of_holm_is_the_matched_selectors(run: Path, pool: str) -> None:
     for one in contrasts(run, pool):
         result = decided(run, pool, one, "em")
         assert {key: one[key] for key in ("delta", "ci")} == difference(result)
         assert (one["p"], one["wins"], one["losses"]) == (result.p, result.wins, result.losses)
         graded = difference(decided(run, pool, one, "f1")) if pool == "demo-retrieval" else None
         assert one["f1"] == graded
-
-
-@pytest.mark.parametrize("pool", ["demo-retrieval", "demo-arithmetic"])
-def test_the_family_of_holm_is_the_contrasts_of_the_matched_selectors(run: Path, pool: str) -> None:
-    result = contrasts(run, pool)
+    of_pool = contrasts(run, pool)
     expected = [("eldgr", "first"), ("eldgr", "majority"), ("eldgr", "judge"), ("judge", "majority")]
-    assert [named(one) for one in result if one["p_holm"] is not None] == expected
-    assert [named(one) for one in result if one["p_holm"] is None] == [("eldgr", "certified")]
-    tested = [one for one in result if one["p_holm"] is not None]
+    assert [named(one) for one in of_pool if one["p_holm"] is not None] == expected
+    assert [named(one) for one in of_pool if one["p_holm"] is None] == [("eldgr", "certified")]
+    tested = [one for one in of_pool if one["p_holm"] is not None]
     assert [one["p_holm"] for one in tested] == list(holm([one["p"] for one in tested]))
 
 
@@ -87,3 +104,234 @@ def test_one_question_alone_has_a_contrast_that_says_so(tmp_path: Path) -> None:
     for one in pool["contrasts"]:
         expected = "There is only one question: the interval is a point and says nothing about other questions."
         assert one["notes"][0] == expected
+
+
+def shipped(result: dict[str, Any]) -> set[tuple[str, str, str, int]]:
+    keys = ("branch", "level", "outcome", "questions")
+    rows = [tuple(one[key] for key in keys) for one in result["decided"]["outcomes"]]
+    assert rows == sorted(rows) and len(rows) == len({row[:3] for row in rows})
+    return set(rows)
+
+
+def test_the_audit_says_what_decided_what_vouches_what_became_of_the_answer_and_what_flipped() -> None:
+    assert shipped(figures("retrieval", RETRIEVAL)) == {
+        ("consensus", "exact", "right", 1), ("consensus", "exact", "wrong", 1), ("consensus", "folded", "right", 1),
+        ("consensus", "inapplicable", "wrong", 1), ("consensus", "uncertified", "right", 1),
+        ("consensus", "uncertified", "wrong", 2), ("judge", "exact", "lost", 1), ("judge", "exact", "won", 1),
+        ("judge", "exact", "wrong", 1), ("repair", "exact", "lost", 1), ("repair", "exact", "won", 2),
+    }  # fmt: skip
+    assert figures("retrieval", RETRIEVAL)["audit"] == {
+        "preserved": 7, "judge_overrides": 3, "repair_overrides": 3, "correct_to_incorrect": 2,
+        "incorrect_to_correct": 3, "abstentions": 3, "homogeneous": 1, "certified_consensus": 3,
+    }  # fmt: skip
+    assert figures("arithmetic", ARITHMETIC)["audit"] == {
+        "preserved": 4, "judge_overrides": 0, "repair_overrides": 2, "correct_to_incorrect": 1,
+        "incorrect_to_correct": 1, "abstentions": 1, "homogeneous": 1, "certified_consensus": 1,
+    }  # fmt: skip
+    assert shipped(figures("arithmetic", ARITHMETIC)) == {
+        ("consensus", "bounded", "right", 1), ("consensus", "unchecked", "right", 1),
+        ("consensus", "unchecked", "wrong", 2), ("repair", "bounded", "lost", 1), ("repair", "bounded", "won", 1),
+    }  # fmt: skip
+    stated: list[Asked] = [(arithmetic(["8", "8", "7"], derivation="stated"), ["7"], {"deriver": audited.SOUND}, ())]
+    assert shipped(figures("arithmetic", stated)) == {("repair", "stated", "won", 1)}
+    flips = figures("retrieval", RETRIEVAL)["decided"]["flips"]
+    assert flips == {
+        "first": {"correct_to_incorrect": 2, "incorrect_to_correct": 3},
+        "judge": {"correct_to_incorrect": 1, "incorrect_to_correct": 2},
+    }
+    assert figures("retrieval", RETRIEVAL, ("eldgr", "first"))["decided"]["flips"] == {"first": flips["first"]}
+
+
+def test_without_tokens_gold_answers_or_eldgr_what_is_unknown_is_none() -> None:
+    case, rows = retrieval(audited.OPEN), DecidedRows("retrieval", ("eldgr",))
+    replies: list[Any] = [
+        audited.EACH | {"completion_tokens": None},
+        audited.EACH | {"calls": 0, "prompt_tokens": None},
+    ]
+    roles: tuple[Role, ...] = ("judge", "repairer")
+    made = [Consultation("p", "q", role, "ok", content={}, **one) for role, one in zip(roles, replies, strict=True)]
+    rows.add(case, ["Doha"], {"eldgr": replace(outcome(case, "eldgr", {}), consultations=made)}, ())
+    assert pool_figures(rows)["rules"]["eldgr"]["tokens"] == {"judge": None, "deriver": 0, "repairer": 0}
+    result = figures("retrieval", UNSCORED)
+    assert {row[2] for row in shipped(result)} == {"unscored"}
+    assert result["decided"]["flips"]["judge"] == {"correct_to_incorrect": None, "incorrect_to_correct": None}
+    assert result["audit"]["incorrect_to_correct"] is None
+    assert figures("retrieval", RETRIEVAL, ("majority",))["decided"] is None
+    rows = DecidedRows("retrieval", ("eldgr",))
+    rows.add(retrieval(audited.OPEN), ["Doha"], {"eldgr": Outcome(None, missing="judge")}, ())
+    assert (pool_figures(rows)["audit"], pool_figures(rows)["decided"]) == (None, None)
+
+
+@st.composite
+def pools(draw: st.DrawFn) -> tuple[Task, list[Asked]]:
+    task: Task = draw(st.sampled_from(("retrieval", "arithmetic")))
+    asked: list[Asked] = []
+    for one in draw(st.lists(consultations(task), max_size=6)):
+        failed: list[Role] = ["judge"] if draw(st.booleans()) else []
+        asked.append((Case(one.question, one.settings), [one.gold] if one.gold else [], one.replies, failed))
+    return task, asked
+
+
+@settings(max_examples=30)
+@given(pools())
+@example(("retrieval", RETRIEVAL))
+@example(("arithmetic", ARITHMETIC))
+def test_the_audit_adds_up(pool: tuple[Task, list[Asked]]) -> None:
+    task, asked = pool
+    result = figures(task, asked)
+    audit = result["audit"]
+    by: dict[str, int] = dict.fromkeys(("consensus", "judge", "repair"), 0)
+    for branch, _, _, n in shipped(result):
+        by[branch] += n
+    assert sum(by.values()) == result["n"] == len(asked)
+    assert tuple(by.values()) == (audit["preserved"], audit["judge_overrides"], audit["repair_overrides"])
+    flips = {word: sum(n for _, _, one, n in shipped(result) if one == word) for word in ("lost", "won")}
+    if result["n_scored"] == result["n"] > 0:
+        assert (flips["lost"], flips["won"]) == (audit["correct_to_incorrect"], audit["incorrect_to_correct"])
+    assert sum(n for _, _, became, n in shipped(result) if became != "unscored") == result["n_scored"]
+
+
+@settings(max_examples=30)
+@given(pools())
+def test_asking_always_ships_the_same(pool: tuple[Task, list[Asked]]) -> None:
+    task, asked = pool
+    one, other = (
+        figures(
+            task,
+            [
+                (Case(case.question, replace(case.settings, consult=consult)), gold, replies, failed)
+                for case, gold, replies, failed in asked
+            ],
+        )["decided"]
+        for consult in CONSULT
+    )
+    assert (one["outcomes"], one["flips"]) == (other["outcomes"], other["flips"])
+
+
+def test_on_a_real_pool_the_audit_is_that_of_a_count_question_by_question(pools_dir: Path) -> None:
+    asked: list[Asked] = []
+    for row in open_pool(pools_dir / "hotpotqa-reflexion12.jsonl.gz").rows():
+        case = Case(row.to_question())
+        last = max((index for index, key in enumerate(case.vote.classes) if key is not None), default=None)
+        asked.append((case, row.gold, {} if last is None else {"judge": Verdict(last)}, ()))
+    result = figures("retrieval", asked)
+    contested = sum(case.certified(case.consensus) is False and case.rival() for case, *_ in asked)
+    assert result["rules"]["eldgr"]["asked"]["judge"] == contested == 20
+
+
+FIRST_RIGHT: Sequence[Sequence[int]] = (range(8), range(6), range(4, 9))
+"""On which of twelve questions the first candidate of each seed is right; the other two are right on the even ones."""
+
+
+def seed(folder: Path, right: Sequence[int], n: int = 12, **changes: Any) -> str:
+    """A run on the pool of one seed of sampling."""
+    folder.mkdir()
+    rows = [
+        row(at, answers=("Paris" if at in right else "Nice", *["Lyon" if at % 2 else "Paris"] * 2), **changes)
+        for at in range(n)
+    ]
+    run, _ = finished_run(folder, rows=rows, rules=("first", "majority"))
+    return str(run)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    folder = tmp_path_factory.mktemp("seeds")
+    return [seed(folder / f"{number}", right) for number, right in enumerate(FIRST_RIGHT)]
+
+
+def over(runs: Sequence[str]) -> Any:
+    return over_seeds(named_runs(runs), rule="first", against="majority")
+
+
+def scored() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """What each seed scores on each question, by the first candidate and by majority."""
+    first = [[100.0 * (number in right) for number in range(12)] for right in FIRST_RIGHT]
+    return np.array(first), np.array([[100.0 * (number % 2 == 0) for number in range(12)]] * 3)
+
+
+def test_a_seed_is_a_row_and_a_question_with_all_its_seeds_a_unit(made: list[str]) -> None:
+    result = over(made)
+    assert (result["rule"], result["against"], result["n"], result["n_scored"]) == ("first", "majority", 12, 12)
+    expected = [pytest.approx([800 / 12, 50]), pytest.approx([50, 50]), pytest.approx([500 / 12, 50])]
+    assert [one["em"] for one in result["runs"]] == expected
+    assert [(one["wins"], one["losses"]) for one in result["runs"]] == [(4, 2), (3, 3), (2, 3)]
+    assert len({one["sha256"] for one in result["runs"]}) == 3
+    first, majority = scored()
+    for name, table in (("rule", first), ("against", majority), ("difference", first - majority)):
+        parts = asdict(seed_variance(table))
+        spread = {part: pytest.approx(value) if isinstance(value, float) else value for part, value in parts.items()}
+        assert asdict(result["variance"]["em"][name]) == spread
+    result, contrast = result["contrast"], by_cluster(first.ravel(), majority.ravel(), [*range(12)] * 3)
+    assert (result["wins"], result["losses"], result["p"]) == (contrast.wins, contrast.losses, contrast.p)
+    assert result["wins"] + result["losses"] <= 12
+    assert result["delta"] == pytest.approx(contrast.delta)
+    assert result["ci"] == pytest.approx(list(contrast.interval))
+    assert result["f1"]["delta"] == pytest.approx(contrast.delta)  # an answer here is right or shares no word
+
+
+def test_runs_on_one_pool_and_rows_of_one_text_count_once(made: list[str], tmp_path: Path) -> None:
+    again = seed(tmp_path / "again", FIRST_RIGHT[0])
+    few = "2 seeds say little about other seeds, so the interval over seeds is wide."
+    assert over([made[0], again])["remarks"] == [
+        "All runs are on one pool: the seeds are those of the roles; the results are only for these candidates.",
+        few,
+    ]
+    assert over(made[:2])["remarks"] == [few]
+    assert over([*made, again])["remarks"][0] == (
+        "Some of the runs are on the same pool: its candidates count as several seeds."
+    )
+    right, runs = ((0, 1, 2), (0, 4)), list[str]()
+    for name, first in zip("ab", right, strict=True):
+        answers = [["Paris" if at in first else "Nice", *["Lyon" if at % 2 else "Paris"] * 2] for at in range(6)]
+        rows = [row(at, answers=answers[at], question=f"Which {at // 2}?") for at in range(6)]
+        runs.append(str(finished_run(tmp_path, rows=rows, rules=("first", "majority"), out=tmp_path / name)[0]))
+    result = over(runs)
+    assert result["contrast"]["wins"] + result["contrast"]["losses"] <= 3
+    assert result["remarks"][0] == ("6 questions have 3 different texts: a repeated text counts once in Δ and p.")
+    spread, expected = result["variance"]["em"]["rule"], seed_variance([[100, 50, 0], [50, 0, 50]])
+    assert spread == expected
+
+
+def test_what_are_no_seeds_of_the_same_questions_is_refused(made: list[str], tmp_path: Path) -> None:
+    shorter, other_gold = seed(tmp_path / "short", (), n=9), seed(tmp_path / "gold", (), gold=["Rome"])
+    other_text = seed(tmp_path / "text", (), question="Which?")
+    for runs, message in (
+        (made[:1], r"A comparison of seeds needs two or more runs; got 1\. Give one run a seed\."),
+        ([made[0], f"b={made[0]}"], r"b=.* is the same run as .*; a run is one seed: give each once\."),
+        ([made[0], shorter], r"3 questions of .* are not in .*: 'q9', 'q10', 'q11'; give runs on the same"),
+        (
+            [made[0], other_text],
+            r"Question 'q0' is 'what is .* 0\?' in .* and 'which\?' in .*; give pools with the same",
+        ),
+        ([made[0], other_gold], r"Question 'q0' has gold answers \['Paris'\] in .* and \['Rome'\] in "),
+    ):
+        refuses(ArgumentError, message, over, runs)
+    with pytest.raises(ArgumentError, match="rule='first' and against='first' are the same; give two rules"):
+        over_seeds(named_runs(made), rule="first", against="first")
+    with pytest.raises(ArgumentError, match="has no result of rule 'eldgr' on pool 'capitals': it was not among"):
+        over_seeds(named_runs(made))
+
+
+@pytest.mark.parametrize("n", [1, 6])
+def test_one_question_has_no_spread_nor_have_its_copies(n: int, tmp_path: Path) -> None:
+    runs = [seed(tmp_path / name, (0,), n=n, question="Which?") for name in "ab"]
+    refuses(ArgumentError, "1 question with a gold answer, copies aside; give runs on two or more", over, runs)
+
+
+def test_the_command_prints_three_tables_or_the_figures(made: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    rules = ["--rule", "first", "--seeds", "majority"]
+    assert main(["compare", f"seed-1={made[0]}", *made[1:], *rules]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    for said in (
+        "first against majority, 3 seeds, 12 questions",
+        "│ seed-1 ",
+        "whose the spread is, in percentage points",
+        "over questions, these seeds",
+        "The interval is for another draw of both seeds and questions. A variance below 0 means that none was seen.",
+        "A question counts once, with the mean of its seeds; the result is for these seeds only.",
+    ):
+        assert said in out
+    assert main(["compare", *made, *rules, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(over(made), default=asdict))

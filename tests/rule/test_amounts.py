@@ -42,11 +42,20 @@ def test_all_spellings_of_a_quantity_are_one_class_and_each_certifies_each(spell
             assert occurs(f"**{answer}**", f"({text})") is True
 
 
-def test_two_quantities_are_two_classes_and_none_certifies_the_other() -> None:
+def test_two_quantities_are_two_classes_also_two_minutes_of_the_day_and_the_score_is_the_published_one() -> None:
     for one, other in combinations(QUANTITIES, 2):
         assert key(one[0]) != key(other[0])
         for text in other:
             assert occurs(one[0], f"It said {text} then.") is False
+    times = [(hour, f"{minute:02}") for hour in range(24) for minute in range(60)]
+    keys = [quantity_key(f"{(hour + 11) % 12 + 1}:{minute} {'pm' if hour > 11 else 'am'}") for hour, minute in times]
+    assert len({*keys}) == 24 * 60
+    clear = [quantity_key(f"{hour:02}:{minute}") for hour, minute in times]
+    alike = [one == other for one, other in zip(keys, clear, strict=True)]
+    assert alike == [not 1 <= hour <= 12 for hour, _ in times]
+    assert answer_class("12%", "short") == answer_class("12 percent", "short")
+    assert not exact_match("12%", ["12 percent"])
+    assert key("12 percent", "arithmetic") != key("twelve percent", "arithmetic")
 
 
 @pytest.mark.parametrize("text", ALONE, ids=lambda text: text[:20])
@@ -109,34 +118,13 @@ def test_each_spelling_has_the_same_spellings_and_spells_the_naive_quantity(text
         assert {quantity(one) for one in spellings} == {quantity(text)} != {None}
 
 
-def test_every_minute_of_the_day_is_a_class_of_its_own() -> None:
-    times = [(hour, f"{minute:02}") for hour in range(24) for minute in range(60)]
-    keys = [quantity_key(f"{(hour + 11) % 12 + 1}:{minute} {'pm' if hour > 11 else 'am'}") for hour, minute in times]
-    assert len({*keys}) == 24 * 60
-    clear = [quantity_key(f"{hour:02}:{minute}") for hour, minute in times]
-    alike = [one == other for one, other in zip(keys, clear, strict=True)]
-    assert alike == [not 1 <= hour <= 12 for hour, _ in times]
-
-
-def test_the_score_stays_the_published_one() -> None:
-    assert answer_class("12%", "short") == answer_class("12 percent", "short")
-    assert not exact_match("12%", ["12 percent"])
-
-
-def test_in_arithmetic_a_text_keeps_its_key() -> None:
-    assert key("12 percent", "arithmetic") != key("twelve percent", "arithmetic")
-
-
-def test_under_token_a_unit_keeps_its_case() -> None:
+def test_under_token_a_unit_keeps_its_case_and_the_witness_its_spelling() -> None:
     passages = [Passage("", "It took two Hours, until 22:00.")]
     assert certify("2 Hours", passages, "token").certified
     assert not certify("2 hours", passages, "token").certified
     assert certify("10 pm", passages, "token").certified
     assert not certify("10 PM", passages, "token").certified
     assert not certify("10 pm", passages, "substring").certified
-
-
-def test_the_witness_is_the_answer_as_written_else_the_first_spelling() -> None:
     passages = [Passage("", "Then 2 hours, later two hours.")]
     for answer, text in (("two hours", "two hours"), ("2 hours.", "2 hours"), ("TWO HOURS", "2 hours")):
         witness = certify(answer, passages).witness
@@ -168,12 +156,14 @@ def test_a_place_is_looked_at_once_for_each_spelling_that_has_its_letters() -> N
     assert source.looks == 101
 
 
-def test_half_of_a_quantity_is_told_near_it_alone() -> None:
+def test_what_is_near_an_answer_is_told_in_its_spelling() -> None:
     far = "2 hours" + " " * 80 + "30 minutes"
     assert not is_part("2 hours", far, 0, 7)
     assert is_part("2 hours", "2 hours 30 minutes", 0, 7)
     assert is_part("30 minutes", "2 hours 30 minutes", 8, 18)
     assert not is_part("Paris", "2 hours 30 minutes", 0, 7)
+    passages = [Passage("", "2 hours; a TWO-hour film, the 2-hour film"), Passage("", "2-hours")]
+    assert other_spelling("two hours", passages) == "two-hour"
 
 
 ALIKE = cases("other spellings")
@@ -189,11 +179,6 @@ def test_an_answer_is_found_in_another_spelling(one: str, other: str) -> None:
 @pytest.mark.parametrize(("one", "other"), cases("no other spellings") + ONE_CLASS)
 def test_another_number_and_another_spelling_of_its_class_are_not_found(one: str, other: str) -> None:
     assert other_spelling(one, [Passage("", f"It took {other}, he said.")]) is None
-
-
-def test_the_first_spelling_of_another_class_is_shown() -> None:
-    passages = [Passage("", "2 hours; a TWO-hour film, the 2-hour film"), Passage("", "2-hours")]
-    assert other_spelling("two hours", passages) == "two-hour"
 
 
 @given(st.text(), st.text())

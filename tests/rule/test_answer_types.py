@@ -32,7 +32,8 @@ from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.words import TASKS
 from tests.dates import LISTED, Years
-from tests.refusing import refused
+from tests.refusing import refused, refuses
+from tests.rule.keys import cases
 
 NAMES = {"short": "retrieval", "number": "arithmetic"}
 TEXTS = ("The answer is 1,000 km. Or less.", "18.0", "the Paris", "5%", "", "-5", "I do not know")
@@ -43,7 +44,7 @@ class Places(ShortText):
 
 
 @pytest.mark.parametrize(("new", "earlier"), NAMES.items())
-def test_both_names_of_a_type_name_the_same(new: str, earlier: str) -> None:
+def test_both_names_of_a_type_name_the_same_also_for_a_pool(new: str, earlier: str) -> None:
     assert answer_type(new) is answer_type(earlier)
     assert Question("?", new, ()) == Question("?", earlier, ())
     for text in TEXTS:
@@ -51,18 +52,10 @@ def test_both_names_of_a_type_name_the_same(new: str, earlier: str) -> None:
         assert score(text, ["18"], new) == score(text, ["18"], earlier)
         assert official_score(text, ["18"], new) == official_score(text, ["18"], earlier)
         assert extract_answer(text, new) == extract_answer(text, earlier)
-
-
-@pytest.mark.parametrize(("new", "earlier"), NAMES.items())
-def test_a_pool_has_the_same_content_under_both_names(new: str, earlier: str) -> None:
     record = {"id": "q", "question": "?", "candidates": [{"answer": "18"}], "gold": ["18"]}
     one, other = (validate({**record, "task": task}, "row") for task in (new, earlier))
     assert (one, one.digest(), one.task) == (other, other.digest(), earlier)
     assert pool_authority([one], new) == pool_authority([other], earlier)
-
-
-def test_each_type_takes_one_of_the_two_ways_of_the_rule() -> None:
-    assert {answer_type(task).task for task in TASKS} == {*TASKS} == {kind.task for kind in BUILT_IN.values()}
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
@@ -70,31 +63,23 @@ def test_a_type_gives_up_only_laws_that_exist(name: str) -> None:
     assert set(answer_type(name).gives_up) <= {law.name for law in (*LAWS, *LAWS_OF_TYPES)}
 
 
-def test_an_answer_votes_as_a_type_of_your_own_says() -> None:
+def test_an_answer_votes_and_is_certified_as_a_type_of_your_own_says() -> None:
     years = load_type("tests.dates:YEARS")
     case = Case(Question("When?", "tests.dates:YEARS", ("in 1976", "1976.", "1977", "then")))
     assert (years.name, case.type, case.task) == ("tests.dates:YEARS", years, "retrieval")
     assert case.vote.classes == ("1976", "1976", "1977", None)
     assert case.roles() == ("judge", "repairer")
     assert score("May 1976", ["1976"], years.name).em
-
-
-def test_a_type_that_a_derivation_certifies_asks_the_deriver() -> None:
     sums = load_type("tests.dates:Sums")
     case = Case(Question("When?", sums.name, ("1976", "1977")))
     assert (sums.name, case.task, case.roles()) == ("tests.dates:Sums", "arithmetic", ("deriver",))
-
-
-def test_a_class_is_made_into_a_type() -> None:
     pred = Selector(answer=Years, rule="majority")(question="When?", candidates=["in 1976", "1976.", "1977"])  # type: ignore[arg-type]
     assert pred.votes == {"in 1976": 2, "1977": 1}
-
-
-def test_a_type_that_derives_from_a_built_in_one_does_not_replace_it() -> None:
     kind = load_type(Places())
     assert kind.name == "tests.rule.test_answer_types:Places"
     assert answer_type("retrieval") is answer_type("short") is BUILT_IN["short"]
     assert answer_type(kind.name) is kind
+    assert {answer_type(task).task for task in TASKS} == {*TASKS} == {kind.task for kind in BUILT_IN.values()}
 
 
 @pytest.mark.parametrize("frozen", [True, False])
@@ -109,8 +94,7 @@ def test_a_name_alone_imports_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "types_of_a_pool.py").write_text("raise SystemExit\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     name = "types_of_a_pool:dates"
-    with pytest.raises(ArgumentError, match="got 'types_of_a_pool:dates'"):
-        Question("?", name, ())
+    refuses(ArgumentError, "got 'types_of_a_pool:dates'", Question, "?", name, ())
     with pytest.raises(PoolError, match="task is 'types_of_a_pool:dates'"):
         validate({"id": "q", "question": "?", "task": name, "candidates": [{"answer": "18"}]}, "row")
     assert "types_of_a_pool" not in sys.modules
@@ -144,12 +128,9 @@ def test_what_is_right_must_be_true_or_false(reply: Any) -> None:
 
 OPTIONS = ("Doha", "Dubai", "Riyadh", "None of the above")
 RECORD = {
-    "id": "q",
-    "question": "What is the capital of Qatar?",
-    "task": "choice",
-    "candidates": [{"answer": "A"}, {"answer": "Dubai"}],
-    "options": [*OPTIONS],
-}
+    "id": "q", "question": "What is the capital of Qatar?", "task": "choice",
+    "candidates": [{"answer": "A"}, {"answer": "Dubai"}], "options": [*OPTIONS],
+}  # fmt: skip
 
 
 def case_of(*answers: str | None, options: tuple[str, ...] = OPTIONS, evidence: str = "It is Doha.") -> Case:
@@ -157,21 +138,27 @@ def case_of(*answers: str | None, options: tuple[str, ...] = OPTIONS, evidence: 
     return Case(Question("Which?", "choice", answers, (), (Passage("", evidence),), options))
 
 
-@pytest.mark.parametrize(
-    ("answer", "index"),
-    [
-        ("A", 0), ("(b)", 1), ("c.", 2), ("[D]", 3), ("option B", 1), ("Answer c", 2),
-        ("Doha", 0), ("  the doha. ", 0), ("A. Doha", 0), ("(B) Dubai", 1), ("none of the above", 3),
-        ("A. Dubai", None), ("E", None), ("Muscat", None), ("A or B", None), ("A. Doha and B. Dubai", None), ("", None),
-        ("B Doha", None), ("Doha, Qatar", None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("answer", "index"), cases("named options"))
 def test_an_answer_names_an_option_by_letter_by_text_or_by_both(answer: str, index: int | None) -> None:
     assert Choice(OPTIONS).index(answer) == index
 
 
-def test_a_letter_that_is_an_option_itself_is_read_as_its_text() -> None:
+def test_options_stand_in_the_row_the_type_and_what_roles_see() -> None:
     assert Choice(("B", "A")).index("A") == 1
+    row = validate(RECORD, "row")
+    assert row.to_question().options == OPTIONS
+    assert row.digest() != validate({**RECORD, "options": ["Doha", "Dubai"]}, "row").digest()
+    select = Selector(answer="choice", rule="certified")
+    pred = select(question="?", candidates=["B", "B", "A"], evidence=["It is Doha."], options=OPTIONS)
+    assert (pred.answer, pred.branch, pred.certified) == ("A", "certified", True)
+    kind = answer_type("choice")
+    assert isinstance(kind, Choice) and kind.options == () and case_of().type is not kind
+    question = case_of("A").question
+    shown = "Which?\nOptions:\nA. Doha\nB. Dubai\nC. Riyadh\nD. None of the above"
+    assert [question.role_inputs(role)["question"] for role in ("judge", "repairer")] == [shown] * 2
+    options = tuple(f"Town {number}" for number in range(28))
+    lines = str(case_of("A", options=options).question.role_inputs("judge")["question"]).splitlines()
+    assert lines[27:] == ["Z. Town 25", "- Town 26", "- Town 27"]
 
 
 @given(st.lists(st.sampled_from(("A", "Doha", "a)", "B", "Dubai", "Muscat", "E", None)), max_size=6))
@@ -181,56 +168,30 @@ def test_letters_and_texts_of_an_option_vote_together(answers: list[str | None])
     assert votes == tuple(answer and named[answer] for answer in answers)
 
 
-def test_the_text_of_an_option_certifies_its_letter() -> None:
+def test_an_option_is_certified_inapplicable_right_or_a_refusal_by_letter_as_by_text() -> None:
     case = case_of("B", "A")
     assert (case.certified("A"), case.certified("B"), case.certified("Muscat")) == (True, False, False)
     result = case.certificate("A").witness
     assert result is not None and result.text == "Doha"
-
-
-def test_without_evidence_no_option_is_certified() -> None:
     assert case_of("A", evidence="").certified("A") is False
-
-
-@pytest.mark.parametrize("answer", ["D", "None of the above"])
-def test_an_option_about_the_others_is_inapplicable(answer: str) -> None:
-    assert case_of(answer, evidence="None of the above.").certified(answer) is None
-
-
-def test_yes_and_no_are_inapplicable_as_in_short_text() -> None:
     case = case_of("A", options=("Yes", "No"), evidence="Yes.")
     assert (case.certified("A"), case.certified("no")) == (None, None)
-
-
-def test_an_option_that_refuses_does_so_by_its_letter_too() -> None:
     options, evidence = ("I don't know", "Doha"), "I don't know. It is Doha."
     case = case_of("A", "I don't know", "B", options=options, evidence=evidence)
     assert [case.certified(answer) for answer in case.question.answers] == [None, None, True]
     without = Case(case.question, Settings(refusal="no_answer"))
     assert without.vote.classes == (None, None, "doha")
-
-
-def test_an_option_that_is_part_of_another_is_inapplicable() -> None:
     case = case_of("A", "B", options=("Paris", "Paris, Texas"), evidence="He was born in Paris, Texas.")
     assert (case.certified("A"), case.certified("B")) == (None, True)
+    for answer in ["D", "None of the above"]:
+        assert case_of(answer, evidence="None of the above.").certified(answer) is None
+    for gold in ["A", "Doha", "(a)"]:
+        kind = case_of().type
+        answers = ("A", "doha", "B", "Muscat", None)
+        assert [kind.is_right(answer, [gold]) for answer in answers] == [True, True, False, False, False]
 
 
-@pytest.mark.parametrize("gold", ["A", "Doha", "(a)"])
-def test_gold_is_a_letter_or_a_text(gold: str) -> None:
-    kind = case_of().type
-    answers = ("A", "doha", "B", "Muscat", None)
-    assert [kind.is_right(answer, [gold]) for answer in answers] == [True, True, False, False, False]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ([], "options must be two or more for the answer type 'choice'; got []."),
-        (["Doha"], "options must be two or more for the answer type 'choice'; got ['Doha']."),
-        (["Doha", "the doha"], "options must differ as answers; got 'Doha' and 'the doha'."),
-        (["Doha", " "], "options[1] must be text that is not blank; got ' '."),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), cases("options that are alike"))
 def test_options_that_do_not_tell_answers_apart_are_refused(options: list[str], message: str) -> None:
     assert refused(lambda: Selector(answer="choice")(question="?", candidates=["A"], options=options)) == message
     of_a_row = refused(lambda: validate({**RECORD, "options": options}, "pool.jsonl, line 1"), PoolError)
@@ -243,35 +204,6 @@ def test_options_that_are_no_texts_or_of_another_type_are_refused(options: Any) 
     assert refused(lambda: Selector(answer="choice")(**inputs, options=options)).startswith("options")
     message = refused(lambda: Selector()(**inputs, options=["A", "B"]))
     assert message.startswith("options must be empty for the answer type 'short'")
-
-
-def test_options_are_part_of_a_rows_content() -> None:
-    row = validate(RECORD, "row")
-    assert row.to_question().options == OPTIONS
-    assert row.digest() != validate({**RECORD, "options": ["Doha", "Dubai"]}, "row").digest()
-
-
-def test_a_selector_ships_the_certified_option() -> None:
-    select = Selector(answer="choice", rule="certified")
-    pred = select(question="?", candidates=["B", "B", "A"], evidence=["It is Doha."], options=OPTIONS)
-    assert (pred.answer, pred.branch, pred.certified) == ("A", "certified", True)
-
-
-def test_the_type_of_a_question_leaves_the_type_as_it_is() -> None:
-    kind = answer_type("choice")
-    assert isinstance(kind, Choice) and kind.options == () and case_of().type is not kind
-
-
-def test_roles_see_the_options_behind_their_letters() -> None:
-    question = case_of("A").question
-    shown = "Which?\nOptions:\nA. Doha\nB. Dubai\nC. Riyadh\nD. None of the above"
-    assert [question.role_inputs(role)["question"] for role in ("judge", "repairer")] == [shown] * 2
-
-
-def test_an_option_beyond_the_letters_has_none() -> None:
-    options = tuple(f"Town {number}" for number in range(28))
-    shown = str(case_of("A", options=options).question.role_inputs("judge")["question"]).splitlines()
-    assert shown[27:] == ["Z. Town 25", "- Town 26", "- Town 27"]
 
 
 class Near(Related):
@@ -314,8 +246,27 @@ def classes(kind: Related, answers: Sequence[str]) -> list[str]:
     return [class_.key for class_ in kind.grouping(answers).classes if class_]
 
 
-def test_a_class_is_what_is_connected_and_has_the_key_of_its_earliest_answer() -> None:
+def test_a_class_is_what_a_relation_connects_and_one_without_symmetry_or_transitivity_is_refused() -> None:
     assert classes(NEAR, ["3", "9", "1", "2"]) == ["3", "9", "3", "3"]
+    grouping = NEAR.grouping(["3", "9"])
+    assert [class_.key for one in ("4", "8", "6", "3") if (class_ := grouping.class_of(one))] == ["3", "9", "6", "3"]
+    case = Case(Question("?", "near", ("9", "3", "4"), kind=NEAR))
+    assert (case.consensus, case.same("4", "3"), case.same("2", "4"), case.same("9", "3")) == ("3", True, True, False)
+
+    class Compared(Near):
+        def alike(self, one: str, other: str) -> bool:
+            reply: Any = super().alike(one, other)
+            return np.bool_(reply) if one < other else reply  # type: ignore[return-value]
+
+    assert classes(Compared(), ["3", "9", "1", "2"]) == ["3", "9", "3", "3"]
+    assert refused(lambda: Above().grouping(["1", "3"])) == (
+        "near.alike must be symmetric and True or False; alike('1', '3') is True, and the other way round it is False. "
+        "Compare both ways."
+    )
+    message = r"near\.alike must be transitive; '1' and '3' are alike through other answers"
+    refuses(ArgumentError, message, Strict().grouping, ["1", "2", "3"])
+    with pytest.raises(ArgumentError, match="answer type must be one of which classes do not depend on the pool"):
+        Sampled(Selector(), select=Selector(answer=NEAR), stop="settled")
 
 
 @given(numbers, st.randoms(use_true_random=False))
@@ -334,18 +285,6 @@ def test_classes_are_a_partition_by_reachability(answers: list[str]) -> None:
             assert (keys[str(one)] == keys[str(other)]) == linked
 
 
-def test_a_later_answer_joins_a_class_or_is_its_own() -> None:
-    grouping = NEAR.grouping(["3", "9"])
-    assert [class_.key for one in ("4", "8", "6", "3") if (class_ := grouping.class_of(one))] == ["3", "9", "6", "3"]
-
-
-def test_a_relation_with_a_direction_is_refused_with_the_pair() -> None:
-    assert refused(lambda: Above().grouping(["1", "3"])) == (
-        "near.alike must be symmetric and True or False; alike('1', '3') is True, and the other way round it is False. "
-        "Compare both ways."
-    )
-
-
 @pytest.mark.parametrize("reply", [float("nan"), 0.5, None, 1, np.zeros(2)], ids=repr)
 def test_a_relation_that_says_something_else_than_true_or_false_is_refused(reply: Any) -> None:
     class Vague(Near):
@@ -356,43 +295,12 @@ def test_a_relation_that_says_something_else_than_true_or_false_is_refused(reply
         Vague().grouping(["1", "3"])
 
 
-def test_the_truth_values_of_numpy_are_true_and_false() -> None:
-    class Compared(Near):
-        def alike(self, one: str, other: str) -> bool:
-            reply: Any = super().alike(one, other)
-            return np.bool_(reply) if one < other else reply  # type: ignore[return-value]
-
-    assert classes(Compared(), ["3", "9", "1", "2"]) == ["3", "9", "3", "3"]
-
-
-def test_a_relation_that_is_not_transitive_is_refused_with_the_pair() -> None:
-    message = r"near\.alike must be transitive; '1' and '3' are alike through other answers"
-    with pytest.raises(ArgumentError, match=message):
-        Strict().grouping(["1", "2", "3"])
-
-
-def test_a_selector_takes_a_type_as_a_value_and_ships_by_its_classes() -> None:
+def test_selectors_take_a_type_as_a_value_also_two_of_one_name() -> None:
     pred = Selector(answer=NEAR, rule="majority")(question="?", candidates=["9", "3", "4"])
     assert (pred.answer, pred.votes) == ("3", {"3": 2, "9": 1})
-
-
-def test_two_selectors_may_have_two_types_of_one_name() -> None:
     for kind, n in ((Near(), 1), (Strict(), 1)):
         assert len(Selector(answer=kind, rule="majority")(question="?", candidates=["3", "4"]).votes) == n
-
-
-def test_a_question_of_a_pool_has_the_type_of_the_settings_and_not_another_of_its_name() -> None:
     near, strict = Selector(answer=Near()), Selector(answer=Strict())
     asked = Question("?", "near", ("3", "4"))
     assert asked.type is strict.type  # the one that was loaded last
     assert [Case(asked, one.settings).type for one in (near, strict)] == [near.type, strict.type]
-
-
-def test_settled_is_refused_where_a_sample_may_join_two_classes() -> None:
-    with pytest.raises(ArgumentError, match="answer type must be one of which classes do not depend on the pool"):
-        Sampled(Selector(), select=Selector(answer=NEAR), stop="settled")
-
-
-def test_the_rule_sees_the_classes_of_the_pool() -> None:
-    case = Case(Question("?", "near", ("9", "3", "4"), kind=NEAR))
-    assert (case.consensus, case.same("4", "3"), case.same("2", "4"), case.same("9", "3")) == ("3", True, True, False)

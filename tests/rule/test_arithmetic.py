@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.derivation.arithmetic import MAX_BITS, Operand, Operation, evaluate, parse, parse_sides
 from eldgr_dspy.errors import UnexecutableError
-from tests.refusing import refused
+from tests.refusing import refused, refuses
 from tests.rule.keys import cases
 
 VALUES = [
@@ -59,11 +59,6 @@ def test_every_space_that_stands_in_a_line_may_stand_in_an_expression(text: str)
     assert evaluate(text) == 8
 
 
-def test_full_width_parentheses_points_commas_and_currencies_are_the_plain_ones() -> None:
-    assert evaluate("（＄１，０００．５０ － ＄５００．５０）") == 500
-    assert evaluate("￥5") == evaluate("￡5") == 5
-
-
 @pytest.mark.parametrize(("text", "reason"), ATTACKS)
 def test_an_attack_is_refused_for_one_reason(text: str, reason: str) -> None:
     assert f" cannot be executed: {reason}. Write only numbers, " in refused(lambda: evaluate(text), UnexecutableError)
@@ -78,70 +73,41 @@ def test_a_hazardous_number_is_read_exactly_or_not_at_all(expression: str, value
             evaluate(expression)
 
 
-def test_a_refusal_is_a_sentence_with_the_expression_the_fault_and_the_remedy() -> None:
+def test_a_refusal_is_a_sentence_also_for_sides_and_quotes_sixty_characters() -> None:
     assert refused(lambda: evaluate("2 dozen"), UnexecutableError) == (
         "The expression '2 dozen' cannot be executed: 'd' is neither a number nor an operator. "
         "Write only numbers, + - * / // % ** and parentheses."
     )
+    refuses(UnexecutableError, "it has 1000000 characters", parse_sides, "1=" * 500_000)
+    for text, quoted in [("a" * 60, "a" * 60), ("a" * 61, "a" * 57 + "..."), ("1" * 100_000, "1" * 57 + "...")]:
+        refuses(UnexecutableError, rf"^The expression '{re.escape(quoted)}' cannot", evaluate, text)
 
 
-@pytest.mark.parametrize(
-    ("text", "quoted"), [("a" * 60, "a" * 60), ("a" * 61, "a" * 57 + "..."), ("1" * 100_000, "1" * 57 + "...")]
-)
-def test_a_refusal_quotes_no_more_than_sixty_characters(text: str, quoted: str) -> None:
-    with pytest.raises(UnexecutableError, match=rf"^The expression '{re.escape(quoted)}' cannot"):
-        evaluate(text)
-
-
-def test_operands_are_the_numbers_as_written_with_their_signs() -> None:
+def test_an_expression_has_operands_operations_parts_and_sides_also_in_full_width() -> None:
     assert parse("-5 * (3 - 20%)").operands == (Operand(-5), Operand(3), Operand(Fraction(1, 5), percent=True))
     assert parse("20%").operands[0].readings == (Fraction(1, 5), 20)
     assert parse("-20%").operands == (Operand(Fraction(-1, 5), percent=True),)
-
-
-def test_operations_come_in_the_order_of_execution() -> None:
     assert parse("2 + 3 * 4").operations() == (Operation("*", 3, 4, 12), Operation("+", 2, 12, 14))
+    two, three, four = Operand(2), Operand(3), Operand(4)
+    assert parse("2 + -(3 * 4)").parts() == ((three, four), (two, three, four))
+    assert [side.value() for side in parse_sides("2*3 = 6 = 12/2")] == [6, 6, 6]
+    assert [side.value() for side in parse_sides(" " * 253 + "1=1")] == [1, 1]
+    assert evaluate("（＄１，０００．５０ － ＄５００．５０）") == 500
+    assert evaluate("￥5") == evaluate("￡5") == 5
+    for expression in ["6 / 2", "4 ** 2", "2 ** -1 / 2 ** -1", "1.0 + 1e3", "7 * 20"]:
+        assert isinstance(parse(expression).operations()[-1].result, int)
 
 
-@pytest.mark.parametrize("expression", ["6 / 2", "4 ** 2", "2 ** -1 / 2 ** -1", "1.0 + 1e3", "7 * 20"])
-def test_a_whole_number_quotient_or_power_is_an_int(expression: str) -> None:
-    assert isinstance(parse(expression).operations()[-1].result, int)
-
-
-def test_a_number_is_replaced_wherever_it_is_written() -> None:
+def test_numbers_and_percentages_are_replaced_wherever_they_are_written() -> None:
     replaced = parse("5 + 2 * -5 - 5%").substitute({5: 7})
     assert replaced.operands == (Operand(7), Operand(2), Operand(-7), Operand(Fraction(7, 100), percent=True))
-
-
-def test_a_percentage_is_replaced_by_its_value_or_by_its_figure_and_keeps_its_sign() -> None:
     assert parse("-5%").substitute({5: 7}).operands == (Operand(Fraction(-7, 100), percent=True),)
     assert parse("5%").substitute({Fraction(1, 20): 2}).operands == (Operand(2, percent=True),)
     assert parse("-5%").substitute({Fraction(1, 20): 2}).operands == (Operand(-2, percent=True),)
     assert parse("5%").substitute({500: 7, -500: 7}).operands == parse("5%").operands
     assert parse("5").substitute({500: 7, -500: 7}).operands == (Operand(5),)
-
-
-def test_an_expression_with_replaced_numbers_is_quoted_as_it_was_written() -> None:
     with pytest.raises(UnexecutableError, match=r"^The expression '1/5' cannot"):
         parse("1/5").substitute({5: 0}).value()
-
-
-def test_the_parts_of_an_expression_are_the_numbers_under_each_operation() -> None:
-    two, three, four = Operand(2), Operand(3), Operand(4)
-    assert parse("2 + -(3 * 4)").parts() == ((three, four), (two, three, four))
-
-
-def test_sides_are_what_stands_between_equals_signs() -> None:
-    assert [side.value() for side in parse_sides("2*3 = 6 = 12/2")] == [6, 6, 6]
-
-
-def test_a_text_of_the_greatest_length_has_sides() -> None:
-    assert [side.value() for side in parse_sides(" " * 253 + "1=1")] == [1, 1]
-
-
-def test_sides_of_an_overlong_text_are_refused_as_a_whole() -> None:
-    with pytest.raises(UnexecutableError, match="it has 1000000 characters"):
-        parse_sides("1=" * 500_000)
 
 
 @given(st.one_of(st.text(), st.text("0123456789+-*/%^().,$€ xXe=×−٣²½'_a\n\x00", max_size=80)))

@@ -13,10 +13,13 @@ from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import Derivation, Repair, Reply, Step, Verdict
 from eldgr_dspy.rule.own_certificates import own_certificate
 from eldgr_dspy.rule.questions import Question, Settings
-from eldgr_dspy.words import Role
+from eldgr_dspy.words import POLICIES, Role
+from tests.case_tables import each_case
 from tests.dates import LISTED
 from tests.deciding import SILENT
 from tests.deciding import decided as decided_case
+from tests.refusing import refuses
+from tests.rule.keys import cases
 
 
 def decided(case: Case, values: Mapping[Any, Reply], rule: str = "eldgr") -> Decision:
@@ -27,29 +30,20 @@ def retrieval(answers: list[str | None], *texts: str, **how: Any) -> Case:
     return Case(Question("?", "retrieval", tuple(answers), (), tuple(Passage("", t) for t in texts)), Settings(**how))
 
 
-def test_the_certified_spelling_of_a_class_ships() -> None:
+def test_a_certificate_belongs_to_a_class_whose_earliest_certified_spelling_ships() -> None:
     case = retrieval(["beatles", "The Beatles", "Lyon"], "Songs by The Beatles.", certificate="token")
     result = decided(case, SILENT)
     assert (result.answer, result.branch, result.certified) == ("The Beatles", "consensus", True)
     assert result.witness is not None
     assert result.witness.text == "The Beatles"
-
-
-def test_a_certificate_belongs_to_the_class_whichever_spelling_is_asked_about() -> None:
     case = retrieval(["beatles", "Lyon", "The Beatles"], "Songs by The Beatles.", certificate="token")
     assert [case.certified(one) for one in ("beatles", "The Beatles", "THE BEATLES", "Lyon")] == [True] * 3 + [False]
     assert decided(case, {}, "first").certified is True
-
-
-def test_a_spelling_that_occurs_has_its_own_witness_and_one_that_does_not_that_of_its_class() -> None:
     case = retrieval(["Lyon", "The Beatles", None], "The Beatles, or BEATLES.", certificate="token")
     witnesses = {answer: case.certificate(answer).witness for answer in ("BEATLES", "beatles", "Bonn", None)}
     expected = {"BEATLES": "BEATLES", "beatles": "The Beatles", "Bonn": None, None: None}
     assert {answer: one and one.text for answer, one in witnesses.items()} == expected
-
-
-def test_of_a_class_the_earliest_certified_spelling_ships_else_the_earliest() -> None:
-    """A certificate of one's own may hold of one spelling, not of another, and not apply to a third."""
+    # A certificate of one's own may hold of one spelling, not of another, and not apply to a third.
     marks: dict[str, bool | None] = {"a b": False, "A b": None, "a B": True, "A B": True}
 
     def spelled(*answers: str) -> tuple[str | None, bool | None]:
@@ -69,31 +63,17 @@ def test_the_witness_says_that_the_answer_stands_in_the_question() -> None:  # h
     assert result is not None and result.flags == ("in_question",)
 
 
-@pytest.mark.parametrize(
-    ("task", "repair", "n", "roles"),
-    [
-        ("retrieval", None, 2, ("judge", "repairer")),
-        ("retrieval", "skip", 1, ()),
-        ("retrieval", None, 1, ("repairer",)),
-        ("arithmetic", None, 2, ("deriver",)),
-        ("arithmetic", None, 1, ()),
-        ("retrieval", "repair", 0, ()),
-    ],
-)
-def test_who_is_asked_always(task: Any, repair: Any, n: int, roles: tuple[Role, ...]) -> None:
+@pytest.mark.parametrize(("task", "repair", "n", "roles"), cases("who is asked always"))
+def test_who_is_asked_always(task: Any, repair: Any, n: int, roles: list[Role]) -> None:
     case = Case(Question("Q", task, ("16", "18")[:n]), Settings(consult="always", homogeneous=repair))
-    assert case.roles() == roles
-    assert decided(case, SILENT).consulted == roles
+    assert case.roles() == decided(case, SILENT).consulted == tuple(roles)
     assert decided(case, SILENT, "majority").consulted == ()
 
 
-def test_a_judge_is_asked_where_any_class_but_the_first_rival_is_certified() -> None:
+def test_only_a_certified_preference_for_another_class_than_a_certified_one_overrides() -> None:
     case = retrieval(["Bern", "Bern", "Oslo", "Doha"], "Doha is the capital of Qatar.")
     result = decided(case, {**SILENT, "judge": Verdict(3)})
     assert (result.answer, result.branch) == ("Doha", "judge")
-
-
-def test_a_certified_preference_overrides_an_uncertified_consensus_in_the_certified_spelling() -> None:
     case = retrieval(["Dubai", "Dubai", "doha"], "Doha is the capital of Qatar.", certificate="token")
     assert decided(case, {**SILENT, "judge": Verdict(2)}).branch == "consensus"
     folded = retrieval(["Dubai", "Dubai", "doha"], "Doha is the capital of Qatar.")
@@ -101,28 +81,49 @@ def test_a_certified_preference_overrides_an_uncertified_consensus_in_the_certif
     assert (result.answer, result.branch, result.reason) == ("doha", "judge", "preference_certified")
     assert result.witness is not None
     assert (result.witness.text, result.witness.level) == ("Doha", "folded")
+    inputs: dict[Any, Reply] = {"judge": Verdict(2), "repairer": Repair("Bonn")}  # hazard 34
+    result = decided(retrieval(["Paris", "Rome", "Bonn"], "Paris, Rome and Bonn were asked."), inputs)
+    assert (result.answer, result.branch, result.consulted) == ("Paris", "consensus", ())
+    assert "3 different answers are certified" in result.notes
 
 
-def test_a_repair_spelled_otherwise_than_a_certified_candidate_ships_as_the_evidence_writes_it() -> None:
+def test_a_repair_ships_in_its_spelling_or_as_the_evidence_writes_it() -> None:
     case = retrieval(["Dubai", "Dubai", "U.S.A"], "made in the U.S.A in 1990", certificate="token")
     result = decided(case, {**SILENT, "repairer": Repair("USA")})
     assert (result.answer, result.branch) == ("U.S.A", "repair")
-
-
-def test_a_repair_that_spells_consensus_otherwise_overrides_nothing() -> None:
     case = retrieval(["doha", "doha", "Dubai"], "Doha is the capital of Qatar.", certificate="token")
     result = decided(case, {**SILENT, "repairer": Repair("Doha")})
     assert (result.answer, result.branch, result.repair) == ("doha", "consensus", "Doha")
+    case = retrieval(["Dubai", "Oslo", "oslo"], "Oslo, or OSLO.", certificate="token")
+    assert case.repaired(Repair("OSLO")) == "OSLO"
+    assert case.repaired(Repair("OsLo")) == "Oslo"
+    assert [case.repaired(Repair(answer)) for answer in ("dubai", "Bonn")] == ["dubai", "Bonn"]
+    case = retrieval(["Dubai"], "It is Oslo.")
+    assert [case.repaired(Repair(answer)) for answer in ("[Oslo](a.b)", "**OSLO**", "Bonn.")] == [
+        "Oslo", "Oslo", "Bonn.",
+    ]  # fmt: skip
+    case = retrieval([None, "Dubai"], "a \x00 b", certificate="substring")  # hazard 35
+    result = decided(case, {**SILENT, "repairer": Repair("\x00")})
+    assert (result.answer, result.branch) == ("Dubai", "consensus")
 
 
-def test_scores_choose_only_where_the_preference_is_uncertified() -> None:
+def test_scores_choose_and_rank_behind_certificates_and_consensus() -> None:
     case = retrieval(["Bern", "Bern", "Oslo", "Doha"], "Oslo and Doha", preference="stratum")
     chosen = [decided(case, {**SILENT, "judge": Verdict(place, (0.1, 0.1, 0.5, 0.9))}).answer for place in (2, 0)]
     assert chosen == ["Oslo", "Doha"]
+    case = retrieval(["Oslo", "Doha", "Doha", "Rome", "Bonn", None], "Doha, Rome, Oslo")
+    verdict: dict[Role, Reply] = {"judge": Verdict(0, (0.1, 0.2, 0.3, 0.9, 0.8, 1.0))}
+    assert case.ranking({}) == (1, 2, 0, 3, 4, 5)
+    assert case.ranking(verdict) == (2, 1, 3, 0, 5, 4)
+    assert case.ranking(verdict, [None] * 6) == (2, 1, 3, 0, 5, 4)
+    assert case.ranking(verdict, [None, None, 0.5, None, 0.1, None]) == (2, 1, 0, 3, 4, 5)
+    question = Question("Q", "arithmetic", ("16", "18", "16"))
+    own = own_certificate(lambda answer, _: answer == "18")
+    assert Case(question, Settings(certificate=own)).ranking({}) == (0, 1, 2)
 
 
 # hazards 1, 2, 5, 6
-def test_empty_and_small_pools_have_a_reason() -> None:
+def test_small_pools_have_a_reason_and_ties_go_to_the_earliest() -> None:
     empty = decided(retrieval([]), {})
     assert (empty.answer, empty.reason, empty.consulted) == (None, "empty_pool", ())
     single = decided(retrieval(["Lyon"], "Paris"), SILENT)
@@ -132,10 +133,7 @@ def test_empty_and_small_pools_have_a_reason() -> None:
     assert (nothing.answer, nothing.reason, nothing.consulted) == (None, "no_answers", ("repairer",))
     repaired = decided(retrieval([None, " "], "Paris"), {**SILENT, "repairer": Repair("Paris")})
     assert (repaired.answer, repaired.branch) == ("Paris", "repair")
-
-
-# hazards 8, 9
-def test_ties_go_to_the_earliest_and_are_reported() -> None:
+    # hazards 8, 9
     result = decided(retrieval(["Lyon", "Paris", "paris", "lyon"]), SILENT)
     assert (result.answer, result.tie) == ("Lyon", True)
     assert decided(retrieval(["a b", "c d", "e f", "g h"]), SILENT).tie is True
@@ -180,60 +178,34 @@ def test_a_verdict_for_no_candidate_with_an_answer_is_an_abstention(preference: 
 
 
 # hazard 42
-def test_a_candidate_s_own_text_is_not_evidence() -> None:
+def test_a_text_of_a_candidate_is_no_evidence_for_it_or_for_those_who_read_it_apart() -> None:
     text = "Dubai is the capital, hence Dubai"
     question = Question(
         "Q", "retrieval", ("Dubai", "Dubai", "Doha"), (text, text, "Doha"), (Passage("", text), Passage("", "Doha"))
     )
     result = decided(Case(question), {**SILENT, "judge": Verdict(2)})
     assert (result.answer, result.branch) == ("Doha", "judge")
-
-
-# hazard 42
-def test_a_text_that_two_candidates_read_apart_certifies_neither() -> None:
+    # hazard 42
     text = "Doha or Dubai, one of the two"
     question = Question("Q", "retrieval", ("Doha", "Dubai", "Oslo", "Oslo"), (text, text, "", ""), (Passage("", text),))
     for preferred in (0, 1):
         result = decided(Case(question), {**SILENT, "judge": Verdict(preferred)})
         assert (result.answer, result.branch) == ("Oslo", "consensus")
-
-
-@pytest.mark.parametrize(("certificate", "certified"), [("token", False), ("folded", True)])
-def test_another_passage_certifies_what_a_candidates_own_text_cannot(certificate: Any, certified: bool) -> None:
+    # another passage certifies, where case does not matter
     passages = (Passage("", "XXXX is the capital"), Passage("", "They say xxxx."))
     question = Question("Q", "retrieval", ("XXXX",), ("XXXX is the capital",), passages)
-    result = Case(question, Settings(certificate)).certificate("XXXX")
-    assert result.certified is certified
-    assert (result.witness and result.witness.passage) == (1 if certified else None)
+    kept, folded = (Case(question, Settings(policy)).certificate("XXXX") for policy in POLICIES[1:])
+    assert (kept.certified, kept.witness) == (False, None)
+    assert folded.certified is True and folded.witness is not None and folded.witness.passage == 1
+    for title in ["", "Notes"]:  # hazard 42
+        text = f"{title}\nDubai is the capital" if title else "Dubai is the capital"
+        passages = (Passage(title, "Dubai is the capital\n"), Passage("", "Doha"))
+        result = decided(Case(Question("Q", "retrieval", ("Dubai", "Doha"), (text, "Doha"), passages)), SILENT)
+        assert (result.certified, result.ranking) == (False, (1, 0))
+        assert "a passage is a candidate's own text and does not certify its answer" in result.notes
 
 
-def test_a_repair_keeps_its_spelling_unless_only_its_class_is_certified() -> None:
-    case = retrieval(["Dubai", "Oslo", "oslo"], "Oslo, or OSLO.", certificate="token")
-    assert case.repaired(Repair("OSLO")) == "OSLO"
-    assert case.repaired(Repair("OsLo")) == "Oslo"
-    assert [case.repaired(Repair(answer)) for answer in ("dubai", "Bonn")] == ["dubai", "Bonn"]
-
-
-def test_a_repair_that_shows_nothing_does_not_count() -> None:  # hazard 35
-    case = retrieval([None, "Dubai"], "a \x00 b", certificate="substring")
-    result = decided(case, {**SILENT, "repairer": Repair("\x00")})
-    assert (result.answer, result.branch) == ("Dubai", "consensus")
-
-
-def test_in_arithmetic_no_evidence_chooses_the_spelling() -> None:
-    question = Question("Q", "arithmetic", ("x", "X"), (), (Passage("", "X marks it"),))
-    assert decided(Case(question, Settings("token")), SILENT).answer == "x"
-
-
-@pytest.mark.parametrize("consensus", [None, "nineteen"])
-def test_a_derivation_may_replace_what_is_not_a_number(consensus: str | None) -> None:
-    question = Question("Two boxes hold 9 pens each. How many pens?", "arithmetic", (consensus, consensus, ""))
-    derivation = Derivation((Step("2 * 9", "18"),), "18", "18 / 2 = 9")
-    result = decided(Case(question, Settings(homogeneous="repair")), {"deriver": derivation})
-    assert (result.answer, result.branch, result.consensus) == ("18", "repair", consensus)
-
-
-def test_a_checked_derivation_ships_and_an_unchecked_one_changes_nothing() -> None:
+def test_only_in_arithmetic_a_derivation_ships_and_no_evidence_or_judge_chooses_there() -> None:
     question = Question("Two boxes hold 9 pens each. How many pens?", "arithmetic", ("16", "16", "18"))
     good = Derivation((Step("2 * 9", "18"),), "18", "18 / 2 = 9")
     bad = Derivation((Step("2 * 9", "16"),), "16", "16 / 2 = 8")
@@ -244,71 +216,33 @@ def test_a_checked_derivation_ships_and_an_unchecked_one_changes_nothing() -> No
     assert (kept.answer, kept.branch, kept.certified, kept.repair) == ("16", "consensus", False, "16")
     agreed = decided(Case(Question(question.text, "arithmetic", ("18", "18.0", "16"))), {"deriver": good})
     assert (agreed.branch, agreed.reason) == ("consensus", "derivation_agrees")
-
-
-def test_the_arithmetic_judge_is_asked_by_the_scalar_rule_alone() -> None:
+    question = Question("Q", "arithmetic", ("x", "X"), (), (Passage("", "X marks it"),))
+    assert decided(Case(question, Settings("token")), SILENT).answer == "x"
     case = Case(Question("Q", "arithmetic", ("16", "18")))
     assert decided(case, SILENT).consulted == ("deriver",)
     assert decided(case, {**SILENT, "judge": Verdict(1)}, "judge").answer == "18"
+    for task, ranking in [("retrieval", (0, 1, 2)), ("arithmetic", (1, 0, 2))]:
+        question = Question("Two boxes hold 9 pens each. How many pens?", task, ("16", "18", "20"))
+        derivation = Derivation((Step("2 * 9", "18"),), "18", "18 / 2 = 9")
+        result = Case(question).record(Choice("consensus", "16"), {"deriver": derivation})
+        assert (result.certified, result.ranking) == (False, ranking)
+    for consensus in [None, "nineteen"]:
+        question = Question("Two boxes hold 9 pens each. How many pens?", "arithmetic", (consensus, consensus, ""))
+        derivation = Derivation((Step("2 * 9", "18"),), "18", "18 / 2 = 9")
+        result = decided(Case(question, Settings(homogeneous="repair")), {"deriver": derivation})
+        assert (result.answer, result.branch, result.consensus) == ("18", "repair", consensus)
 
 
-def test_scores_rank_behind_certificates_and_consensus() -> None:
-    case = retrieval(["Oslo", "Doha", "Doha", "Rome", "Bonn", None], "Doha, Rome, Oslo")
-    verdict: dict[Role, Reply] = {"judge": Verdict(0, (0.1, 0.2, 0.3, 0.9, 0.8, 1.0))}
-    assert case.ranking({}) == (1, 2, 0, 3, 4, 5)
-    assert case.ranking(verdict) == (2, 1, 3, 0, 5, 4)
-    assert case.ranking(verdict, [None] * 6) == (2, 1, 3, 0, 5, 4)
-    assert case.ranking(verdict, [None, None, 0.5, None, 0.1, None]) == (2, 1, 0, 3, 4, 5)
-
-
-def test_in_arithmetic_no_certificate_ranks() -> None:
-    question = Question("Q", "arithmetic", ("16", "18", "16"))
-    own = own_certificate(lambda answer, _: answer == "18")
-    assert Case(question, Settings(certificate=own)).ranking({}) == (0, 1, 2)
-
-
-@pytest.mark.parametrize(
-    ("case", "values", "rule", "reason"),
-    [
-        (retrieval(["Dubai", "Doha"]), {}, "first", "first"),
-        (retrieval(["Dubai", "Doha"]), {"judge": Verdict(1)}, "judge", "preference"),
-        (retrieval(["Dubai", "Doha"], "Doha"), {"judge": Verdict(1)}, "judge", "preference_certified"),
-        (retrieval(["Dubai"], "Doha"), {"repairer": Repair("Doha")}, "eldgr", "repair_certified"),
-        (retrieval(["Dubai"]), SILENT, "eldgr", "default"),
-        (retrieval(["Dubai", "Doha"]), SILENT, "eldgr", "default"),
-        (retrieval(["Dubai", "Doha"]), {}, "majority", "default"),
-        (retrieval(["Dubai"]), {}, "majority", "homogeneous"),
-        (retrieval([None]), SILENT, "eldgr", "no_answers"),
-        (retrieval([]), {}, "eldgr", "empty_pool"),
-    ],
-)
-def test_the_reason_names_the_case(case: Case, values: dict[Any, Reply], rule: str, reason: str) -> None:
-    assert decided(case, values, rule).reason == reason
-
-
-@pytest.mark.parametrize(("task", "ranking"), [("retrieval", (0, 1, 2)), ("arithmetic", (1, 0, 2))])
-def test_in_retrieval_a_derivation_certifies_nothing_whoever_asked_for_it(task: Any, ranking: tuple[int, ...]) -> None:
-    question = Question("Two boxes hold 9 pens each. How many pens?", task, ("16", "18", "20"))
-    derivation = Derivation((Step("2 * 9", "18"),), "18", "18 / 2 = 9")
-    result = Case(question).record(Choice("consensus", "16"), {"deriver": derivation})
-    assert (result.certified, result.ranking) == (False, ranking)
+@each_case("rule", "reasons of cases", silent=lambda: SILENT, verdict=Verdict, repair=Repair)
+def test_the_reason_names_the_case(answers: Any, texts: Any, values: dict[Any, Reply], rule: str, reason: str) -> None:
+    assert decided(retrieval(answers, *texts), values, rule).reason == reason
 
 
 def test_an_unknown_setting_is_a_sentence() -> None:
     message = r"certificate='fuzzy' is not known; use one of 'substring', 'token', 'folded'\."
     with pytest.raises(ArgumentError, match=message):
         Settings(certificate="fuzzy")  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match=rf"task must be one of {LISTED}; got 'trivia'\."):
-        Question("Q", "trivia", ())
-
-
-@pytest.mark.parametrize("title", ["", "Notes"])
-def test_white_space_around_its_own_text_does_not_let_a_candidate_certify_itself(title: str) -> None:  # hazard 42
-    text = f"{title}\nDubai is the capital" if title else "Dubai is the capital"
-    passages = (Passage(title, "Dubai is the capital\n"), Passage("", "Doha"))
-    result = decided(Case(Question("Q", "retrieval", ("Dubai", "Doha"), (text, "Doha"), passages)), SILENT)
-    assert (result.certified, result.ranking) == (False, (1, 0))
-    assert "a passage is a candidate's own text and does not certify its answer" in result.notes
+    refuses(ArgumentError, rf"task must be one of {LISTED}; got 'trivia'\.", Question, "Q", "trivia", ())
 
 
 @pytest.mark.parametrize(("consensus", "derived"), [("0.2", "20%"), ("20", "20%"), ("20%", "0.2"), ("20%", "20")])
@@ -321,13 +255,6 @@ def test_a_derivation_that_differs_by_a_percent_sign_says_the_same_as_consensus(
     assert (result.answer, result.branch, result.reason) == (consensus, "consensus", "derivation_agrees")
     other = Derivation((Step(expression, value),), "30%", "a check")
     assert decided(Case(question, Settings(derivation="stated")), {"deriver": other}).branch == "repair"
-
-
-def test_that_every_candidate_is_certified_overrides_nothing() -> None:  # hazard 34
-    inputs: dict[Any, Reply] = {"judge": Verdict(2), "repairer": Repair("Bonn")}
-    result = decided(retrieval(["Paris", "Rome", "Bonn"], "Paris, Rome and Bonn were asked."), inputs)
-    assert (result.answer, result.branch, result.consulted) == ("Paris", "consensus", ())
-    assert "3 different answers are certified" in result.notes
 
 
 def test_a_decision_notes_what_one_should_know_beside_it() -> None:  # hazards 3, 6, 16, 21, 33, 36

@@ -13,6 +13,7 @@ from eldgr_dspy.text.folding import fold
 from eldgr_dspy.words import POLICIES, Policy
 from tests.certificate_cases import value, witness_in, witness_of
 from tests.refusing import refused
+from tests.rule.keys import cases
 
 LONGEST = "a" * LONGEST_ANSWER
 ABSENT, MIXED = "does not occur in the evidence", "; mixed script: {!r} has letters that are {}"
@@ -45,72 +46,66 @@ def test_an_uncertified_answer_has_a_reason(  # hazards 28, 35, 36, 37, 43 and 4
         assert {certify(answer, passages, policy).reason for policy in POLICIES} == {reason}
 
 
-def test_the_longest_answer_is_certified_and_the_letter_of_the_paper_has_no_bound() -> None:  # hazard 45
-    assert value(LONGEST, LONGEST) is True
+def test_yes_or_no_is_inapplicable_and_what_is_short_a_stop_word_or_in_the_question_is_flagged() -> None:
+    assert value(LONGEST, LONGEST) is True  # hazard 45
     assert value(f"{LONGEST}a", f"{LONGEST}a", policy="substring") is True
-
-
-def test_an_unknown_policy_is_refused_with_the_known_ones() -> None:
+    assert value("no", "Everyone knows", policy="substring") is True  # hazard 31
+    assert value("no", "They left", policy="substring") is False
+    assert value("No", "Everyone knows", policy="substring") is False
+    assert value("art", "the party", policy="substring") is True
     unknown: Any = "verbatim"
     assert refused(lambda: Evidence([], unknown)) == ("policy must be one of substring, token, folded; got 'verbatim'.")
-
-
-def test_an_answer_of_one_or_two_characters_is_certified_and_flagged_short() -> None:  # hazard 28
-    assert witness_of("7", "They won 7 cups.").flags == ("short",)
+    for answer in ["yes", "No", " TRUE.", "false", "ｙｅｓ"]:  # hazard 31
+        evidence = [Passage("", f"They said {answer}, no man knows")]
+        assert certify(answer, evidence).certified is None
+        assert certify(answer, evidence).witness is None
+        assert certify(answer, []).certified is None
+    assert witness_of("7", "They won 7 cups.").flags == ("short",)  # hazard 28
     assert witness_of("LA", "born in LA").flags == ("short",)
     assert witness_of("Rom", "born in Rom").flags == ()
     assert value("...", "so ... it ended") is False
     assert value("?", "Why ?") is False
-
-
-@pytest.mark.parametrize("answer", ["yes", "No", " TRUE.", "false", "ｙｅｓ"])
-def test_a_yes_or_no_is_inapplicable(answer: str) -> None:  # hazard 31
-    evidence = [Passage("", f"They said {answer}, no man knows")]
-    assert certify(answer, evidence).certified is None
-    assert certify(answer, evidence).witness is None
-    assert certify(answer, []).certified is None
-
-
-def test_the_letter_of_the_paper_knows_no_yes_or_no_and_no_boundary() -> None:  # hazard 31
-    assert value("no", "Everyone knows", policy="substring") is True
-    assert value("no", "They left", policy="substring") is False
-    assert value("No", "Everyone knows", policy="substring") is False
-    assert value("art", "the party", policy="substring") is True
-
-
-def test_a_stop_word_is_certified_and_flagged() -> None:  # hazard 31
-    assert witness_of("All", "It is all over").flags == ("stopword",)
+    assert witness_of("All", "It is all over").flags == ("stopword",)  # hazard 31
     assert value("all", "the ball") is False
     article = certify("The", [Passage("", "It is the end")])
     assert (article.certified, article.reason.partition(":")[0]) == (False, "does not occur in the evidence as a name")
-
-
-def test_an_answer_that_stands_in_the_question_is_flagged() -> None:  # hazard 32
-    text = "Who wrote Dune? Dune was written by Herbert."
+    text = "Who wrote Dune? Dune was written by Herbert."  # hazard 32
     assert witness_of("dune", text, question="Who wrote Dune?").flags == ("in_question",)
     assert witness_of("Herbert", text, question="Who wrote Dune?").flags == ()
-
-
-def test_without_a_question_no_answer_stands_in_it() -> None:
     for answer in filter(str.isalnum, printable):
         assert witness_in(certify(answer, [Passage("", answer)], "substring")).flags[:1] == ("short",)
         assert "in_question" not in witness_in(Evidence([Passage("", answer)], "substring").certify(answer)).flags
         assert "in_question" not in witness_in(certify(answer, [Passage("", answer)], "substring")).flags
-
-
-def test_an_answer_only_in_the_question_is_uncertified() -> None:  # hazard 32
+    # hazard 32
     assert certify("Dune", [Passage("", "A book by Herbert.")], question="Who wrote Dune?").certified is False
 
 
-def test_a_certificate_states_an_occurrence_only() -> None:  # hazard 33
-    assert value("Paris", "It is not Paris.") is True
-
-
-def test_all_candidates_of_a_pool_may_be_certified_each_by_its_own_witness() -> None:  # hazard 34
-    evidence = Evidence([Passage("", "Paris, Rome and Bonn were asked.")])
+def test_a_witness_names_its_place_and_holds_nowhere_else() -> None:
+    evidence = Evidence([Passage("", "Paris, Rome and Bonn were asked.")])  # hazard 34
     certificates = [evidence.certify(answer) for answer in ("Paris", "Rome", "Bonn")]
     assert [certificate.certified for certificate in certificates] == [True, True, True]
     assert [witness_in(certificate).text for certificate in certificates] == ["Paris", "Rome", "Bonn"]
+    passages = [Passage("Dune", "A book."), Passage("Arrakis", "A planet in Dune."), Passage("", "Dune")]
+    certificate = certify(" Dune ", passages)
+    assert certificate.reason == "occurs in the evidence as written"
+    digest = sha256(b"Dune").hexdigest()
+    assert witness_in(certificate) == Witness(0, "title", 0, 4, "Dune", "exact", (), digest)
+    assert witness_in(certify("planet", passages)).field == "text"
+    passages = [Passage("", "It is Paris.")]  # hazard 42
+    witness = witness_of("Paris", "It is Paris.")
+    assert holds(witness, passages)
+    assert not holds(replace(witness, passage=1), passages)
+    assert not holds(replace(witness, passage=-1), passages)
+    assert not holds(replace(witness, field="title"), passages)
+    assert not holds(replace(witness, start=-6), passages)
+    assert not holds(replace(witness, start=witness.start - 1), passages)
+    assert not holds(replace(witness, text="", end=witness.start), passages)
+    witness = witness_of("Paris", "It is Paris.")  # hazard 44
+    assert not holds(witness, [Passage("", "It is Paris!")])
+    assert not holds(witness, [Passage("", "It is Parma.")])
+    assert not holds(witness, [])
+    assert holds(witness, [Passage("Another title", "It is Paris."), Passage("", "more")])
+    assert value("Paris", "It is not Paris.") is True  # hazard 33
 
 
 @pytest.mark.parametrize("invisible", [*"\u200b\u200c\u200d\u2060\ufeff\u00ad\u200e\u200f\u061c\u2064"])
@@ -120,20 +115,7 @@ def test_invisible_characters_are_dropped_and_those_of_the_evidence_are_said(inv
     assert (seen.text, seen.level) == (f"Par{invisible}is", "folded")
 
 
-@pytest.mark.parametrize(
-    ("answer", "text", "slice_"),
-    [
-        ("Beyoncé", "by Beyonce\u0301.", "Beyonce\u0301"),  # hazard 38
-        ("Beyonce\u0301", "by Beyoncé.", "Beyoncé"),  # hazard 38
-        ("O'Neill", "by O\u2019Neill.", "O\u2019Neill"),  # hazard 39
-        ("well-known", "a well\u2011known man", "well\u2011known"),  # hazard 39
-        ("New York", "in New\u00a0\n York.", "New\u00a0\n York"),  # hazard 39
-        ("1939-1945", "(1939\u20131945)", "1939\u20131945"),
-        ("i\u0307stanbul", "İİ İstanbul", "İstanbul"),  # hazard 40
-        ("STRASSE", "ßß Straße", "Straße"),  # hazard 40
-        ("viva", "by VIVA Media", "VIVA"),
-    ],
-)
+@pytest.mark.parametrize(("answer", "text", "slice_"), cases("folded witnesses"))
 def test_a_folded_witness_is_a_slice_of_the_original(answer: str, text: str, slice_: str) -> None:
     witness = witness_of(answer, text)
     assert (witness.text, witness.level) == (slice_, "folded")
@@ -142,22 +124,15 @@ def test_a_folded_witness_is_a_slice_of_the_original(answer: str, text: str, sli
     assert value(answer, text, policy="token") is same_case
 
 
-def test_the_witness_names_passage_field_and_place() -> None:
-    passages = [Passage("Dune", "A book."), Passage("Arrakis", "A planet in Dune."), Passage("", "Dune")]
-    certificate = certify(" Dune ", passages)
-    assert certificate.reason == "occurs in the evidence as written"
-    digest = sha256(b"Dune").hexdigest()
-    assert witness_in(certificate) == Witness(0, "title", 0, 4, "Dune", "exact", (), digest)
-    assert witness_in(certify("planet", passages)).field == "text"
-
-
 @pytest.mark.parametrize("policy", POLICIES)
-def test_the_witness_is_the_first_occurrence(policy: Policy) -> None:
+def test_the_witness_is_the_first_occurrence_and_none_crosses_a_seam(policy: Policy) -> None:
     passages = [Passage("k b", "c d c"), Passage("b", "b k b k"), Passage("", "k b k")]
     first = witness_in(certify("k", passages, policy))
     assert (first.passage, first.field) == (0, "title")
     assert witness_in(certify("c", passages, policy)).start == 0
     assert witness_in(certify("b", passages[1:], policy)).field == "text"
+    assert certify("New York", [Passage("", "in New"), Passage("", "York")], policy).certified is False  # hazard 41
+    assert certify("New York", [Passage("New", "York")], policy).certified is False
 
 
 def test_each_field_is_read_once_however_many_answers_are_asked_about_and_not_before() -> None:
@@ -181,32 +156,6 @@ def test_each_field_is_read_once_however_many_answers_are_asked_about_and_not_be
     assert read == ["Paris and Rome"]
     assert evidence.certify("Bonn").certified and evidence.certify("Paris").certified
     assert read == ["Paris and Rome", "Bonn"]
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-def test_nothing_is_certified_across_a_seam(policy: Policy) -> None:  # hazard 41
-    assert certify("New York", [Passage("", "in New"), Passage("", "York")], policy).certified is False
-    assert certify("New York", [Passage("New", "York")], policy).certified is False
-
-
-def test_a_witness_of_an_unknown_passage_does_not_hold() -> None:  # hazard 42
-    passages = [Passage("", "It is Paris.")]
-    witness = witness_of("Paris", "It is Paris.")
-    assert holds(witness, passages)
-    assert not holds(replace(witness, passage=1), passages)
-    assert not holds(replace(witness, passage=-1), passages)
-    assert not holds(replace(witness, field="title"), passages)
-    assert not holds(replace(witness, start=-6), passages)
-    assert not holds(replace(witness, start=witness.start - 1), passages)
-    assert not holds(replace(witness, text="", end=witness.start), passages)
-
-
-def test_a_witness_is_void_once_its_passage_has_changed() -> None:  # hazard 44
-    witness = witness_of("Paris", "It is Paris.")
-    assert not holds(witness, [Passage("", "It is Paris!")])
-    assert not holds(witness, [Passage("", "It is Parma.")])
-    assert not holds(witness, [])
-    assert holds(witness, [Passage("Another title", "It is Paris."), Passage("", "more")])
 
 
 @pytest.mark.parametrize("policy", ["token", "folded"])

@@ -74,15 +74,11 @@ def test_no_word_ends_beside_a_letter_of_another_writing(letter: str) -> None:
     assert value("ab", f"ab{letter}", policy="token") is False
 
 
-def test_the_search_continues_behind_a_part_of_a_word() -> None:
+def test_the_search_continues_behind_a_part_of_a_word_or_of_a_character() -> None:
     assert witness_of("art", "a party for art").start == 12
     assert witness_of("中a", "中ab中a").start == 3
     assert witness_of("art", "a party, art and art").start == 9
-
-
-def test_an_occurrence_right_behind_a_part_of_a_character_is_found() -> None:
-    """The square of four kana ends in one that also follows it."""
-    assert value("ト", "㌀") is False
+    assert value("ト", "㌀") is False  # The square of four kana ends in one that also follows it.
     witness = witness_of("ト", "㌀ト")
     assert (witness.start, witness.end) == (1, 2)
 
@@ -193,14 +189,12 @@ def test_order_and_copies_change_nothing(
 
 
 @given(ANSWERS, PASSAGES)
-def test_what_stands_as_written_the_letter_of_the_paper_admits(answer: str, passages: list[Passage]) -> None:
+def test_what_stands_as_written_is_certified_by_the_letter_of_the_paper_and_without_its_case(
+    answer: str, passages: list[Passage]
+) -> None:
     witness = certify(answer, passages, "token").witness
     if witness and witness.level == "exact":
         assert certify(strip_answer(answer), passages, "substring").certified
-
-
-@given(ANSWERS, PASSAGES)
-def test_what_is_certified_with_its_case_is_certified_without(answer: str, passages: list[Passage]) -> None:
     if certify(answer, passages, "token").certified:
         assert certify(answer, passages, "folded").certified
 

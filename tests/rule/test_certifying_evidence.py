@@ -17,12 +17,10 @@ from tests.refusing import refused
 
 CAPITAL, QUOTE = "Doha is the capital.", "It is said: Doha"
 QUESTION = Question(
-    "Which is the capital?",
-    "retrieval",
-    ("Doha", "doha.", None, "Dubai", "Dubai"),
+    "Which is the capital?", "retrieval", ("Doha", "doha.", None, "Dubai", "Dubai"),
     (QUOTE, "It is Doha", "None", CAPITAL, "Dubai"),
     (Passage("", CAPITAL), Passage("", f" {QUOTE}\n"), Passage("It is said: Doha", ""), Passage("", "Dubai")),
-)
+)  # fmt: skip
 BLANK = Passage("", "")
 
 
@@ -53,36 +51,42 @@ def evidence_of(question: Question, by: Any = "folded", kind: ShortText | None =
 
 
 def test_a_passage_that_only_repeats_a_candidate_is_no_evidence_for_its_class_alone() -> None:
-    """Not so where the text is the answer itself, or where the candidate does not vote."""
-    result = evidence_of(QUESTION)
+    result = evidence_of(QUESTION)  # Not so where the text is the answer itself, or where the candidate does not vote.
     whole = QUESTION.passages
     assert result.own_texts == {"doha": {1, 2}, "dubai": {0}}
     assert result.passages_for("doha") == (whole[0], BLANK, BLANK, whole[3])
     assert result.passages_for("dubai") == (BLANK, *whole[1:])
     assert result.passages_for("oslo") == result.passages_for(None) == whole
-
-
-def test_a_passage_is_repeated_with_its_title_or_without_it() -> None:
     titled = replace(
         QUESTION,
         passages=(Passage("Qatar", CAPITAL), Passage("It is", "Doha")),
         texts=("", "It is\nDoha", "", CAPITAL, ""),
     )
     assert evidence_of(titled).own_texts == {"doha": {1}, "dubai": {0}}
-
-
-def test_a_blank_passage_repeats_a_candidate_without_a_text() -> None:
     assert evidence_of(replace(QUESTION, passages=(BLANK,), texts=("",) * 5)).own_texts == {"doha": {0}, "dubai": {0}}
     assert evidence_of(replace(QUESTION, texts=())).own_texts == {}
 
 
-def test_a_spelling_is_certified_once_and_a_list_apart_from_the_text_that_spells_it() -> None:
+def test_a_spelling_is_certified_once_also_by_a_function_of_ones_own_or_a_consulted_one() -> None:
     answering = Answering(Certificate(True, "so"))
     result = evidence_of(QUESTION, kind=Says(answering))
     listed = Structured(["Doha"])
     for answer in ("Oslo", "Oslo", listed, str(listed), "Oslo"):
         assert result.certify(answer, "oslo") == Certificate(True, "so")
     assert answering.asked == [(answer, QUESTION.text) for answer in ("Oslo", listed, str(listed))]
+    answering = Answering(None)
+    result = evidence_of(QUESTION, own_certificate(lambda _, evidence: bool(evidence)), Says(answering))
+    assert (result.is_consulted, result.certify("Oslo", "oslo").certified, answering.asked) == (False, True, [])
+    assert not evidence_of(QUESTION).is_consulted
+    result = evidence_of(QUESTION, own_certificate(consulted))
+    result.supply("doha", Certificate(True, "so"))
+    assert result.is_consulted
+    assert result.certify("DOHA", "doha") == Certificate(True, "so")
+    assert result.certify(" ", None) == Certificate(False, "empty answer")
+    assert refused(lambda: result.certify("x" * 99, "x"), CertificateError) == (
+        f"The certificate {__name__}:consulted must be asked about {'x' * 99!r:.60} before a rule is: drive the rule "
+        "that `eldgr_dspy.rule.certifying.certifying` returns."
+    )
 
 
 @pytest.mark.parametrize("reply", [True, Certificate("yes", "so"), Certificate(True, "so", "here")])  # type: ignore[arg-type]
@@ -103,22 +107,3 @@ def test_what_cannot_certify_is_no_evidence(evidence: Any) -> None:
 
 async def consulted(answer: str, evidence: Any) -> bool:
     return bool(evidence)
-
-
-def test_a_function_of_ones_own_certifies_in_place_of_the_type() -> None:
-    answering = Answering(None)
-    result = evidence_of(QUESTION, own_certificate(lambda _, evidence: bool(evidence)), Says(answering))
-    assert (result.is_consulted, result.certify("Oslo", "oslo").certified, answering.asked) == (False, True, [])
-    assert not evidence_of(QUESTION).is_consulted
-
-
-def test_a_consulted_certificate_holds_for_the_class_and_must_have_been_asked() -> None:
-    result = evidence_of(QUESTION, own_certificate(consulted))
-    result.supply("doha", Certificate(True, "so"))
-    assert result.is_consulted
-    assert result.certify("DOHA", "doha") == Certificate(True, "so")
-    assert result.certify(" ", None) == Certificate(False, "empty answer")
-    assert refused(lambda: result.certify("x" * 99, "x"), CertificateError) == (
-        f"The certificate {__name__}:consulted must be asked about {'x' * 99!r:.60} before a rule is: drive the rule "
-        "that `eldgr_dspy.rule.certifying.certifying` returns."
-    )

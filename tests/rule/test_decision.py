@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from eldgr_dspy import decision
 from eldgr_dspy.decision import Choice, Decision, Rule, always, decide, drive, evidence_locked, scalar_judge
 from eldgr_dspy.words import Role
+from tests.rule.keys import cases
 
 MARKS: Sequence[bool | None] = (True, False, None)
 
@@ -109,53 +110,31 @@ def test_an_answer_of_consensus_own_class_never_overrides(marks: tuple[bool | No
     assert choice == ("consensus", "m")
 
 
-def test_the_first_candidate_and_the_majority_ask_nobody() -> None:
+def test_rules_ask_only_whose_reply_could_matter() -> None:
     case = Table("m", {}, {"m": 1, "s": 2}, ("s", "m", "m"))
     assert asked_by(decision.first_candidate, case, {}) == (Choice("first", "s"), [])
     assert asked_by(decision.majority_vote, case, {}) == (Choice("consensus", "m"), [])
-
-
-@pytest.mark.parametrize(
-    ("preference", "expected"),
-    [("s", Choice("judge", "s")), ("M", Choice("consensus", "m")), (None, Choice("consensus", "m"))],
-)
-def test_the_scalar_judge_ships_any_preference_of_another_class(preference: str | None, expected: Choice) -> None:
-    case = Table("m", {"m": True, "s": False}, {"m": 1, "M": 1, "s": 2}, ("m", "M", "s"))
-    assert asked_by(scalar_judge, case, {"judge": preference}) == (expected, ["judge"])
-
-
-def test_a_homogeneous_pool_asks_no_judge_under_any_rule() -> None:
     case = Table("m", {"m": False, "r": True}, {"m": 1, "r": 2}, ("m", "m"))
     assert asked_by(scalar_judge, case, {})[1] == []
     assert asked_by(evidence_locked, case, {"repairer": "r"}) == (("repair", "r"), ["repairer"])
-
-
-def test_a_pool_that_may_not_be_repaired_asks_nobody() -> None:
     case = Table("m", {"m": False}, {"m": 1}, ("m",), repairable=False)
     assert asked_by(evidence_locked, case, {}) == (("consensus", "m"), [])
     case.task = "arithmetic"
     assert asked_by(evidence_locked, case, {}) == (("consensus", "m"), [])
-
-
-def test_the_certified_majority_is_the_certified_class_with_most_votes_and_asks_nobody() -> None:
     marks = {"m": False, "s": None, "t": True, "u": True}
     case = Table("m", marks, {one: one for one in "mstu"}, ("m", "s", "u", "t", "t", "s", "s", "m", "m", "m"))
     assert asked_by(decision.certified_majority, case, {}) == (("certified", "t"), [])
-
-
-@pytest.mark.parametrize(("k", "ships"), [(0, "m"), (1, "s"), (2, "s")])
-def test_a_near_class_ships_if_it_lacks_up_to_k_votes(k: int, ships: str) -> None:
-    case = Table("m", {"m": False, "s": False}, {"m": 1, "s": 2}, ("m", "m", "s"), repairable=False)
-    roles = ["judge"] if k else []
-    assert asked_by(decision.near(k), case, {"judge": "s"}) == (("judge" if k else "consensus", ships), roles)
-
-
-@pytest.mark.parametrize(
-    ("derived", "expected"), [("r", ("repair", "r")), ("s", ("consensus", "m")), (None, ("consensus", "m"))]
-)
-def test_arithmetic_asks_the_deriver_alone(derived: str | None, expected: tuple[str, str]) -> None:
-    case = Table("m", {"m": True}, {"m": 1, "s": 1, "r": 2}, ("m", "r"), task="arithmetic")
-    assert asked_by(evidence_locked, case, {"deriver": derived}) == (expected, ["deriver"])
+    kept = Choice("consensus", "m")
+    for preference, choice in (("s", Choice("judge", "s")), ("M", kept), (None, kept)):
+        case = Table("m", {"m": True, "s": False}, {"m": 1, "M": 1, "s": 2}, ("m", "M", "s"))
+        assert asked_by(scalar_judge, case, {"judge": preference}) == (choice, ["judge"])
+    for k, ships in [(0, "m"), (1, "s"), (2, "s")]:
+        case = Table("m", {"m": False, "s": False}, {"m": 1, "s": 2}, ("m", "m", "s"), repairable=False)
+        roles = ["judge"] if k else []
+        assert asked_by(decision.near(k), case, {"judge": "s"}) == (("judge" if k else "consensus", ships), roles)
+    for derived, expected in [("r", ("repair", "r")), ("s", ("consensus", "m")), (None, ("consensus", "m"))]:
+        case = Table("m", {"m": True}, {"m": 1, "s": 1, "r": 2}, ("m", "r"), task="arithmetic")
+        assert asked_by(evidence_locked, case, {"deriver": derived}) == (expected, ["deriver"])
 
 
 @pytest.mark.parametrize("consensus", [None, ""])
@@ -170,18 +149,7 @@ def test_an_empty_answer_is_uncertified_and_never_asked_about(consensus: str | N
     assert asked == ["r"]
 
 
-@pytest.mark.parametrize(
-    ("marks", "answer", "branch", "reason"),
-    [
-        ((True, True, True), "m", "consensus", "consensus_certified"),
-        ((None, True, True), "m", "consensus", "consensus_inapplicable"),
-        ((False, True, True), "s", "judge", "preference_certified"),
-        ((False, True, False), "s", "judge", "preference_certified"),
-        ((False, False, True), "r", "repair", "repair_certified"),
-        ((False, None, True), "r", "repair", "repair_certified"),
-        ((False, None, None), "m", "consensus", "default"),
-    ],
-)
+@pytest.mark.parametrize(("marks", "answer", "branch", "reason"), cases("what ships and why"))
 def test_decide_says_what_ships_and_why(marks: tuple[bool | None, ...], answer: str, branch: Any, reason: str) -> None:
     mark = dict(zip("msr", marks, strict=True))
     expected = Decision(answer, branch, reason, mark[answer], consensus="m", repair="r")
@@ -199,11 +167,9 @@ def mark_of(answer: str) -> bool | None:
 
 
 @given(
-    st.text(),
-    st.text() | st.none(),
-    st.text() | st.none(),
+    st.text(), st.text() | st.none(), st.text() | st.none(),
     st.functions(like=mark_of, returns=st.sampled_from(MARKS), pure=True),
-)
+)  # fmt: skip
 def test_an_override_is_always_certified(m: str, s: str | None, r: str | None, certified: Any) -> None:
     result = decide(m, s, r, certified)
     assert isinstance(result, Decision)
@@ -217,12 +183,6 @@ def raise_stop(role: Role) -> Any:
     raise StopIteration
 
 
-def test_what_a_role_raises_is_raised_by_the_driver_even_a_stop_iteration() -> None:
-    case = Table("m", {"m": False, "s": True}, {"m": 1, "s": 2}, ("m", "s"))
-    with pytest.raises(StopIteration):
-        drive(evidence_locked(case), raise_stop)
-
-
 def two_questions() -> Generator[str, int, tuple[int, int]]:
     """Something that asks twice, for whom the order matters."""
     first = yield "first"
@@ -234,6 +194,9 @@ async def length(question: str) -> int:
     return len(question)
 
 
-def test_the_drivers_send_each_reply_back_and_return_what_the_asker_returns() -> None:
+def test_the_drivers_send_each_reply_back_and_raise_what_a_role_raises() -> None:
     assert drive(two_questions(), len) == (5, 6)
     assert asyncio.run(decision.adrive(two_questions(), length)) == (5, 6)
+    case = Table("m", {"m": False, "s": True}, {"m": 1, "s": 2}, ("m", "s"))
+    with pytest.raises(StopIteration):
+        drive(evidence_locked(case), raise_stop)

@@ -13,6 +13,7 @@ from eldgr_dspy.derivation.tracing import TABLE, folded, question_numbers, trace
 from eldgr_dspy.rule.consultations import Derivation, Step
 from eldgr_dspy.rule.derivations import check_derivation, true_equations
 from eldgr_dspy.words import STRICTNESS, Strictness
+from tests.case_tables import each_case
 from tests.refusing import refused
 from tests.rule.keys import cases
 
@@ -22,6 +23,10 @@ STEPS = (("16 - 3 - 4", "9"), ("9 * 2", "18"))
 
 def derivation(*steps: tuple[str, str], answer: str = "18", check: str = "18 / 2 = 9") -> Derivation:
     return Derivation(tuple(Step(*step) for step in steps), answer, check)
+
+
+def stated(*, steps: Any = (), others: Any = (), **how: str) -> Derivation:
+    return replace(derivation(*map(tuple, steps), **how), others=tuple(others))
 
 
 def passes(derived: Derivation, question: str = DUCKS, level: Strictness = "executed") -> bool:
@@ -34,86 +39,71 @@ def reason(derived: Derivation, question: str = DUCKS, level: Strictness = "exec
     return checked.reason
 
 
-LADDER = [
-    (derivation(answer="about 18"), None),
-    (derivation(*STEPS, check=" "), None),
-    (derivation(answer="-1,000.5", check="it looks right"), "stated"),
-    (derivation(*STEPS, answer="17"), "stated"),
-    (derivation(("18 * 1", "18")), "stated"),
-    (derivation(("3 * 6", "18")), "chained"),
-    (derivation(*STEPS, check="18 = 18"), "traced"),
-    (derivation(*STEPS, check="none"), "traced"),
-    (
-        derivation(("16/16", "1"), ("1+1", "2"), ("2 * 16", "32"), ("32 + 3", "35"), answer="35", check="35 - 3 = 32"),
-        "executed",
-    ),
-    (derivation(*STEPS), "bounded"),
-    (replace(derivation(*STEPS), others=(derivation(*STEPS, check="none"),)), "bounded"),
-    (replace(derivation(*STEPS), others=(derivation(("3 * 3", "9"), answer="9", check="9 / 3 = 3"),)), "bounded"),
-    (replace(derivation(*STEPS), others=(derivation(answer="x"), derivation(*STEPS))), "agreed"),
-]
-
-
-@pytest.mark.parametrize(("derived", "highest"), LADDER)
+@each_case("rule", "the ladder of levels", derivation=stated)
 def test_levels_are_cumulative(derived: Derivation, highest: Strictness | None) -> None:
     reached = STRICTNESS.index(highest) + 1 if highest else 0
     assert [level for level in STRICTNESS if passes(derived, level=level)] == [*STRICTNESS[:reached]]
 
 
-def test_the_paper_s_letter_executes_nothing() -> None:
+def test_a_checked_derivation_says_what_holds_and_gives_its_answer() -> None:
     checked = check_derivation(derivation(("1/0", "7"), answer="$18", check="trust me"), "", "stated")
     assert checked.reason == "The answer 18 is a number and a consistency check is given; nothing was executed."
-
-
-def test_a_checked_derivation_says_what_holds_and_gives_its_answer() -> None:
     checked = check_derivation(derivation(*STEPS), DUCKS)
     assert (checked.passed, checked.level, checked.answer) == (True, "bounded", Fraction(18))
     assert checked.reason == (
         "Every step executes, every number traces, the last step gives the answer 18, "
         "and the check '18 / 2 = 9' holds and would fail for another."
     )
-
-
-def test_an_answer_in_percent_is_a_number_of_hundredths() -> None:
     assert check_derivation(derivation(answer="20%"), "", "stated").answer == Fraction(1, 5)
     assert check_derivation(derivation(answer="a fifth"), "", "stated").answer is None
-
-
-def test_an_unknown_level_is_refused_with_the_known_ones() -> None:
     unknown: Any = "strict"
     assert refused(lambda: check_derivation(derivation(), "", unknown)) == (
         "level must be one of stated, chained, traced, executed, bounded, agreed; got 'strict'."
     )
 
 
-FAULTS = [
-    (derivation(answer="no idea"), "The answer 'no idea' is not a number."),
-    (derivation(check="\n"), "The derivation gives no consistency check."),
-    (derivation(), "The derivation has no steps."),
-    (derivation(("16 - 3 - 4", "8"), ("8 * 2", "16")), "Step 1 is false: '16 - 3 - 4' is 9 and not '8'."),
-    (derivation(STEPS[0], ("9 * 2", "18 eggs")), "Step 2 states the value '18 eggs', which is not a number."),
-    (derivation(("10/3", "3.33")), "Step 1 is false: '10/3' is 10/3 and not '3.33'."),
-    (derivation(("3*6=17", "18")), "Step 1 is false: '3*6' is 18, but '17' is 17."),
-    (derivation(STEPS[0]), "Step 1, the last, gives 9, but the stated answer is 18."),
-    (derivation(("18", "18")),
-     "The steps compute nothing: they carry 18 through, and another number in its place would come out as well."),
-    (derivation(STEPS[0], ("9 * 2", "18"), ("18 + 7 - 7", "18")),
-     "Step 3 uses 7, which neither the question nor an earlier step supplies."),
-    (
-        derivation(*STEPS, check="two = 2"),
-        "The check does not execute: the expression 'two' cannot be executed: 't' is neither a number nor an operator. "
-        "Write only numbers, + - * / // % ** and parentheses.",
-    ),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("derived", "sentence"), FAULTS)
+@each_case("rule", "faults of derivations", derivation=stated)
 def test_a_fault_is_one_sentence_that_names_the_step_and_what_failed(derived: Derivation, sentence: str) -> None:
     assert reason(derived) == sentence
 
 
-def test_long_texts_are_cut_in_sentences() -> None:
+def test_a_step_is_exact_with_numbers_of_the_question_and_its_fault_is_told_shortly() -> None:
     assert reason(derivation(answer="x" * 100_000)) == f"The answer '{'x' * 57}...' is not a number."
+    assert "at most 256 are read" in reason(derivation(("(" * 300 + "18" + ")" * 300, "18")))  # hazard 48
+    big = derivation(("10000000000000000 + 1 - 10000000000000000", "1"), ("0.1 + 0.2", "0.3"), answer="0.3")
+    assert passes(big, level="chained")  # hazard 50
+    assert not passes(derivation(("0.1 + 0.2", "0.30000000000000004"), answer="0.3"), level="chained")
+    once = derivation(("6 * 7", "42"), ("42 / 2", "21"), ("21 * 2", "42"), answer="42", check="42 / 7 = 6")
+    assert passes(once, "There are 6 rows of 7, not 42, in 2 halls.")
+    other = derivation(*STEPS, answer="19", check="19 - 3 = 16")
+    assert reason(other) == "Step 2, the last, gives 18, but the stated answer is 19."  # hazard 56
+    for expression in ["18/0", "18 % 0", "18//(3 - 3)", "0**0", "0**-1"]:
+        assert "has no value" in reason(derivation((expression, "18")))  # hazard 49
+    question = "Six friends split $20, and 9 do so."
+    steps = [("20/6", "10/3"), ("10/3 * 9", "30")]
+    assert passes(derivation(*steps, answer="30", check="30/9*6 = 20"), question)
+    assert passes(derivation(steps[0], ("9 * 10/3", "30"), answer="30", check="30/9 = 20/6"), question)
+    assert reason(derivation(("10/3 * 9", "30"), answer="30"), question) == (
+        "Step 1 uses 10, which neither the question nor an earlier step supplies."
+    )
+    invented = derivation(("6 * 7", "42"), answer="42", check="42 / 7 = 6")
+    assert reason(invented, "How many apples are there?") == (
+        "Step 1 uses 6, which neither the question nor an earlier step supplies."  # hazard 51
+    )
+    assert passes(derivation(("16-3-4 = 9", "9"), ("9*2 = 36/2 = 18", "18")), f"{DUCKS} Not 36.")
+    broken = derivation(("16 - 3 = 12 - 4 = 8", "8"), ("8 * 2", "16"), answer="16", check="16 / 2 = 8")
+    assert reason(broken) == "Step 1 is false: '16 - 3' is 13, but '12 - 4' is 8."  # hazard 53
+    assert "the expression '' cannot be executed: it is empty" in reason(derivation(("16 - 3 =", "13")))
+    question = "What is 20% of 50?"
+    assert passes(derivation(("20% * 50", "10"), answer="10", check="10 / 50 = 20%"), question)
+    assert passes(derivation(("20 / 100 * 50", "10"), answer="10", check="10 / 50 = 0.2"), question)
+    assert passes(derivation(("10 / 50", "20%"), answer="20%", check="20% * 50 = 10"), "What percentage of 50 is 10?")
+    assert not passes(derivation(("10 / 50", "20%"), answer="20"), level="chained")  # hazard 54
+    eggs = "She buys two dozen eggs and eats three. How many are left?"
+    worded = derivation(("two dozen - 3", "21"), answer="21", check="21 + 3 = 24")
+    # hazard 55
+    assert reason(worded, eggs).startswith("Step 1 does not execute: the expression 'two dozen - 3' cannot be ")
+    assert passes(derivation(("2 * 12", "24"), ("24 - 3", "21"), answer="21", check="21 + 3 = 24"), eggs)
 
 
 @pytest.mark.parametrize(
@@ -125,21 +115,6 @@ def test_long_texts_are_cut_in_sentences() -> None:
 )
 def test_what_is_not_an_expression_or_too_big_to_compute_is_not_a_step(expression: str) -> None:
     assert reason(derivation((expression, "18"))).startswith("Step 1 does not execute: the expression ")
-
-
-def test_hundreds_of_parentheses_are_not_a_step() -> None:
-    assert "at most 256 are read" in reason(derivation(("(" * 300 + "18" + ")" * 300, "18")))  # hazard 48
-
-
-@pytest.mark.parametrize("expression", ["18/0", "18 % 0", "18//(3 - 3)", "0**0", "0**-1"])
-def test_a_step_without_a_value_is_not_a_step(expression: str) -> None:
-    assert "has no value" in reason(derivation((expression, "18")))  # hazard 49
-
-
-def test_nothing_cancels_or_rounds() -> None:
-    big = derivation(("10000000000000000 + 1 - 10000000000000000", "1"), ("0.1 + 0.2", "0.3"), answer="0.3")
-    assert passes(big, level="chained")  # hazard 50
-    assert not passes(derivation(("0.1 + 0.2", "0.30000000000000004"), answer="0.3"), level="chained")
 
 
 @pytest.mark.parametrize("expression", cases("numbers carried through"))
@@ -157,40 +132,11 @@ def test_a_number_carried_through_some_steps_is_not_a_derivation(question: str, 
     assert reason(carried, question).startswith(f"The steps compute nothing: they carry {value} ")  # hazard 51
 
 
-def test_a_number_that_is_computed_and_then_carried_is_a_derivation() -> None:
-    once = derivation(("6 * 7", "42"), ("42 / 2", "21"), ("21 * 2", "42"), answer="42", check="42 / 7 = 6")
-    assert passes(once, "There are 6 rows of 7, not 42, in 2 halls.")
-
-
-@pytest.mark.parametrize(
-    ("question", "step", "answer", "check"),
-    [
-        ("John eats half an apple.", "1+1+1+1+1", "5", "5-1-1-1-1 = 1"),
-        ("It took a day.", "24*24", "576", "576/24 = 24"),
-        ("It is 3/4 of the 0.6 that was left.", "60/100", "0.6", "0.6*100 = 60"),
-    ],
-)
+@pytest.mark.parametrize(("question", "step", "answer", "check"), cases("answers without a stated number"))
 def test_an_answer_needs_a_number_that_the_question_states(question: str, step: str, answer: str, check: str) -> None:
     made = derivation((step, answer), answer=answer, check=check)
     assert not passes(made, question, "traced")  # hazard 51
     assert passes(derivation(("24 * 3", "72"), answer="72", check="72 / 24 = 3"), "It took three days.")
-
-
-def test_a_fraction_that_does_not_end_is_one_number_in_a_later_step() -> None:
-    question = "Six friends split $20, and 9 do so."
-    steps = [("20/6", "10/3"), ("10/3 * 9", "30")]
-    assert passes(derivation(*steps, answer="30", check="30/9*6 = 20"), question)
-    assert passes(derivation(steps[0], ("9 * 10/3", "30"), answer="30", check="30/9 = 20/6"), question)
-    assert reason(derivation(("10/3 * 9", "30"), answer="30"), question) == (
-        "Step 1 uses 10, which neither the question nor an earlier step supplies."
-    )
-
-
-def test_numbers_that_are_not_the_question_s_make_no_derivation() -> None:
-    invented = derivation(("6 * 7", "42"), answer="42", check="42 / 7 = 6")
-    assert reason(invented, "How many apples are there?") == (
-        "Step 1 uses 6, which neither the question nor an earlier step supplies."  # hazard 51
-    )
 
 
 @pytest.mark.parametrize("check", ["18 = 18", "18*1 = 18", "18 - 18 = 0", "x = x", "18 = 9*2", "18 / 18 = 1"])
@@ -200,38 +146,10 @@ def test_an_identity_or_a_step_restated_is_not_a_check(check: str) -> None:
     assert not passes(derivation(*STEPS, check=check), question)  # hazard 52
 
 
-def test_a_chain_of_equals_signs_is_true_on_every_side_or_false() -> None:
-    assert passes(derivation(("16-3-4 = 9", "9"), ("9*2 = 36/2 = 18", "18")), f"{DUCKS} Not 36.")
-    broken = derivation(("16 - 3 = 12 - 4 = 8", "8"), ("8 * 2", "16"), answer="16", check="16 / 2 = 8")
-    assert reason(broken) == "Step 1 is false: '16 - 3' is 13, but '12 - 4' is 8."  # hazard 53
-    assert "the expression '' cannot be executed: it is empty" in reason(derivation(("16 - 3 =", "13")))
-
-
 @pytest.mark.parametrize(("expression", "value"), cases("slips of unit or percent"))
 def test_a_slip_of_unit_or_percent_is_false(expression: str, value: str) -> None:
     slip = derivation((expression, value), answer=value)
     assert reason(slip, "", "chained").startswith("Step 1 ")  # hazard 54
-
-
-def test_a_percentage_is_a_number_of_hundredths_in_every_place() -> None:
-    question = "What is 20% of 50?"
-    assert passes(derivation(("20% * 50", "10"), answer="10", check="10 / 50 = 20%"), question)
-    assert passes(derivation(("20 / 100 * 50", "10"), answer="10", check="10 / 50 = 0.2"), question)
-    assert passes(derivation(("10 / 50", "20%"), answer="20%", check="20% * 50 = 10"), "What percentage of 50 is 10?")
-    assert not passes(derivation(("10 / 50", "20%"), answer="20"), level="chained")  # hazard 54
-
-
-def test_words_are_no_operands() -> None:
-    eggs = "She buys two dozen eggs and eats three. How many are left?"
-    worded = derivation(("two dozen - 3", "21"), answer="21", check="21 + 3 = 24")
-    # hazard 55
-    assert reason(worded, eggs).startswith("Step 1 does not execute: the expression 'two dozen - 3' cannot be ")
-    assert passes(derivation(("2 * 12", "24"), ("24 - 3", "21"), answer="21", check="21 + 3 = 24"), eggs)
-
-
-def test_a_right_derivation_of_another_answer_does_not_count() -> None:
-    other = derivation(*STEPS, answer="19", check="19 - 3 = 16")
-    assert reason(other) == "Step 2, the last, gives 18, but the stated answer is 19."  # hazard 56
 
 
 UNDO = {"+": "-", "-": "+", "*": "/"}
@@ -287,9 +205,14 @@ STATED = cases("stated by a question")
 LICENSED = cases("licensed by a question")
 
 
-@pytest.mark.parametrize(("question", "numbers"), STATED + LICENSED)
-def test_a_question_supplies_its_numbers_and_what_its_words_mean(question: str, numbers: str) -> None:
-    assert {Fraction(number) for number in numbers.split()} <= traceable(question)
+@pytest.mark.parametrize(("question", "numbers"), STATED)
+def test_a_question_states_and_supplies_its_numerals_and_number_words(question: str, numbers: str) -> None:
+    assert {Fraction(number) for number in numbers.split()} <= question_numbers(question) & traceable(question)
+
+
+@pytest.mark.parametrize(("question", "numbers"), LICENSED)
+def test_a_question_supplies_what_its_words_license_and_does_not_state_it(question: str, numbers: str) -> None:
+    assert {Fraction(number) for number in numbers.split()} <= traceable(question) - question_numbers(question)
 
 
 @pytest.mark.parametrize(("question", "numbers"), [*cases("absent from a question"), ("9" * 41, "9" * 41)])
@@ -297,23 +220,10 @@ def test_a_question_supplies_nothing_else(question: str, numbers: str) -> None:
     assert not {Fraction(number) for number in numbers.split()} & traceable(question)
 
 
-@pytest.mark.parametrize(("question", "numbers"), STATED)
-def test_a_question_states_its_numerals_and_number_words(question: str, numbers: str) -> None:
-    assert {Fraction(number) for number in numbers.split()} <= question_numbers(question)
-
-
-@pytest.mark.parametrize(("question", "numbers"), LICENSED)
-def test_a_question_does_not_state_what_its_words_license(question: str, numbers: str) -> None:
-    assert not {Fraction(number) for number in numbers.split()} & question_numbers(question)
-
-
-def test_the_table_is_in_lower_case_and_cannot_be_changed() -> None:
+def test_the_table_is_in_lower_case_and_an_operand_traces_under_a_sign_and_as_a_percentage() -> None:
     assert all(word == word.lower() and values for word, values in TABLE.items())
     with pytest.raises(TypeError):
         TABLE["week"] = ()  # type: ignore[index]
-
-
-def test_an_operand_traces_under_a_sign_and_as_a_percentage() -> None:
     known: set[Exact] = {5, Fraction(1, 5)}
     assert traces(Operand(-5), known)
     assert traces(Operand(Fraction(5, 100), percent=True), known)

@@ -1,5 +1,7 @@
 """The heuristic judge has bounded scores that rise with what words can show; the heuristic repairer copies a span."""
 
+from typing import Any
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from eldgr_dspy.rule.consultations import show_candidate, show_passage
 from eldgr_dspy.rule.lexical import Support, is_yes_no, offers_a_choice, sentences_of, support, words_of
 from eldgr_dspy.rule.spans import Kind, best_span, kind_asked
+from tests.case_tables import each_case
 from tests.rule.keys import cases
 
 QUESTION = "Which stadium hosted the 1998 final?"
@@ -53,72 +56,35 @@ def test_the_order_of_the_passages_and_their_copies_do_not_matter(order: list[st
     assert support(QUESTION, order + copies, candidates) == support(QUESTION, EVIDENCE, candidates)
 
 
-BUILT = ["Wembley Stadium was built by Multiplex."]
-BEATEN: dict[str, tuple[str, list[str], list[str]]] = {
-    "what is not in the evidence": (QUESTION, EVIDENCE, ["Stade de France", "Old Trafford"]),
-    "what stands elsewhere than beside the words of the question": (QUESTION, EVIDENCE, ["Stade de France", "Wembley"]),
-    "what only repeats the question": ("Who built Wembley Stadium?", BUILT, ["Multiplex", "Wembley Stadium"]),
-    "a yes to a question that asks for something else": (QUESTION, EVIDENCE, ["Wembley", "yes"]),
-    "the same answer with reasoning from nowhere": (
-        QUESTION,
-        EVIDENCE,
-        [
-            show_candidate("The final was in Saint-Denis, in the Stade de France.", "Stade de France"),
-            show_candidate("My uncle remembers Marseille velodrome clearly.", "Stade de France"),
-        ],
-    ),
-    "a false equation": (SUM, [], ["16 - 3 = 13\n13 + 4 = 17\nA: 17", "16 - 3 = 12\n12 + 4 = 17\nA: 17"]),
-    "what leaves a figure of the question out, and that what does not end in the answer": (
-        SUM,
-        [],
-        [f"16 - 3{more}\nFinal answer: {answer}" for more, answer in ((" + 4 = 17", 17), (" = 13", 13), (" = 13", 99))],
-    ),
-}
-
-
-@pytest.mark.parametrize(("question", "evidence", "candidates"), BEATEN.values(), ids=BEATEN)
-def test_a_supported_answer_beats(question: str, evidence: list[str], candidates: list[str]) -> None:
-    scores = scalars(question, evidence, candidates)
+@each_case("rule", "answers with less support")
+def test_a_supported_answer_beats(question: str | None, evidence: list[str] | None, candidates: list[str]) -> None:
+    """Where no question or evidence is stated, it is that of the stadium."""
+    scores = scalars(question or QUESTION, EVIDENCE if evidence is None else evidence, candidates)
     assert scores == sorted(set(scores), reverse=True)
 
 
-@pytest.mark.parametrize(
-    ("evidence", "answer"),
-    [("A party was in 1976.", "art"), ("A party was in 1976.", "7"), (show_passage("New", "York is old."), "New York")],
-)
+@pytest.mark.parametrize(("evidence", "answer"), cases("what does not occur"))
 def test_a_part_of_a_word_and_what_crosses_from_title_to_text_do_not_occur(evidence: str, answer: str) -> None:
     result = support("What is it?", [evidence], [answer])  # hazard 29
     assert result is not None and result[0].triang == 0.0
 
 
-def test_triang_counts_different_passages_up_to_three() -> None:
+def test_support_is_measured_by_passages_reasoning_and_equations() -> None:
     result = support(QUESTION, EVIDENCE, ["Stade de France", "Wembley", "Old Trafford"])
     assert result is not None
     assert [one.triang for one in result] == [pytest.approx(2 / 3), pytest.approx(1 / 3), 0.0]
-
-
-def test_a_yes_is_not_looked_up_in_the_evidence() -> None:
-    """'no' stands in most English text; only the reasoning speaks for or against a yes or a no."""
+    # 'no' stands in most English text; only the reasoning speaks for or against a yes or a no.
     reasoned = show_candidate("Saint-Denis is north of Paris", "no")
     result = support("Is Wembley in Paris?", EVIDENCE, [reasoned, "no"])  # hazard 31
     assert result is not None
     assert result[0] == Support(scalar=1.0, fact=1.0)
     assert result[1].triang is None
-
-
-def test_a_blank_answer_is_not_supported() -> None:
     assert scalars(QUESTION, EVIDENCE, [show_candidate("It was played in London.", "")]) == [0.0]
-
-
-def test_logic_is_the_share_of_true_equations() -> None:
     result = support(SUM, [], ["16 - 3 = 13\n13 + 4 = 18\nFinal answer: 18", "no equation"])
     assert result is not None
     assert result[0].logic == 0.5
     assert result[1] == Support(scalar=0.0)
     assert (result[0].fact, result[0].triang) == (None, None)
-
-
-def test_without_evidence_and_equations_nothing_is_measured() -> None:
     assert support(QUESTION, [], ["Wembley", "Stade de France"]) is None
     assert support(QUESTION, [" \n "], ["Wembley"]) is None
 
@@ -169,53 +135,19 @@ def test_a_span_is_a_slice_of_one_line_of_its_passage(question: str, evidence: l
         assert span.score > 0
 
 
-@pytest.mark.parametrize(
-    ("question", "expected"),
-    [
-        ("Who was the chief engineer of the Golden Gate Bridge?", ("Joseph B. Strauss", 1)),
-        ("When did the Golden Gate Bridge open in San Francisco?", ("May 27, 1937", 0)),
-        ("In what year was the Bay Bridge opened?", ("1936", 2)),
-        ("How many decks has the Bay Bridge?", ("two", 2)),
-        ("Where is the Golden Gate Bridge?", ("San Francisco", 0)),
-        ("In which city did the Golden Gate Bridge open?", ("San Francisco", 0)),
-    ],
-)
-def test_the_span_has_the_shape_that_is_asked_for(question: str, expected: tuple[str, int]) -> None:
+@pytest.mark.parametrize(("question", "expected"), cases("shapes of spans"))
+def test_the_span_has_the_shape_that_is_asked_for(question: str, expected: list[object]) -> None:
     span = best_span(question, BRIDGE)
-    assert span is not None
-    assert (span.text, span.passage) == expected
+    assert span is not None and [span.text, span.passage] == expected
 
 
-NOWHERE: list[tuple[str, list[str]]] = [
-    (
-        "In what show did Cynthia play a lawyer?",
-        [show_passage("Sex and the City", "A comedy with Cynthia as a lawyer.")],
-    ),
-    ("In what year did Cynthia win?", [show_passage("The awards of 1998", "Cynthia won.")]),
-    ("What is the Bay Bridge?", ["The Bay Bridge is old."]),
-    ("What of discounts for a student?", ["A Student Discount for students is old."]),
-    ("Is the Bay Bridge older?", BRIDGE),
-    ("Which is older, the Bay Bridge or The Golden Gate Bridge?", BRIDGE),
-    ("", BRIDGE),
-    ("Who invented penicillin?", BRIDGE),
-    ("Who invented penicillin?", []),
-]
-
-
-@pytest.mark.parametrize(("question", "evidence"), NOWHERE)
-def test_no_title_no_word_of_the_question_and_nothing_beside_it_is_copied(question: str, evidence: list[str]) -> None:
+@pytest.mark.parametrize(("question", "evidence"), cases("nothing to copy"))
+def test_no_title_no_word_of_the_question_and_nothing_beside_it_is_copied(question: str, evidence: Any) -> None:
     """A title names what its passage is about; and no span answers a yes-no question, a choice or nothing."""
-    assert best_span(question, evidence) is None
+    assert best_span(question, BRIDGE if evidence == "BRIDGE" else evidence) is None
 
 
-@pytest.mark.parametrize(
-    ("question", "evidence", "text"),
-    [
-        ("What is the capital of Qatar?", [show_passage("Doha", "Doha is the capital of Qatar.")], "Doha"),
-        ("Which band wrote the anthem?", ["The Raconteurs's drummer wrote an anthem with his band."], "Raconteurs"),
-        ("Who opened Wembley?", ["Wembley was opened by Ann Bell.", "Wembley was opened by Bob Cole."], "Ann Bell"),
-    ],
-)
+@pytest.mark.parametrize(("question", "evidence", "text"), cases("copied names"))
 def test_a_name_is_copied_without_article_from_the_first_passage(question: str, evidence: list[str], text: str) -> None:
     span = best_span(question, evidence)
     assert span is not None and (span.text, span.passage) == (text, 0)

@@ -56,13 +56,10 @@ def test_a_yes_or_no_is_inapplicable_in_any_wrapper(spelled: str) -> None:
     assert is_polar(spelled) and certify(spelled, []).certified is None
 
 
-def test_numbers_are_stripped_in_arithmetic_too() -> None:
+def test_numbers_are_stripped_too_and_the_official_score_of_the_raw_text_is_told_apart() -> None:
     spelled = ("18", "18.", "**18**", r"\boxed{18}", "“18”", "$18$", "<answer>18</answer>", "(18)", "18。")
     assert {answer_class(one, "arithmetic") for one in spelled} == {answer_class("18", "arithmetic")}
     assert all(numeric_equal(one, ["18"]) for one in spelled)
-
-
-def test_the_official_score_of_the_raw_text_is_told_apart() -> None:
     assert exact_match(r"\boxed{Doha}", ["Doha"])
     assert not official_score(r"\boxed{Doha}", ["Doha"], "retrieval").em
 
@@ -105,23 +102,6 @@ def test_what_a_reader_calls_one_answer_votes_and_is_certified_as_one(one: str, 
     assert value(one, f"so {other} it is") is True and value(other, f"so {one} it is") is True
 
 
-@pytest.mark.parametrize(("answer", "text"), [("كتاب", "في الكتاب"), ("서울", "서울은 크다"), ("1000", "1 000 men")])
-def test_what_is_held_apart_is_held_apart_by_both(answer: str, text: str) -> None:
-    word = max(text.split(" "), key=len) if " 0" not in text else "1 000"
-    assert key(answer) != key(word) and value(answer, text) is False
-
-
-@pytest.mark.parametrize(("answer", "text"), [("Café", "the Caf&eacute; is"), ("5½", "some 5&frac12; m")])
-def test_a_witness_does_not_cut_an_entity(answer: str, text: str) -> None:
-    witness = certify(answer, [Passage("", text)]).witness
-    assert witness is not None and witness.text == text[witness.start : witness.end] and witness.text.endswith(";")
-
-
-def test_a_witness_does_not_run_on_from_an_ampersand_to_the_next_semicolon() -> None:
-    witness = certify("smith a", [Passage("", "by Smith (A)& others; then")]).witness
-    assert witness is not None and ";" not in witness.text
-
-
 @pytest.mark.parametrize("nothing", ["<a>", "<b></b>", "<br>", "&nbsp;", "&shy;", "$ $"])
 def test_markup_around_nothing_is_not_an_answer(nothing: str) -> None:
     result = answer_class(nothing, "retrieval")
@@ -133,26 +113,25 @@ def test_a_long_answer_is_stripped_to_no_more_than_it_was(text: str) -> None:
     assert len(strip_answer(text)) <= len(text)
 
 
-def test_a_title_is_one_sentence() -> None:
+def test_a_title_is_one_sentence_and_the_earliest_spelling_that_stands_as_written_ships() -> None:
     film = "Oh! What a Lovely War"
     assert certify(film, [Passage(film, "A film.")]).certified is True
     assert certify(film, [Passage("", f"He saw {film} there.")]).certified is False
-
-
-def test_what_ships_is_the_earliest_spelling_that_stands_as_written() -> None:
+    witness = certify("smith a", [Passage("", "by Smith (A)& others; then")]).witness
+    assert witness is not None and ";" not in witness.text
     answers = ("doha.", "**Doha**", "Doha", "DOHA", "Qatar")
     assert decided(Question("?", "retrieval", answers, (), (Passage("", "In Doha now"),)), None).answer == "**Doha**"
     assert decided(Question("?", "retrieval", answers, (), (Passage("", "In DohA now"),)), None).answer == "doha."
+    for answer, text in [("Café", "the Caf&eacute; is"), ("5½", "some 5&frac12; m")]:
+        witness = certify(answer, [Passage("", text)]).witness
+        assert witness is not None and witness.text == text[witness.start : witness.end] and witness.text.endswith(";")
+    for answer, text in [("كتاب", "في الكتاب"), ("서울", "서울은 크다"), ("1000", "1 000 men")]:
+        word = max(text.split(" "), key=len) if " 0" not in text else "1 000"
+        assert key(answer) != key(word) and value(answer, text) is False
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "every"),
-    [
-        ("hotpotqa-reflexion12", 4), ("nq-openqa10", 100), ("nq-openqa10-struck", 100), ("gsm8k-openai4", 60),
-        ("svamp-codex8", 60),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "every"), cases("real pools to decorate"))
 def test_on_real_pools_no_decoration_changes_a_decision(pools_dir: Path, name: str, every: int) -> None:
     """Every judge's preference is tried; `python -m benchmarks.spelling` does it for whole pools."""
     with gzip.open(pools_dir / f"{name}.jsonl.gz", "rt", encoding="utf-8", newline="\n") as lines:

@@ -18,7 +18,9 @@ from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.rule.refusals import REFUSALS, OwnRefusals, Refusing
 from tests.deciding import SILENT, decided
 from tests.memory import collected
+from tests.refusing import refuses
 from tests.refusing_function import hedges
+from tests.rule.keys import cases
 
 
 @dataclass(frozen=True)
@@ -40,11 +42,9 @@ class Counting(ShortText):
 
 
 CAPITAL = Question(
-    "What is the capital of Qatar?",
-    "retrieval",
-    ("I don't know", "i don’t know.", "Doha"),
+    "What is the capital of Qatar?", "retrieval", ("I don't know", "i don’t know.", "Doha"),
     passages=(Passage("", "Doha is the capital of Qatar. None of the others is; I don't know why."),),
-)
+)  # fmt: skip
 JUDGED = {**SILENT, "judge": Verdict(2)}
 
 
@@ -54,12 +54,34 @@ def settled(answers: tuple[str | None, ...], replies: Any = JUDGED, **settings: 
     return decision.answer, decision.branch, decision.reason, tuple(roles)
 
 
-def test_a_refusing_consensus_is_final_and_nobody_is_asked() -> None:
-    """Found in use: two refusals and one certified answer let a judge override."""
+def test_a_refusing_consensus_is_final_and_one_that_does_not_vote_leaves_the_answer_to_others() -> None:
+    # Found in use: two refusals and one certified answer let a judge override.
     result, roles = decided(Case(CAPITAL), JUDGED)
     assert (result.answer, result.branch, result.reason) == ("I don't know", "consensus", "consensus_inapplicable")
     assert (result.certified, roles) == (None, {})
     assert "consensus: the answer refuses, and an occurrence does not support a refusal" in result.notes
+    case = Case(replace(CAPITAL, answers=("None", "Dubai", "yes", "Doha", "None")))
+    assert case.ranking({}) == (2, 3, 0, 1, 4)
+    decision, roles = decided(Case(CAPITAL, Settings(refusal="no_answer")), JUDGED)
+    assert (decision.answer, decision.branch, decision.reason) == ("Doha", "consensus", "consensus_certified")
+    assert (decision.notes, roles) == (("2 of 3 candidates refuse and do not vote",), {})
+    answers = ("Dubai", "Dubai", "Doha", "None")
+    result, _ = decided(
+        Case(replace(CAPITAL, answers=answers), Settings(refusal="no_answer")), {**SILENT, "judge": Verdict(3)}
+    )
+    assert (result.answer, result.abstentions["judge"]) == ("Dubai", "preferred=3 is not a candidate with an answer")
+    refusing = ("None", "I don't know", None)
+    off: Any = {"refusal": "no_answer"}
+    assert settled(refusing, {**SILENT, "repairer": Repair("None")}, **off)[:3] == (None, "consensus", "no_answers")
+    assert settled(refusing, {**SILENT, "repairer": Repair("Doha")}, **off)[:2] == ("Doha", "repair")
+    notes = Case(replace(CAPITAL, answers=refusing), Settings(**off)).vote.notes
+    assert notes == ("1 of 3 candidates have no answer", "2 of 3 candidates refuse and do not vote")
+    pens = Question("Two boxes hold 9 pens each. How many pens?", "arithmetic", ("None", "None", "16"))
+    sound = Derivation((Step("2 * 9", "18"),), "18", "18 / 2 = 9")
+    silent = {"deriver": Abstention("silent")}
+    assert decided(Case(pens), {"deriver": sound})[0].answer == "18"
+    assert decided(Case(pens), silent)[0].answer == "None"
+    assert decided(Case(pens, Settings(refusal="no_answer", homogeneous="repair")), silent)[0].answer == "16"
 
 
 @pytest.mark.parametrize("settings", [{"refusals": ()}, {"certificate": "substring"}], ids=["none", "substring"])
@@ -77,43 +99,6 @@ def test_a_refusal_that_occurs_in_the_evidence_never_overrides(refused: str) -> 
     assert settled(kept, {**JUDGED, "repairer": Repair("None")})[:2] == ("Dubai", "consensus")
 
 
-def test_a_refusal_that_does_not_vote_leaves_the_answer_to_the_others() -> None:
-    decision, roles = decided(Case(CAPITAL, Settings(refusal="no_answer")), JUDGED)
-    assert (decision.answer, decision.branch, decision.reason) == ("Doha", "consensus", "consensus_certified")
-    assert (decision.notes, roles) == (("2 of 3 candidates refuse and do not vote",), {})
-
-
-def test_a_preference_for_a_refusal_that_does_not_vote_is_an_abstention() -> None:
-    answers = ("Dubai", "Dubai", "Doha", "None")
-    result, _ = decided(
-        Case(replace(CAPITAL, answers=answers), Settings(refusal="no_answer")), {**SILENT, "judge": Verdict(3)}
-    )
-    assert (result.answer, result.abstentions["judge"]) == ("Dubai", "preferred=3 is not a candidate with an answer")
-
-
-def test_where_all_refuse_and_do_not_vote_only_a_repair_that_does_not_refuse_ships() -> None:
-    refusing = ("None", "I don't know", None)
-    off: Any = {"refusal": "no_answer"}
-    assert settled(refusing, {**SILENT, "repairer": Repair("None")}, **off)[:3] == (None, "consensus", "no_answers")
-    assert settled(refusing, {**SILENT, "repairer": Repair("Doha")}, **off)[:2] == ("Doha", "repair")
-    notes = Case(replace(CAPITAL, answers=refusing), Settings(**off)).vote.notes
-    assert notes == ("1 of 3 candidates have no answer", "2 of 3 candidates refuse and do not vote")
-
-
-def test_in_arithmetic_a_checked_derivation_replaces_a_refusal_unless_it_does_not_vote() -> None:
-    pens = Question("Two boxes hold 9 pens each. How many pens?", "arithmetic", ("None", "None", "16"))
-    sound = Derivation((Step("2 * 9", "18"),), "18", "18 / 2 = 9")
-    silent = {"deriver": Abstention("silent")}
-    assert decided(Case(pens), {"deriver": sound})[0].answer == "18"
-    assert decided(Case(pens), silent)[0].answer == "None"
-    assert decided(Case(pens, Settings(refusal="no_answer", homogeneous="repair")), silent)[0].answer == "16"
-
-
-def test_a_refusal_ranks_with_the_uncertified() -> None:
-    case = Case(replace(CAPITAL, answers=("None", "Dubai", "yes", "Doha", "None")))
-    assert case.ranking({}) == (2, 3, 0, 1, 4)
-
-
 WHOLE = ("I don't know.", "i DON’T know!", "“I don't know”", r"\boxed{I don't know}", "none")
 OTHERS = ("I don't know, perhaps Doha", "None of the above", "Na", "Unknown", "", " ", None, "no")
 
@@ -123,22 +108,15 @@ def test_a_phrase_is_a_whole_answer_in_every_spelling_of_its_class(answer: str |
     assert Case(replace(CAPITAL, answers=(answer,))).refuses(answer) is refuses
 
 
-def test_phrases_of_ones_own_replace_the_default_ones() -> None:
+def test_each_phrase_is_a_class_read_once_also_by_a_type_that_cannot_be_hashed() -> None:
     case = Case(CAPITAL, Settings(refusals=["pass", "k. A."]))  # type: ignore[arg-type]
     assert [case.refuses(one) for one in ("Pass.", "K.A.", "None")] == [True, True, False]
-
-
-def test_each_default_phrase_is_a_class_of_its_own() -> None:
     assert len({one for one in REFUSALS if Refusing((one,), (), answer_type("short"))(one)}) == len(REFUSALS)
     for one in REFUSALS:
         others = tuple(other for other in REFUSALS if other != one)
         assert not Refusing(others, (), answer_type("short"))(one)
-
-
-def test_a_type_that_cannot_be_hashed_reads_the_phrases_for_each_question() -> None:
     kind = Listing(["Doha"])
-    with pytest.raises(TypeError, match="unhashable"):
-        hash(kind)
+    refuses(TypeError, "unhashable", hash, kind)
     assert [Refusing(REFUSALS, (), kind)(answer) for answer in ("none.", "Doha")] == [True, False]
 
 
@@ -157,7 +135,7 @@ def test_what_a_type_of_one_question_says_is_forgotten_with_the_question() -> No
     assert kind() is None
 
 
-def test_a_function_finds_refusals_inside_answers_and_is_asked_once_a_spelling() -> None:
+def test_a_function_finds_refusals_inside_answers_by_the_spellings_of_the_pool() -> None:
     asked: list[str] = []
 
     def found(answer: str) -> bool:
@@ -169,19 +147,29 @@ def test_a_function_finds_refusals_inside_answers_and_is_asked_once_a_spelling()
     assert [case.refuses(one) for one in answers] == [True, True, True, False, False, False, False]
     assert decided(case, JUDGED)[0].answer == "Sorry, I don't know"
     assert asked == ["Sorry, I don't know", "Doha"]
-
-
-def test_a_class_refuses_if_the_function_names_one_of_its_spellings_in_the_pool() -> None:
     case = Case(replace(CAPITAL, answers=("i dont know", "I don't know", "Doha")), Settings(refusals=hedges))  # type: ignore[arg-type]
     assert case.refuses("i dont know") and case.refuses("I DONT KNOW")
     assert not Case(replace(CAPITAL, answers=("i dont know",)), case.settings).refuses("I don't know")
     assert Case(replace(CAPITAL, answers=()), case.settings).refuses("I don't know")  # as of a repair
 
 
-def test_a_function_that_is_found_by_name_keeps_the_name_that_was_given() -> None:
+def test_a_function_is_stated_by_its_name_and_what_is_unknown_or_changed_is_refused() -> None:
     result = Settings(refusals="os.path:isabs").refusals  # type: ignore[arg-type]
     assert isinstance(result, OwnRefusals)
     assert result.name == "os.path:isabs"
+    before = {
+        "certificate": "folded", "derivation": "bounded", "consult": "lazy", "homogeneous": None,
+        "preference": "global",
+    }  # fmt: skip
+    assert Settings.from_json(before).refusals == ()
+    assert Settings(refusals=()).to_json() == before
+    stated = Settings(refusals=hedges).to_json()  # type: ignore[arg-type]
+    assert stated["refusals"]["name"] == "tests.refusing_function:hedges"
+    stated["refusals"]["source"] = "0" * 16
+    message = r'^refusals=.* is not what the file states: source: "0000000000000000" -> "[0-9a-f]{16}"\.'
+    refuses(ArgumentError, message, Settings.from_json, stated, {"refusals": hedges})
+    with pytest.raises(ArgumentError, match=r"^refusal='drop' is not known; use one of 'inapplicable', 'no_answer'"):
+        Settings(refusal="drop")  # type: ignore[arg-type]
 
 
 async def awaited(answer: str) -> bool:
@@ -216,31 +204,12 @@ def test_a_function_that_fails_is_named_and_is_not_a_verdict(function: Callable[
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (
-            "None",
-            r"^refusals must be phrases in a tuple, or a function \(answer\) -> True or False; got 'None'\. For one "
-            r"phrase give a tuple of one; for none, \(\)\.$",
-        ),
-        (None, r"^refusals must be phrases in a tuple, or a function \(answer\) -> True or False; got None"),
-        (3, "^refusals must be phrases"),
-        (["None", ""], r"^refusals\[1\] must be a phrase that is not blank; got ''\. For no refusals give \(\)\.$"),
-        ([None], r"^refusals\[0\] must be a phrase that is not blank; got None"),
+        *cases("what is not refusals"),
         (str, r"^refusals must be a function \(answer\) -> True or False; got <class 'str'>\.$"),
-        ("no_such:thing", "^refusals='no_such:thing': the module 'no_such' cannot be imported"),
-        (
-            "a phrase: with a colon",
-            "^refusals must name a refusal; got 'a phrase: with a colon'. Write .*, such as my_answers:refuses.$",
-        ),
     ],
 )
 def test_what_is_not_refusals_is_refused(value: Any, message: str) -> None:
-    with pytest.raises(ArgumentError, match=message):
-        Settings(refusals=value)
-
-
-def test_a_way_to_treat_refusals_that_is_not_known_is_refused() -> None:
-    with pytest.raises(ArgumentError, match=r"^refusal='drop' is not known; use one of 'inapplicable', 'no_answer'"):
-        Settings(refusal="drop")  # type: ignore[arg-type]
+    refuses(ArgumentError, message, Settings, refusals=value)
 
 
 def test_a_certificate_of_ones_own_is_not_asked_about_a_refusal() -> None:
@@ -276,24 +245,3 @@ def test_a_certificate_of_ones_own_is_not_asked_about_a_refusal() -> None:
 def test_settings_read_back_from_a_file_as_they_were(settings: Settings) -> None:
     given = {"refusals": settings.refusals} if isinstance(settings.refusals, OwnRefusals) else {}
     assert Settings.from_json(settings.to_json(), given) == settings
-
-
-def test_settings_of_a_file_from_before_refusals_have_none_and_are_stated_as_before() -> None:
-    before = {
-        "certificate": "folded",
-        "derivation": "bounded",
-        "consult": "lazy",
-        "homogeneous": None,
-        "preference": "global",
-    }
-    assert Settings.from_json(before).refusals == ()
-    assert Settings(refusals=()).to_json() == before
-
-
-def test_a_function_that_was_changed_since_is_refused() -> None:
-    stated = Settings(refusals=hedges).to_json()  # type: ignore[arg-type]
-    assert stated["refusals"]["name"] == "tests.refusing_function:hedges"
-    stated["refusals"]["source"] = "0" * 16
-    message = r'^refusals=.* is not what the file states: source: "0000000000000000" -> "[0-9a-f]{16}"\.'
-    with pytest.raises(ArgumentError, match=message):
-        Settings.from_json(stated, {"refusals": hedges})

@@ -17,6 +17,7 @@ from eldgr_dspy.rule.consultations import Abstention, Repair, Reply, Step, Verdi
 from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.rule.replies import heard_from, journaled_reply, read_reply, read_scores, reply_to, require_reply
 from eldgr_dspy.words import ROLES, Role
+from tests.case_tables import each_case
 from tests.public_strategies import FIELDS, json_values, raw_contents
 from tests.refusing import refused
 from tests.rule.keys import cases
@@ -50,25 +51,20 @@ def remark(assessments: Any) -> str:
     return result.remark
 
 
-def test_a_verdict_keeps_the_index_the_scalars_and_the_rationale() -> None:
+def test_a_verdict_keeps_its_index_and_scores_and_each_assessment_is_an_object() -> None:
     assessments = [{**SCORES, "scalar": scalar} for scalar in (0, 1, 0.25, 0.5)]
     result = read("judge", preferred=1, assessments=assessments, judge_rationale="Passage 0.")
     assert result == Verdict(1, (0.0, 1.0, 0.25, 0.5), "Passage 0.")
-
-
-@pytest.mark.parametrize("assessments", [None, [], [{**SCORES, "scalar": None}] * 4, [{}] * 4])
-def test_a_verdict_may_come_without_scores(assessments: Any) -> None:
-    assert read("judge", preferred=0, assessments=assessments) == Verdict(0)
-
-
-def test_a_rationale_is_never_read_as_a_verdict() -> None:  # hazard 64
+    # hazard 64
     content = {"preferred": 1, "judge_rationale": "I prefer candidate 0; candidate 1 is wrong.", "assessments": []}
     reply = read_reply("judge", content, ("Dubai", "Doha"), 0)
     assert isinstance(reply, Verdict) and reply.preferred == 1
-
-
-def test_tied_scores_are_no_abstention() -> None:  # hazard 68, as ruled: `preferred` rules
+    # hazard 68, as ruled: `preferred` rules
     assert read("judge", preferred=1, assessments=[SCORES] * 4) == Verdict(1, (0.9,) * 4)
+    assert remark([SCORES, 0.9, SCORES, SCORES]) == "assessments[1] is not an object"
+    without: list[Any] = [None, [], [{**SCORES, "scalar": None}] * 4, [{}] * 4]
+    for nothing in without:
+        assert read("judge", preferred=0, assessments=nothing) == Verdict(0)
 
 
 @pytest.mark.parametrize(
@@ -85,51 +81,31 @@ def test_assessments_are_a_list_with_one_a_candidate(assessments: Any) -> None:
     assert remark(assessments) == "assessments are not a list of 4, one a candidate"
 
 
-def test_each_assessment_is_an_object() -> None:
-    assert remark([SCORES, 0.9, SCORES, SCORES]) == "assessments[1] is not an object"
-
-
-def test_a_repair_is_the_span_without_the_space_around_it() -> None:
+def test_a_repair_is_a_span_and_a_derivation_its_steps_with_at_most_15_further_samples() -> None:
     content = {"repaired_answer": " Doha\n", "repair_passage": 1}
     assert read("repairer", **content) == require_reply("repairer", content, ANSWERS, 2) == Repair("Doha", 1)
-
-
-@pytest.mark.parametrize("passage", [None, -1])
-def test_a_repair_may_leave_open_where_it_stands(passage: Any) -> None:
-    """It is certified against all passages, whatever the repairer says."""
-    assert read("repairer", repaired_answer="Doha", repair_passage=passage) == Repair("Doha")
+    steps = [{"expression": "3*12", "value": "36"}, {"expression": "36-1", "value": 35}]
+    result = read("deriver", derivation_steps=steps, derived_answer=35, consistency_check="35+1 = 36")
+    assert result == consultations.Derivation((Step("3*12", "36"), Step("36-1", "35")), "35", "35+1 = 36")
+    plain = read("deriver", **DERIVATION)
+    assert isinstance(plain, consultations.Derivation)
+    nested_ = {**DERIVATION, "other_derivations": [DERIVATION]}
+    assert read("deriver", **DERIVATION, other_derivations=[nested_] * 20) == replace(plain, others=(plain,) * 15)
+    # Whether that is enough is for the level of strictness to say.
+    assert read("deriver", **DERIVATION) == consultations.Derivation((Step("3*12", "36"),), "36", "")
+    for passage in [None, -1]:  # It is certified against all passages, whatever the repairer says.
+        assert read("repairer", repaired_answer="Doha", repair_passage=passage) == Repair("Doha")
+    # It is what the repairer is asked to say where no passage holds the answer; it is not an error.
+    for span in ["", " \n"]:
+        content = {"repaired_answer": span, "repair_passage": -1}
+        assert read_reply("repairer", content, ANSWERS, 2) == Abstention("no span")
+        assert require_reply("repairer", content, ANSWERS, 2) == Abstention("no span")
 
 
 @pytest.mark.parametrize("passage", [2, -2, 0.0, -1.0, True, "0", [0]])
 def test_a_number_that_is_not_a_passage_s_is_remarked_on_and_the_span_counts(passage: Any) -> None:  # hazard 59
     expected = f"repair_passage={passage!r} is not a whole number from 0 to 1"
     assert read("repairer", repaired_answer="Doha", repair_passage=passage) == Repair("Doha", None, expected)
-
-
-@pytest.mark.parametrize("span", ["", " \n"])
-def test_an_empty_span_is_the_repairer_s_own_abstention(span: str) -> None:
-    """It is what the repairer is asked to say where no passage holds the answer; it is not an error."""
-    content = {"repaired_answer": span, "repair_passage": -1}
-    assert read_reply("repairer", content, ANSWERS, 2) == Abstention("no span")
-    assert require_reply("repairer", content, ANSWERS, 2) == Abstention("no span")
-
-
-def test_a_derivation_keeps_its_steps_in_order() -> None:
-    steps = [{"expression": "3*12", "value": "36"}, {"expression": "36-1", "value": "35"}]
-    result = read("deriver", derivation_steps=steps, derived_answer="35", consistency_check="35+1 = 36")
-    assert result == consultations.Derivation((Step("3*12", "36"), Step("36-1", "35")), "35", "35+1 = 36")
-
-
-def test_a_derivation_has_at_most_15_further_samples_and_they_have_none() -> None:
-    plain = read("deriver", **DERIVATION)
-    assert isinstance(plain, consultations.Derivation)
-    nested_ = {**DERIVATION, "other_derivations": [DERIVATION]}
-    assert read("deriver", **DERIVATION, other_derivations=[nested_] * 20) == replace(plain, others=(plain,) * 15)
-
-
-def test_a_derivation_may_come_without_a_check() -> None:
-    """Whether that is enough is for the level of strictness to say."""
-    assert read("deriver", **DERIVATION) == consultations.Derivation((Step("3*12", "36"),), "36", "")
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -155,42 +131,16 @@ def test_a_value_that_cannot_be_written_down_is_named_by_its_type(value: Any, ki
 
 
 NO_INDEX = (-1, 4, 10**9, 3.7, 1.0, "1", "2.", True, False, None, math.nan, math.inf, [1], {"index": 1}, "Doha")
-UNREADABLE: list[tuple[Role, dict[str, Any], str]] = [
-    *(("judge", {"preferred": one}, f"preferred={one!r} is not a whole number from 0 to 3") for one in NO_INDEX),
-    ("judge", {}, "preferred=None is not a whole number from 0 to 3"),
-    ("judge", {"assessments": [SCORES] * 4}, "preferred=None is not a whole number from 0 to 3"),
-    *(("judge", {"preferred": one}, f"preferred={one} is a candidate without an answer") for one in (2, 3)),
-    ("judge", {"preferred": 0, "judge_rationale": ["a"]}, "judge_rationale=['a'] is not text"),
-    *(
-        ("repairer", {"repaired_answer": span}, f"repaired_answer={span!r} is not text")
-        for span in (None, 7, ["Doha"], {"text": "Doha"}, True)
-    ),
-    *(
-        ("deriver", {**DERIVATION, "derivation_steps": steps}, "derivation_steps are not a list")
-        for steps in (None, "3*12", {"expression": "3*12"})
-    ),
-    *(
-        ("deriver", {**DERIVATION, **changes}, why)
-        for changes, why in (
-            ({"derivation_steps": ["3*12"]}, "a derivation step is '3*12', not an object with expression and value"),
-            ({"derivation_steps": [{"expression": "3*12"}]}, "value=None is not text"),
-            ({"derivation_steps": [{"expression": 36, "value": "36"}]}, "expression=36 is not text"),
-            ({"derived_answer": 36}, "derived_answer=36 is not text"),
-            ({"derived_answer": " "}, "no derived answer"),
-            ({"consistency_check": True}, "consistency_check=True is not text"),
-            ({"other_derivations": "3*12"}, "other_derivations are not a list of objects"),
-            ({"other_derivations": [["3*12"]]}, "other_derivations are not a list of objects"),
-            ({"other_derivations": [{"derivation_steps": []}]}, "derived_answer=None is not text"),
-        )
-    ),
-]
 
 
-@pytest.mark.parametrize(("role", "content", "expected"), UNREADABLE)
-def test_what_cannot_be_relied_on_is_an_abstention_that_says_why(  # hazards 57, 59 and 67
-    role: Role, content: dict[str, Any], expected: str
-) -> None:
-    assert reason(role, **content) == expected
+@pytest.mark.parametrize("index", NO_INDEX, ids=repr)
+def test_a_verdict_names_a_candidate_by_its_number(index: Any) -> None:  # hazard 59
+    assert reason("judge", preferred=index) == f"preferred={index!r} is not a whole number from 0 to 3"
+
+
+@each_case("rule", "unreliable replies", DERIVATION=lambda **changes: {**DERIVATION, **changes})
+def test_what_cannot_be_relied_on_is_an_abstention_that_says_why(role: Role, content: Any, expected: str) -> None:
+    assert reason(role, **content) == expected  # hazards 57, 59 and 67
 
 
 @pytest.mark.parametrize("answer", ["\x1b", "\u200b", " \u00ad "])
@@ -201,24 +151,10 @@ def test_nothing_that_shows_nothing_can_be_preferred(answer: str) -> None:  # ha
     assert result == Abstention("preferred=0 points to a passage, but there are none")
 
 
-def test_what_cannot_be_relied_on_can_be_raised_as_a_sentence() -> None:
-    expected = "The judge returned an invalid reply: preferred=7 is not a whole number from 0 to 3."
-    assert refused(lambda: require_reply("judge", {"preferred": 7}, ANSWERS, 2), ReplyError) == expected
-
-
 QUESTION = Question("Which?", "retrieval", ANSWERS, passages=(Passage("", "Doha"), Passage("", "Dubai")))
 
 
-@pytest.mark.parametrize(
-    ("role", "content"),
-    [
-        ("judge", {"preferred": 1}),
-        ("judge", {"preferred": 4}),
-        ("repairer", {"repaired_answer": "Doha", "repair_passage": 1}),
-        ("repairer", {"repaired_answer": "Doha", "repair_passage": 2}),
-        ("deriver", DERIVATION),
-    ],
-)
+@pytest.mark.parametrize(("role", "content"), cases("replies to a question"))
 def test_a_reply_to_a_question_is_read_with_its_answers_and_its_passages(role: Role, content: dict[str, Any]) -> None:
     expected = read_reply(role, content, ANSWERS, 2)
     journaled = consultations.Consultation("pool", "q", role, "ok", content=content)
@@ -227,25 +163,17 @@ def test_a_reply_to_a_question_is_read_with_its_answers_and_its_passages(role: R
     assert journaled_reply(QUESTION, journaled) == expected
 
 
-def test_what_a_certificate_says_is_read_as_certificates() -> None:
+def test_a_certificate_s_reply_is_read_as_certificates_and_an_invalid_one_is_raised_as_a_sentence() -> None:
     content = {"answers": ["Doha"], "certified": [True], "reasons": ["so"]}
     expected = consultations.Certificates({"Doha": Certificate(True, "so")})
     assert heard_from(QUESTION, "certificate", content) == expected
-    assert (
-        journaled_reply(QUESTION, consultations.Consultation("pool", "q", "certificate", "ok", content=content))
-        == expected
-    )
+    journaled = consultations.Consultation("pool", "q", "certificate", "ok", content=content)
+    assert journaled_reply(QUESTION, journaled) == expected
+    message = "The judge returned an invalid reply: preferred=7 is not a whole number from 0 to 3."
+    assert refused(lambda: require_reply("judge", {"preferred": 7}, ANSWERS, 2), ReplyError) == message
 
 
-@pytest.mark.parametrize(
-    ("outcome", "why", "expected"),
-    [
-        ("failed", "no server", "failed: no server"),
-        ("abstained", "no JSON", "no JSON"),
-        ("abstained", None, "no reason given"),
-        ("ok", None, "preferred=None is not a whole number from 0 to 3"),
-    ],
-)
+@pytest.mark.parametrize(("outcome", "why", "expected"), cases("calls without a reply"))
 def test_a_call_without_a_reply_abstains_and_says_why(
     outcome: consultations.Outcome, why: str | None, expected: str
 ) -> None:
@@ -305,31 +233,24 @@ def scores(*entries: object) -> object:
     return result.reason if isinstance(result, Abstention) else result
 
 
-def test_the_scores_of_a_step_are_those_of_the_entry_with_its_number() -> None:
+def test_a_step_has_the_scores_of_the_one_entry_with_its_number() -> None:
     assert scores({"step": 2, "a": 0.5, "b": None, "c": 7}, {"step": 0, "b": 1}) == {2: [0.5, None], 0: [None, 1.0]}
     assert scores() == {}
+    assert scores({"step": 1}, {"step": 1}) == "steps has two entries for step 1"
+    assert read_scores({}, "steps", 1, []) == Abstention("steps is None, not a list")
+    assert read_scores({"abstained": "no idea", "steps": []}, "steps", 1, []) == Abstention("no idea")
+    assert read_scores({"abstained": 5}, "steps", 1, []) == Abstention("5")
 
 
 @pytest.mark.parametrize(
     ("entry", "reason"),
     [
-        (5, "steps[0] is 5, not an object"),
-        ({"step": 3}, "step=3 is not a whole number from 0 to 2"),
-        ({"step": True}, "step=True is not a whole number from 0 to 2"),
-        ({"step": 0, "a": 1.5}, "steps[0].a is 1.5, not a number from 0 to 1"),
+        *cases("entries that cannot be read"),
         ({"step": 0, "b": math.nan}, "steps[0].b is nan, not a number from 0 to 1"),
-        ({"step": 0, "b": True}, "steps[0].b is True, not a number from 0 to 1"),
     ],
 )
 def test_an_entry_that_cannot_be_read_makes_the_whole_an_abstention(entry: object, reason: str) -> None:
     assert scores(entry, {"step": 1, "a": 0.5}) == reason
-
-
-def test_a_step_has_one_entry_and_a_reply_that_has_none_says_why() -> None:
-    assert scores({"step": 1}, {"step": 1}) == "steps has two entries for step 1"
-    assert read_scores({}, "steps", 1, []) == Abstention("steps is None, not a list")
-    assert read_scores({"abstained": "no idea", "steps": []}, "steps", 1, []) == Abstention("no idea")
-    assert read_scores({"abstained": 5}, "steps", 1, []) == Abstention("5")
 
 
 texts = st.lists(st.sampled_from(["Do", "Final answer:", "\n", "\nFinal answer: ", " ", "is"]), max_size=6).map("".join)

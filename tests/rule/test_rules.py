@@ -16,6 +16,8 @@ from eldgr_dspy.rule.consultations import Abstention
 from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.rule.rules import margin_in, rule_given, rule_named
 from eldgr_dspy.testing import check_laws
+from tests.refusing import refuses
+from tests.rule.keys import cases
 
 CASE = Case(Question("Which?", "retrieval", ("Paris", "Lyon", "Paris")))
 
@@ -79,16 +81,15 @@ def asks_until_it_is_answered(case: Any) -> Any:
     return Choice("judge", preference)
 
 
-def test_a_rule_that_asks_a_silent_role_again_and_again_is_stopped() -> None:
+def test_rules_go_by_their_names_and_one_that_asks_without_end_is_stopped() -> None:
+    assert {name: rule_named(name) for name in RULES} == RULES
+    assert [rule_given(rule)[0] for rule in RULES.values()] == list(RULES)
+    known = "'first', 'majority', 'certified', 'judge', 'eldgr', 'eldgr_certified', 'support', 'support(K)', 'near(K)'"
+    refuses(ArgumentError, re.escape(f"rule='best' is not known; use one of {known}."), rule_named, "best")
     rule = rule_named("tests.rule.test_rules:asks_until_it_is_answered")
     case = Case(Question("Who?", "retrieval", ("Ada", "Bob")))
     with pytest.raises(ArgumentError, match="has asked 100 times on one question"):
         drive(rule(case), lambda _: Abstention("nothing to say"))
-
-
-def test_the_rules_of_the_package_go_by_their_names() -> None:
-    assert {name: rule_named(name) for name in RULES} == RULES
-    assert [rule_given(rule)[0] for rule in RULES.values()] == list(RULES)
 
 
 @pytest.mark.parametrize(("name", "rule"), MARGINS.items())
@@ -100,8 +101,7 @@ def test_a_rule_with_a_margin_goes_by_its_k(name: str, rule: Callable[[int], Rul
 
 @pytest.mark.parametrize("name", ["near", "near()", "support(-1)", "near(01)", "near(1.5)", "near(k)", " near(1)"])
 def test_a_margin_of_no_whole_number_is_not_known(name: str) -> None:
-    with pytest.raises(ArgumentError, match=r"is not known; use one of .*'support\(K\)', 'near\(K\)'"):
-        rule_named(name)
+    refuses(ArgumentError, r"is not known; use one of .*'support\(K\)', 'near\(K\)'", rule_named, name)
 
 
 def test_a_rule_of_the_working_directory_is_found_and_nothing_stays_on_the_path(mine: str) -> None:
@@ -110,52 +110,26 @@ def test_a_rule_of_the_working_directory_is_found_and_nothing_stays_on_the_path(
     assert sys.path == before
 
 
-def test_a_module_of_the_working_directory_hides_no_other(here: Path) -> None:
+def test_a_module_of_the_working_directory_hides_no_other_and_its_faults_are_named(here: Path) -> None:
     (here / "json.py").write_text("raise RuntimeError('run')", encoding="utf-8")
-    with pytest.raises(ArgumentError, match=r"the module 'json' has no 'last'"):
-        rule_named("json:last")
-
-
-@pytest.mark.parametrize(
-    ("function", "message"),
-    [
-        ("nothing", r"the module '\w+' has no 'nothing'; check the name\."),
-        ("NUMBER", r"is not a generator function; a rule yields a role to ask and returns a Choice"),
-        ("plain", r"\(one that asks no role begins with `yield from \(\)`\)"),
-        ("asks_anybody", r"asks 'oracle'; it may ask one of judge, deriver, repairer\."),
-        ("asks_a_list", r"asks \['judge'\]; it may ask one of"),
-        ("returns_text", r"returned 'Paris'; return a Choice\(branch, answer\)\."),
-        ("returns_no_branch", r"returned the branch 'gut'; use one of first, consensus, certified, judge, repair\."),
-        ("returns_a_number", r"returned 3 as the answer; return text or None\."),
-        ("divides", r"has failed: ZeroDivisionError: division by zero \(.*rules_of_\w+\.py, line 33\)\."),
-    ],
-)
-def test_what_is_not_a_rule_is_said_in_a_sentence(mine: str, function: str, message: str) -> None:
-    with pytest.raises(ArgumentError, match=message):
-        decided(f"{mine}:{function}")
-
-
-@pytest.mark.parametrize("name", ["a:", ":b", "a.py:", "a b:c", "a/b:c", "../a:b", "a:b:c", "1a:b", "a:b()"])
-def test_a_name_of_another_form_imports_nothing(here: Path, name: str) -> None:
-    message = r"must name a rule; got .*\. Write MODULE:FUNCTION, such as my_rules:cautious\."
-    with pytest.raises(ArgumentError, match=message):
-        rule_named(name)
-
-
-def test_a_module_that_cannot_be_imported_is_named_with_the_reason(here: Path) -> None:
+    refuses(ArgumentError, r"the module 'json' has no 'last'", rule_named, "json:last")
     (here / "broken_rules.py").write_text("import nowhere_at_all", encoding="utf-8")
     with pytest.raises(ArgumentError, match=r"^rules='broken_rules:f': the module .* \(ModuleNotFoundError: No module"):
         rule_named("broken_rules:f", "rules")
 
 
-def test_an_unknown_name_lists_the_known_ones() -> None:
-    known = "'first', 'majority', 'certified', 'judge', 'eldgr', 'eldgr_certified', 'support', 'support(K)', 'near(K)'"
-    with pytest.raises(ArgumentError, match=re.escape(f"rule='best' is not known; use one of {known}.")):
-        rule_named("best")
+@pytest.mark.parametrize(("function", "message"), cases("what is not a rule"))
+def test_what_is_not_a_rule_is_said_in_a_sentence(mine: str, function: str, message: str) -> None:
+    refuses(ArgumentError, message, decided, f"{mine}:{function}")
+
+
+@pytest.mark.parametrize("name", ["a:", ":b", "a.py:", "a b:c", "a/b:c", "../a:b", "a:b:c", "1a:b", "a:b()"])
+def test_a_name_of_another_form_imports_nothing(here: Path, name: str) -> None:
+    message = r"must name a rule; got .*\. Write MODULE:FUNCTION, such as my_rules:cautious\."
+    refuses(ArgumentError, message, rule_named, name)
 
 
 @pytest.mark.parametrize("name", ["judge[x]", "near(1)[x]", "eldgr[gpt4]"])
 def test_where_no_judge_has_a_name_a_rule_cannot_name_one(name: str) -> None:
     for refused in (lambda: rule_given(name), lambda: Selector(rule=name), lambda: check_laws(name)):
-        with pytest.raises(ArgumentError, match=f"rule={re.escape(repr(name))} must not name a judge"):
-            refused()
+        refuses(ArgumentError, f"rule={re.escape(repr(name))} must not name a judge", refused)

@@ -21,14 +21,13 @@ from eldgr_dspy.rule.consultations import Abstention, Derivation, Repair, Step, 
 from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.rule.stopping import Posterior, Settled, lead, next_batch, votes_of
 from eldgr_dspy.words import HOMOGENEOUS, POLICIES, Task
+from tests.refusing import refuses
+from tests.rule.keys import cases
 
 PASSAGES = (
-    Passage("Qatar", "Doha is the capital."),
-    Passage("", "The answer is Doha."),
-    Passage("A short one", "Doha"),
-    Passage("", "Dubai lies on the coast. Yes, it does."),
-    Passage("", "Two lines\nDubai"),
-)
+    Passage("Qatar", "Doha is the capital."), Passage("", "The answer is Doha."), Passage("A short one", "Doha"),
+    Passage("", "Dubai lies on the coast. Yes, it does."), Passage("", "Two lines\nDubai"),
+)  # fmt: skip
 SPELLINGS = ("Doha", "doha.", "**Doha**", "Dubai", "the Dubai", "yes", "No", "12", "12.0", "Nice", None, " ")
 TEXTS = ("", "Doha is the capital.", "The answer is Doha.", "A short one\nDoha", "Two lines\nDubai", "I think")
 DERIVATION = Derivation((Step("3 * 4", "12"),), "12", "")
@@ -55,14 +54,12 @@ def shipped(case: Case, derived: bool) -> str | None:
 
 
 @given(
-    st.lists(samples, max_size=6),
-    st.lists(samples, max_size=4),
-    st.lists(st.sampled_from(PASSAGES), max_size=3, unique=True),
-    st.lists(st.sampled_from(PASSAGES), max_size=2),
+    st.lists(samples, max_size=6), st.lists(samples, max_size=4),
+    st.lists(st.sampled_from(PASSAGES), max_size=3, unique=True), st.lists(st.sampled_from(PASSAGES), max_size=2),
     st.sampled_from(("retrieval", "arithmetic")),
     st.builds(Settings, certificate=st.sampled_from(POLICIES), homogeneous=st.sampled_from((None, *HOMOGENEOUS))),
     st.booleans(),
-)
+)  # fmt: skip
 @example(  # its only passage is the text of a later sample, and then certifies nothing
     [("Doha", "")] * 3,
     [("Doha", "The answer is Doha."), ("Dubai", "")],
@@ -97,70 +94,32 @@ def test_votes_are_settled_exactly_where_no_class_can_pass_the_leader(votes: lis
     assert Settled().decided(votes, remaining) == all(end.index(max(end)) == leader for end in ends)
 
 
-@pytest.mark.parametrize(
-    ("answers", "n", "more"),
-    [
-        ([], 5, 3),  # three that agree may settle it
-        (["Doha"] * 3, 5, 0),
-        (["Doha", "Doha", "Dubai"], 5, 1),
-        (["Doha", "Dubai"], 4, 1),  # the earlier one wins a tie
-        (["Dubai"] * 3, 5, 2),  # enough votes, but no certificate: all that remain
-        (["yes"] * 3, 5, 0),
-        (["Dubai", "Doha", "Doha"], 5, 1),  # for the class that leads
-        ([None, None], 5, 2),
-        (["Doha"] * 5, 5, 0),
-    ],
-)
+@pytest.mark.parametrize(("answers", "n", "more"), cases("fewest further samples"))
 def test_a_batch_is_the_fewest_samples_after_which_it_may_stop(answers: list[str], n: int, more: int) -> None:
     drawn = case_of([(one, "") for one in answers], PASSAGES[:1], "retrieval", Settings())
     assert next_batch(Settled(), drawn, n) == more
 
 
-@pytest.mark.parametrize(
-    ("answer", "passage", "more"),
-    [
-        ("Doha", PASSAGES[0], 0),
-        ("Doha", PASSAGES[1], 2),
-        ("Doha", PASSAGES[2], 2),
-        ("Doha", Passage("", "The answer is Doha.\nIt is hot."), 2),
-        ("Doha", Passage("", "Doha"), 0),  # the answer alone is not reasoning
-        ("Doha", Passage("", "The capital is Doha"), 0),  # its last line is another answer
-        ("Doha", Passage("", "<think>Doha"), 0),  # thinking without an end has no answer
-        ("yes", Passage("", "The answer is yes."), 0),  # no passage certifies it anyway
-    ],
-)
-def test_a_passage_that_a_candidate_may_repeat_settles_nothing(answer: str, passage: Passage, more: int) -> None:
+@pytest.mark.parametrize(("answer", "passage", "more"), cases("passages that may be repeated"))
+def test_a_passage_that_a_candidate_may_repeat_settles_nothing(answer: str, passage: Any, more: int) -> None:
     """A passage that is a candidate's own text no longer certifies its answer."""
-    assert next_batch(Settled(), case_of([(answer, "")] * 3, (passage,), "retrieval", Settings()), 5) == more
+    shown = PASSAGES[passage] if isinstance(passage, int) else Passage("", passage)
+    assert next_batch(Settled(), case_of([(answer, "")] * 3, (shown,), "retrieval", Settings()), 5) == more
 
 
 def quoted(answer: str, evidence: tuple[Passage, ...], question: str) -> bool:
     return any(answer in passage.text for passage in evidence)
 
 
-@pytest.mark.parametrize(
-    ("stop", "answers", "certificate", "more"),
-    [
-        (Settled("majority"), ["Dubai"] * 3, "folded", 0),
-        (Settled("majority", withheld=True), ["Dubai"] * 3, "folded", 2),
-        (Settled("majority", withheld=True), ["Doha"] * 3, "folded", 0),
-        (Settled("majority", withheld=True), ["Doha", *["Dubai"] * 3], "folded", 1),
-        (Settled("first"), [], "folded", 1),
-        (Settled("first"), ["Dubai"], "folded", 0),
-        (Settled("first", withheld=True), ["Dubai", "Doha"], "folded", 3),
-        (Settled("first", withheld=True), ["Doha", "Dubai", "Dubai"], "folded", 0),
-        (Settled(fixed=False), ["Doha"] * 3, "folded", 0),
-        (Settled(), ["Doha"] * 3, quoted, 0),
-        (Settled(fixed=False), ["Doha"] * 3, quoted, 2),  # a further passage may take the certificate away
-    ],
-)
-def test_what_settles_it_depends_on_the_rule(stop: Settled, answers: list[str], certificate: Any, more: int) -> None:
-    drawn = case_of([(one, "") for one in answers], PASSAGES[:1], "retrieval", Settings(certificate=certificate))
-    assert next_batch(stop, drawn, 5) == more
+@pytest.mark.parametrize(("stop", "answers", "certificate", "more"), cases("what settles it"))
+def test_what_settles_it_depends_on_the_rule(stop: Any, answers: list[str], certificate: Any, more: int) -> None:
+    settings = Settings(certificate=quoted if certificate == "quoted" else certificate)  # type: ignore[arg-type]
+    drawn = case_of([(one, "") for one in answers], PASSAGES[:1], "retrieval", settings)
+    assert next_batch(Settled(**stop), drawn, 5) == more
 
 
-def test_a_letter_is_settled_as_the_option_that_it_names() -> None:
-    """A later sample may give its letter and repeat the passage, which then no longer certifies the option."""
+def test_letters_lists_and_sums_are_settled_as_what_they_name_unless_a_passage_may_be_repeated() -> None:
+    # A later sample may give its letter and repeat the passage, which then no longer certifies the option.
     repeated, other = Passage("", "The answer is Doha."), PASSAGES[0]
     for passages, more in (((repeated,), 2), ((other,), 0), ((other, repeated), 0)):
         cases = [
@@ -169,20 +128,14 @@ def test_a_letter_is_settled_as_the_option_that_it_names() -> None:
         ]
         assert [case.certified("B") for case in cases] == [True, other in passages]
         assert next_batch(Settled(), cases[0], 5) == more
-
-
-def test_a_passage_that_ends_in_json_settles_no_list() -> None:
-    """It may be the reasoning and the answer of a later sample, and then certifies nothing."""
+    # It may be the reasoning and the answer of a later sample, and then certifies nothing.
     for value, certified in ((["Doha"], True), ({"city": "Doha"}, True), (["Doha", None], None)):
         answer, passage = Structured(value), Passage("", f"So.\n{json.dumps(value)}")
         now = case_of([(answer, f"It is.\n{answer}")] * 3, (passage,), "retrieval", Settings())
         then = case_of([(answer, passage.text)] * 3, (passage,), "retrieval", Settings())
         assert (now.certified(answer), then.certified(answer)) == (certified, False)
         assert next_batch(Settled(), now, 5) == 2
-
-
-def test_in_arithmetic_one_class_is_settled_only_if_it_is_repaired_alike() -> None:
-    """By default the deriver is asked only about several classes, and a remaining sample may add one."""
+    # By default the deriver is asked only about several classes, and a remaining sample may add one.
     three = [("12", "")] * 3
     assert next_batch(Settled(), case_of(three, (), "arithmetic", Settings()), 5) == 2
     assert next_batch(Settled(), case_of(three, (), "arithmetic", Settings(homogeneous="repair")), 5) == 0
@@ -194,14 +147,11 @@ def test_the_lead_is_the_tail_of_a_beta_distribution(first: int, second: int) ->
     assert float(lead(first, second)) == pytest.approx(betainc(second + 1, first + 1, 0.5))
 
 
-def test_the_beta_rule_stops_at_four_votes_to_none() -> None:
-    """At the published threshold: 31 of 32, where three votes give 15 of 16."""
+def test_the_beta_rule_compares_the_two_largest_classes_and_stops_at_four_votes_to_none() -> None:
+    # At the published threshold: 31 of 32, where three votes give 15 of 16.
     assert (lead(3, 0), lead(4, 0)) == (Fraction(15, 16), Fraction(31, 32))
     drawn = [case_of([("Nice", "")] * votes, (), "retrieval", Settings()) for votes in (0, 3, 4)]
     assert [next_batch(Posterior(), case, 40) for case in drawn] == [4, 1, 0]
-
-
-def test_the_beta_rule_compares_the_two_largest_classes_and_stops_at_the_threshold_itself() -> None:
     assert [Posterior().decided(v, 9) for v in ([1, 7], [7, 1, 1], [1, 1, 7], [7, 7])] == [True, True, True, False]
     assert Posterior(31 / 32).decided([4], 9)
     assert not Posterior(0.7).decided([], 9)
@@ -209,37 +159,21 @@ def test_the_beta_rule_compares_the_two_largest_classes_and_stops_at_the_thresho
 
 @pytest.mark.parametrize("threshold", [0.5, 1, True, float("nan"), -1])
 def test_a_threshold_that_means_nothing_is_refused(threshold: float) -> None:
-    with pytest.raises(ArgumentError, match=r"threshold must be above 0.5 and below 1; got"):
-        Posterior(threshold)
+    refuses(ArgumentError, r"threshold must be above 0.5 and below 1; got", Posterior, threshold)
 
 
-def test_answers_that_are_lists_vote_by_their_leaves() -> None:
+def test_answers_that_are_lists_vote_by_their_leaves_and_are_copied_whole() -> None:
     one, other = Structured(["Doha", 4, None]), Structured(["doha.", 4, None])
     apart = Structured(["Doha 4", None])
     keys = [result.key for text in (one, other, apart) if (result := answer_class(text, "retrieval"))]
     assert keys[0] == keys[1] != keys[2]
     assert votes_of(case_of([(one, ""), (apart, ""), (other, "")], (), "retrieval", Settings())) == [2, 1]
-
-
-@pytest.mark.parametrize(
-    ("value", "certified"),
-    [
-        (["Doha"], True),
-        ({"city": "Doha", "land": ["Qatar"]}, True),
-        (["Doha", "Dubai"], False),
-        (["Doha", True], None),
-        ({"city": None}, None),
-        (["Dubai", True], False),
-        ([], False),
-        ({}, False),
-    ],
-)
-def test_a_list_is_certified_only_if_every_leaf_is(value: Any, certified: bool | None) -> None:
-    assert certify(Structured(value), PASSAGES[:1]).certified is certified
-
-
-def test_a_list_that_is_an_answer_is_copied_whole() -> None:
     one = Structured({"b": [1, "x"], "a": None})
     assert one == '{"a":null,"b":[1,"x"]}'
     for twin in (deepcopy(one), pickle.loads(pickle.dumps(one))):  # noqa: S301 - our own bytes
         assert (twin, twin.value, type(twin)) == (one, one.value, Structured)
+
+
+@pytest.mark.parametrize(("value", "certified"), cases("certified lists"))
+def test_a_list_is_certified_only_if_every_leaf_is(value: Any, certified: bool | None) -> None:
+    assert certify(Structured(value), PASSAGES[:1]).certified is certified

@@ -11,18 +11,24 @@ from hypothesis import strategies as st
 from eldgr_dspy.rule.preferences import Preferences, preferences, taken_apart
 from eldgr_dspy.rule.ranking import rank
 from eldgr_dspy.rule.voting import majority
+from tests.case_tables import each_case
 from tests.rule.keys import cases
 
 
-def test_candidates_vote_together_by_class_in_pool_order() -> None:
+def test_candidates_vote_by_class_and_what_could_not_be_told_is_noted() -> None:
     vote = majority(["Lyon", "The Paris", None, "paris."], "retrieval")
     assert (vote.classes, vote.winner, vote.tie) == (("lyon", "paris", None, "paris"), "paris", False)
-
-
-def test_the_task_says_what_votes_together() -> None:
     answers = ["1/2", "0.5", "7"]
     assert majority(answers, "arithmetic").n_classes == 2
     assert majority(answers, "retrieval").n_classes == 3
+    assert majority(["Lyon", None, "lyon", "Paris"], "retrieval").n_classes == 2
+    vote = majority([None, "1,5", "1,5", "$5", "Paris", ""], "arithmetic")  # hazards 6, 16, 18
+    expected = ("2 of 6 candidates have no answer", "'1,5': ambiguous decimal comma", "'$5': currency sign dropped")
+    assert vote.notes == expected
+    assert majority([None], "retrieval").notes == ("1 of 1 candidates have no answer",)
+    assert majority(["Paris"], "retrieval").notes == ()
+    (note,) = majority(["1,5 " + "x" * 100], "retrieval").notes
+    assert note == f"'1,5 {'x' * 55}: ambiguous decimal comma"
 
 
 # hazards 8, 9
@@ -38,23 +44,6 @@ def test_nobody_wins_where_nobody_votes(answers: list[str | None]) -> None:  # h
     assert (vote.classes, vote.winner, vote.tie, vote.n_classes) == ((None,) * len(answers), None, False, 0)
 
 
-def test_candidates_without_an_answer_form_no_class() -> None:
-    assert majority(["Lyon", None, "lyon", "Paris"], "retrieval").n_classes == 2
-
-
-def test_what_could_not_be_told_is_noted_once_a_spelling_beside_who_has_no_answer() -> None:  # hazards 6, 16, 18
-    vote = majority([None, "1,5", "1,5", "$5", "Paris", ""], "arithmetic")
-    expected = ("2 of 6 candidates have no answer", "'1,5': ambiguous decimal comma", "'$5': currency sign dropped")
-    assert vote.notes == expected
-    assert majority([None], "retrieval").notes == ("1 of 1 candidates have no answer",)
-    assert majority(["Paris"], "retrieval").notes == ()
-
-
-def test_a_noted_answer_is_cut_at_sixty_characters() -> None:
-    (note,) = majority(["1,5 " + "x" * 100], "retrieval").notes
-    assert note == f"'1,5 {'x' * 55}: ambiguous decimal comma"
-
-
 Candidate = tuple[bool, bool, float | None]
 candidates = st.lists(st.tuples(st.booleans(), st.booleans(), st.none() | st.floats(0, 1)), max_size=6)
 
@@ -63,8 +52,10 @@ def ranked(pool: list[Candidate]) -> tuple[int, ...]:
     return rank([one[0] for one in pool], [one[1] for one in pool], [one[2] for one in pool])
 
 
-def test_an_empty_pool_has_an_empty_rank() -> None:
+def test_without_scores_or_support_the_position_decides_last() -> None:
     assert rank([], []) == ()
+    assert ranked([(False, False, 0.5), (False, True, 0.4)]) == (0, 1)
+    assert rank([True, True, False, True], [False, True, False, False]) == (1, 0, 3, 2)
 
 
 FIRST = {
@@ -80,24 +71,12 @@ def test_the_second_comes_first_for(pool: list[Candidate]) -> None:
     assert ranked(pool) == (1, 0)
 
 
-def test_among_the_unsupported_consensus_counts_for_nothing() -> None:
-    assert ranked([(False, False, 0.5), (False, True, 0.4)]) == (0, 1)
-
-
-def test_without_scores_the_position_decides_last() -> None:
-    assert rank([True, True, False, True], [False, True, False, False]) == (1, 0, 3, 2)
-
-
 @given(candidates)
-def test_a_score_never_moves_a_candidate_across_strata(pool: list[Candidate]) -> None:
+def test_a_score_moves_no_candidate_across_strata_and_equal_ones_keep_their_order(pool: list[Candidate]) -> None:
     order = ranked(pool)
     assert sorted(order) == list(range(len(pool)))
     strata = [(pool[index][0], pool[index][0] and pool[index][1]) for index in order]
     assert strata == sorted(strata, reverse=True)
-
-
-@given(candidates)
-def test_equal_candidates_keep_their_order(pool: list[Candidate]) -> None:
     order = ranked(pool)
     for before, after in pairwise(order):
         assert pool[before] != pool[after] or before < after
@@ -128,7 +107,7 @@ def distinct(pool: Drawn) -> Drawn:
 
 
 @given(drawn(), st.integers(1, 20))
-def test_the_chosen_is_of_the_upper_part_and_no_wrong_one_is_over_a_right_one(pool: Drawn, most: int) -> None:
+def test_pairs_are_of_two_parts_none_rejects_a_right_answer_and_more_begin_with_fewer(pool: Drawn, most: int) -> None:
     result = preferences(*pool, most=most)
     assert len(result.pairs) == len(set(result.pairs)) <= most
     for chosen, rejected in result.pairs:
@@ -136,26 +115,12 @@ def test_the_chosen_is_of_the_upper_part_and_no_wrong_one_is_over_a_right_one(po
         assert pool.classes[chosen] is not None and pool.classes[rejected] is not None
         assert pool.texts[chosen] != pool.texts[rejected]
         assert pool.right[chosen] or not pool.right[rejected]
-
-
-@given(drawn(), st.integers(1, 20))
-def test_taken_apart_no_right_answer_is_rejected_for_a_wrong_one_of_another_pair(pool: Drawn, most: int) -> None:
     result = preferences(*pool, most=most)
     apart = taken_apart(result, pool.right)
     assert apart.outcome == result.outcome and apart.pairs[:1] == result.pairs[:1]
     assert set(apart.pairs) <= set(result.pairs)
     assert apart.dropped - result.dropped == len(result.pairs) - len(apart.pairs)
     assert all(pool.right[chosen] or not pool.right[other] for chosen, _ in apart.pairs for _, other in apart.pairs)
-
-
-def test_taken_apart_only_a_pair_that_contradicts_an_earlier_one_is_dropped() -> None:
-    result = Preferences("paired", ((0, 1), (2, 3), (0, 3)))
-    assert taken_apart(result, [True, True, False, False]) == Preferences("paired", ((0, 1), (0, 3)), 1)
-    assert taken_apart(result, [True, False, False, False]) == result
-
-
-@given(drawn(), st.integers(1, 20))
-def test_more_pairs_begin_with_those_of_fewer(pool: Drawn, most: int) -> None:
     fewer, more = (preferences(*pool, most=n).pairs for n in (most, most + 1))
     assert more[:most] == fewer
 
@@ -186,41 +151,22 @@ def answers(pool: Drawn, result: Preferences) -> list[tuple[str | None, str | No
     return [(pool.classes[chosen], pool.classes[rejected]) for chosen, rejected in result.pairs]
 
 
-CASES = {
-    "nobody votes": ([None, None], [None, None], None, Preferences("unanswered")),
-    "no candidates": ([], [], None, Preferences("unanswered")),
-    "one class": (["a", "a", None], [True, True, None], None, Preferences("one_class")),
-    "nothing above": (["a", "b"], [False, False], None, Preferences("no_chosen")),
-    "nothing below": (["a", "b"], [True, True], None, Preferences("no_rejected")),
-    "yes or no is neither": (["yes", "b"], [None, True], None, Preferences("no_rejected")),
-    "most votes": (["a", "b", "b", "c", "d", "d"], [True] * 3 + [False] * 3, None, Preferences("paired", ((1, 4),))),
-    "earliest on a tie": (["a", "b", "c", "d"], [False, True, True, False], None, Preferences("paired", ((1, 0),))),
-    "the right one is not rejected": (["a", "b"], [True, False], [False, True], Preferences("against_gold", (), 1)),
-    "the next one is": (
-        ["a", "b", "b", "c"],
-        [True, False, False, False],
-        [False, True, True, False],
-        Preferences("paired", ((0, 3),), 2),
-    ),
-    "both are right": (["a", "b"], [True, False], [True, True], Preferences("paired", ((0, 1),))),
-    "both are wrong": (["a", "b"], [True, False], [False, False], Preferences("paired", ((0, 1),))),
-}
-
-
-@pytest.mark.parametrize(("classes", "upper", "right", "expected"), CASES.values(), ids=CASES)
+@each_case("rule", "preferences of one question")
 def test_one_question(
-    classes: list[str | None], upper: list[bool | None], right: list[bool] | None, expected: Preferences
+    classes: list[str | None], upper: list[bool | None], right: list[bool] | None, expected: Any
 ) -> None:
-    assert preferences(classes, [f"text {n}" for n in range(len(classes))], upper, right) == expected
+    pairs = tuple(map(tuple, expected.get("pairs", ())))
+    result = preferences(classes, [f"text {n}" for n in range(len(classes))], upper, right)
+    assert result == Preferences(expected["outcome"], pairs, expected.get("dropped", 0))
 
 
-def test_further_pairs_follow_by_the_sum_of_their_places() -> None:
+def test_further_pairs_follow_by_their_places_and_contradictions_are_dropped() -> None:
     classes, upper = ["a", "a", "a", "b", "b"], [True] * 3 + [False] * 2
     result = preferences(classes, list("vwxyz"), upper, most=5)
     assert result.pairs == ((0, 3), (0, 4), (1, 3), (1, 4), (2, 3))
-
-
-def test_of_equal_texts_one_is_used_and_none_is_rejected_that_is_chosen() -> None:
     result = preferences(["a", "a", "b", "b", "b"], list("ppqpq"), [True, True, False, False, False], most=10)
     assert result == Preferences("paired", ((0, 2),))
     assert preferences(["a", "b"], ["same", "same"], [True, False]) == Preferences("no_rejected")
+    result = Preferences("paired", ((0, 1), (2, 3), (0, 3)))
+    assert taken_apart(result, [True, True, False, False]) == Preferences("paired", ((0, 1), (0, 3)), 1)
+    assert taken_apart(result, [True, False, False, False]) == result

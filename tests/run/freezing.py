@@ -1,5 +1,6 @@
 """Runs under a freeze, and changes of what was frozen."""
 
+import importlib
 import json
 import os
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import dspy
+import pytest
 
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
@@ -55,3 +57,10 @@ def command(*arguments: str, path: Path | None = None) -> "subprocess.CompletedP
     given = {**os.environ, "PYTHONPATH": str(path)} if path else None
     whole = [sys.executable, "-c", code, *arguments]
     return subprocess.run(whole, capture_output=True, text=True, check=False, env=given)
+
+
+def imported_anew(patch: pytest.MonkeyPatch, name: str) -> Any:
+    """A module of the working directory as it now is."""
+    patch.delitem(sys.modules, name, raising=False)
+    importlib.invalidate_caches()
+    return importlib.import_module(name)

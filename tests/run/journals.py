@@ -1,5 +1,6 @@
-"""Consultations for a journal, and a journal of three."""
+"""Consultations for a journal, a journal of three, and what a file of JSON holds."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -20,3 +21,11 @@ def journal_with_contents(folder: Path) -> Path:
             content = {"preferred": 2, "judge_rationale": "Because of what passage 1 says.", "scores": [0.25, 1]}
             journal.append(Consultation("p", f"q{number}", "judge", "ok", content=content, calls=1, cost=0.5))
     return folder / "j"
+
+
+def json_of(path: Path) -> Any:
+    return json.loads(path.read_text())
+
+
+def json_lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]

@@ -26,7 +26,7 @@ from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.forecast import forecast, possible_roles
 from eldgr_dspy.programs.run.freezes import write_freeze
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.programs.testing import scripted_lm
+from eldgr_dspy.programs.testing import role_of, scripted_lm, text_of
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import Abstention, Derivation, Repair, Reply, Step, Verdict
 from eldgr_dspy.rule.questions import Settings
@@ -35,10 +35,13 @@ from eldgr_dspy.tables.plan_tables import forecast_table
 from eldgr_dspy.words import Role
 from tests.asking.transport import FINAL, GOOD, made, selector_at
 from tests.caching import cached_by_dspy
-from tests.capitals import obliging, recording, row, selector_with, write_pool
+from tests.capitals import NO_SPAN, VERDICT, obliging, recording, row, selector_with, untimed, write_pool
 from tests.finished_runs import unsealed
 from tests.lm_server import Answer, LMServer, serving
 from tests.ollama_server import filled
+from tests.refusing import refuses
+from tests.run.journals import json_of
+from tests.selecting import Returns
 
 
 @pytest.fixture
@@ -56,8 +59,7 @@ def test_no_request_beyond_max_calls_is_sent_and_a_higher_one_resumes(pool: Path
         plan = Plan([pool], tmp_path / "run", workers=workers, max_calls=5)
         for _ in range(2):
             message = r"^5 requests were sent, and --max-calls allows 5; give a higher limit to resume\.$"
-            with pytest.raises(RunStoppedError, match=message):
-                evaluate(selector_at(server), plan)
+            refuses(RunStoppedError, message, evaluate, selector_at(server), plan)
             assert len(server.log) == sum(one.calls for one in made(tmp_path)) == 5
         higher = Plan([pool], tmp_path / "run", workers=workers, max_calls=12)
         assert evaluate(selector_at(server), higher)["pools"]["capitals"]["rules"]["judge"]["em"] == 100
@@ -69,8 +71,7 @@ def test_no_request_beyond_max_calls_is_sent_and_a_higher_one_resumes(pool: Path
 def test_retries_are_requests(pool: Path, tmp_path: Path, workers: int) -> None:
     with serving(lambda request: Answer(status=503)) as server:
         plan = Plan([pool], tmp_path / "run", workers=workers, max_calls=4, max_failures="100%")
-        with pytest.raises(RunStoppedError, match="--max-calls allows 4"):
-            evaluate(selector_at(server, num_retries=9), plan)
+        refuses(RunStoppedError, "--max-calls allows 4", evaluate, selector_at(server, num_retries=9), plan)
         assert len(server.log) == sum(one.calls for one in made(tmp_path)) == 4
         assert {one.outcome for one in made(tmp_path)} == {"failed"}
 
@@ -103,8 +104,7 @@ def test_what_failed_questions_cost_is_spent_also_for_the_sessions_after(pool: P
     numbers = count()
     with serving(lambda request: GOOD if next(numbers) % 2 == 0 else Answer(status=503)) as server:
         first = Plan([pool], tmp_path / "run", rules=["judge"], max_cost=1.0)
-        with pytest.raises(RunStoppedError, match="1 question failed"):
-            evaluate(comparing(server), first)
+        refuses(RunStoppedError, "1 question failed", evaluate, comparing(server), first)
         (failed,) = made(tmp_path)
         price = failed.cost or 0.0
         assert (failed.outcome, failed.calls, failed.dearest) == ("failed", 2, price)
@@ -150,12 +150,11 @@ def test_a_run_resumes_at_a_server_on_another_port(pool: Path, tmp_path: Path) -
             evaluate(selector_at(second), replace(plan, max_calls=None))
         assert len(second.log) == 7
     heads = list[dict[str, Any]]()
-    list(read_journal(tmp_path / "run" / "journal.jsonl", heads))
+    prints = [one.fingerprint for one in read_journal(tmp_path / "run" / "journal.jsonl", heads)]
     addresses = [one["details"]["lm"]["settings"]["api_base"] for one in heads if one["kind"] == "role"]
     assert addresses == [first.address, second.address]
-    prints = [one.fingerprint for one in made(tmp_path)]
     assert (len(set(prints[:5])), len(set(prints[5:])), len(set(prints))) == (1, 1, 2)
-    record = json.loads((tmp_path / "run" / "record.json").read_text())
+    record = json_of(tmp_path / "run" / "record.json")
     assert record["remarks"][0].startswith("The judge was asked at 2 addresses; one of them is stated here")
 
 
@@ -184,7 +183,7 @@ def test_the_tables_and_the_report_say_what_was_asked_of_lms(
         assert main([*command, "--api-base", server.address]) == 0
     assert main(["report", str(tmp_path / "run")]) == 0
     out = capsys.readouterr().out
-    sums = json.loads((tmp_path / "run" / "summary.json").read_text())["consultations"]["judge"]
+    sums = json_of(tmp_path / "run" / "summary.json")["consultations"]["judge"]
     assert (sums["calls"], sums["cached"], sums["ok"]) == (12, 0, 12)
     shown = next(line for line in out.partition("what the run asked of LMs, in all")[2].splitlines() if "judge" in line)
     cells = [cell.strip() for cell in shown.strip("│").split("│")]
@@ -219,12 +218,15 @@ def test_a_dry_run_says_what_a_run_would_ask_at_most_and_does_nothing(
         assert server.log == []
     figures = json.loads(capsys.readouterr().out)
     asked = {"at_most": 12, "journaled": 0, "recorded": 0, "to_ask": 12, "calls": 12}
-    assert figures["pools"] == {
-        "capitals": {"n": 12, "task": "retrieval", "roles": {"judge": asked, "repairer": asked}}
-    }
+    roles = {"judge": asked, "repairer": asked}
+    assert figures["pools"] == {"capitals": {"n": 12, "task": "retrieval", "roles": roles}}
     assert set(figures["models"].values()) == {"openai/gpt-4o-mini"}
     assert "│ capitals │    judge │ openai/gpt-4o-mini │      12 │" in output.out
     assert {path.name for path in tmp_path.iterdir()} == {"capitals.jsonl"}
+
+
+def silent(request: Any) -> str:
+    return "I would rather not say."
 
 
 JUDGES: dict[str, Callable[[], dspy.Module]] = {
@@ -241,13 +243,9 @@ JUDGES: dict[str, Callable[[], dspy.Module]] = {
     "heuristic": lambda: SwapConsistent(LexicalJudge()),
 }
 CROWDS = (
-    ("Nice", "Nice", "Paris", "Oslo"),
-    ("nice", "Nice.", "Paris", None),
-    ("Nice", "Paris", "Oslo", "Lyon", "Paris"),
-    ("Nice", None, None, "Oslo"),
-    ("Nice", "Nice"),
-    (None,),
-)
+    ("Nice", "Nice", "Paris", "Oslo"), ("nice", "Nice.", "Paris", None), ("Nice", "Paris", "Oslo", "Lyon", "Paris"),
+    ("Nice", None, None, "Oslo"), ("Nice", "Nice"), (None,),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", JUDGES)
@@ -278,10 +276,6 @@ def test_a_role_that_states_no_calls_makes_some(pool: Path, tmp_path: Path, caps
     assert "12+ │" in (output := capsys.readouterr().out) and "the role does not say" in output
 
 
-def silent(request: Any) -> str:
-    return "I would rather not say."
-
-
 def test_a_dry_run_is_exact(pool: Path, tmp_path: Path) -> None:
     """What it says is what a run asks whose roles say nothing, which is when a rule asks most."""
     mixed = write_pool(tmp_path / "mixed.jsonl", (row(n, answers=POOLS[n % len(POOLS)]) for n in range(40)))
@@ -292,10 +286,8 @@ def test_a_dry_run_is_exact(pool: Path, tmp_path: Path) -> None:
         assert not out.exists()
         summary = evaluate(selector, plan)
         counts = Counter((one.pool, one.role) for one in read_journal(out / "journal.jsonl"))
-        expected = {
-            (name, role): of["at_most"] for name, one in before["pools"].items() for role, of in one["roles"].items()
-        }
-        assert expected == counts
+        roles = [(name, *role) for name, one in before["pools"].items() for role in one["roles"].items()]
+        assert {(name, role): of["at_most"] for name, role, of in roles} == counts
         calls = sum(one["calls"] for one in summary["consultations"].values())
         assert len(lm.requests) == sum(counts.values()) == calls
 
@@ -328,8 +320,7 @@ def test_a_dry_run_passes_over_a_torn_line_and_refuses_a_wrong_one(pool: Path, t
     result = forecast(selector_with(obliging)[0], plan)["pools"]["capitals"]["roles"]["judge"]
     assert (result["journaled"], result["to_ask"]) == (11, 1)
     journal.write_text(unsealed(whole.decode()).replace('"consultation"', '"else"', 1))
-    with pytest.raises(JournalError, match="kind='else' is not one of"):
-        forecast(selector_with(obliging)[0], plan)
+    refuses(JournalError, "kind='else' is not one of", forecast, selector_with(obliging)[0], plan)
 
 
 def case_of(answers: Iterable[str | None], **settings: Any) -> Case:
@@ -346,6 +337,16 @@ DERIVATIONS: list[Reply] = [
 REPLIES: list[Reply] = [Abstention("silent"), Repair("Paris"), Repair("Nice"), Repair("nowhere")]
 
 
+class Roles(set[Role]):  # that were asked, of those whose reply a function gives
+    def __init__(self, give: Callable[[Role], Reply]) -> None:
+        super().__init__()
+        self.give = give
+
+    def ask(self, role: Role) -> Reply:
+        self.add(role)
+        return self.give(role)
+
+
 @given(
     st.lists(st.sampled_from(["Paris", "Nice", "Oslo", "Lyon", None]), min_size=1, max_size=5),
     st.sampled_from(["lazy", "always"]),
@@ -356,13 +357,8 @@ def test_no_reply_asks_for_more(answers: list[str | None], consult: str, homogen
     case = case_of(answers, consult=consult, homogeneous=homogeneous)
     verdicts: list[Reply] = [Abstention("silent"), *map(Verdict, range(len(answers)))]
     for name in RULES:
-        roles = set[Role]()
-
-        def reply(role: Role, asked: set[Role] = roles) -> Reply:
-            asked.add(role)
-            return data.draw(st.sampled_from(verdicts if role == "judge" else REPLIES))
-
-        drive(case.rule(name)(case), reply)
+        roles = Roles(lambda role: data.draw(st.sampled_from(verdicts if role == "judge" else REPLIES)))
+        drive(case.rule(name)(case), roles.ask)
         assert roles <= possible_roles(case.rule(name), case, {})
 
 
@@ -373,21 +369,14 @@ def test_no_reply_asks_for_more(answers: list[str | None], consult: str, homogen
 def test_a_derivation_asks_no_more(answers: list[str | None], consult: Any, homogeneous: Any, derivation: Any) -> None:
     """A dry run takes the deriver to be silent; whatever it derives, and whatever the judge then says, asks no more."""
     line = row(0, answers=tuple(answers), task="arithmetic", question="What is 3 times 6?", gold=["18"], evidence=[])
-    case = Case(
-        validate(line, "p").to_question(), Settings(consult=consult, homogeneous=homogeneous, derivation=derivation)
-    )
+    chosen = Settings(consult=consult, homogeneous=homogeneous, derivation=derivation)
+    case = Case(validate(line, "p").to_question(), chosen)
     verdicts: list[Reply] = [Abstention("silent"), *map(Verdict, range(len(answers)))]
     for name in RULES:
         foreseen, branches = possible_roles(case.rule(name), case, {}), set[str]()
-        for said in product(verdicts, REPLIES, DERIVATIONS):
-            replies: dict[Role, Reply] = dict(zip(ASKED, said, strict=True))
-            roles = set[Role]()
-
-            def reply(role: Role, replies: dict[Role, Reply] = replies, asked: set[Role] = roles) -> Reply:
-                asked.add(role)
-                return replies[role]
-
-            branches.add(drive(case.rule(name)(case), reply).branch)
+        for replies in product(verdicts, REPLIES, DERIVATIONS):
+            roles = Roles(dict(zip(ASKED, replies, strict=True)).__getitem__)
+            branches.add(drive(case.rule(name)(case), roles.ask).branch)
             assert roles <= foreseen
         assert name != "eldgr" or answers != ["17", "18", "17"] or "repair" in branches  # so that one was accepted
 
@@ -400,3 +389,97 @@ def test_a_rule_that_asks_more_where_it_is_answered_is_foreseen() -> None:
 
     assert possible_roles(thorough, case_of(["Nice", "Paris"]), {}) == {"judge", "repairer"}
     assert possible_roles(thorough, case_of(["Nice", "Paris"]), {"judge": Abstention("silent")}) == {"judge"}
+
+
+# -- unusable replies --
+SAID = "I would take the third."  # in words, where JSON was asked for
+
+
+one_or_four = pytest.mark.parametrize("workers", [1, 4])
+
+
+def mumbling(request: Any) -> Any:
+    """Judges every other question in words."""
+    number = int(text_of(request).split("capital number ")[1].split("?")[0])
+    return SAID if role_of(request) == "judge" and number % 2 else obliging(request)
+
+
+@one_or_four
+def test_over_the_limit_the_run_stops_and_a_higher_limit_resumes_it(pool: Path, tmp_path: Path, workers: int) -> None:
+    plan = Plan([pool], tmp_path / "run", workers=workers, max_abstentions=3)
+    selector, lm = selector_with(mumbling)
+    message = (
+        r"^4 questions had an unusable reply, and --max-abstentions allows 3; give a higher limit to resume\. "
+        r"The judge gave 4, most often unreadable \(4\), such as: unparsable: "
+    )
+    refuses(RunStoppedError, message, evaluate, selector, plan)
+    assert not (tmp_path / "run" / "summary.json").exists()
+    again, silent = selector_with(mumbling)
+    refuses(RunStoppedError, message, evaluate, again, plan)
+    assert silent.requests == [] or workers > 1
+    resumed, rest = selector_with(mumbling)
+    result = evaluate(resumed, Plan([pool], tmp_path / "run", workers=workers, max_abstentions=6))
+    whole, _ = selector_with(mumbling)
+    assert untimed(result["pools"]) == untimed(evaluate(whole, Plan([pool], tmp_path / "whole"))["pools"])
+    requests_before = len(lm.requests) + len(silent.requests) + len(rest.requests)
+    assert requests_before == sum(one.calls for one in read_journal(tmp_path / "run" / "journal.jsonl"))
+
+
+@one_or_four
+def test_a_finished_run_and_its_replay_are_held_to_it_too(pool: Path, tmp_path: Path, workers: int) -> None:
+    """They ask nothing."""
+    run, (again, lm) = tmp_path / "run", selector_with(mumbling)
+    evaluate(selector_with(mumbling)[0], Plan([pool], run))
+    before = (run / "summary.json").read_bytes()
+    with pytest.raises(RunStoppedError, match=r"^1 question had an unusable reply, and --max-abstentions allows 0"):
+        evaluate(again, Plan([pool], run, workers=workers, max_abstentions=0))
+    assert (run / "summary.json").read_bytes() == before
+    evaluate(again, Plan([pool], run, workers=workers))  # an abstention is never asked again
+    replay: Any = {"out": tmp_path / "replay", "workers": workers, "replay": run / "journal.jsonl"}
+    with pytest.raises(RunStoppedError, match=r"^5 questions had an unusable reply, and --max-abstentions allows 4"):
+        evaluate(again, Plan([pool], max_abstentions="40%", **replay))
+    assert lm.requests == []
+    evaluate(again, Plan([pool], max_abstentions="50%", **replay))
+
+
+def test_a_question_counts_once_and_each_role_is_named_with_its_most_frequent_reason(tmp_path: Path) -> None:
+    """The judge and the repairer are both asked on each question, and neither can be read."""
+    pool = write_pool(tmp_path / "p.jsonl", (row(number, answers=("Nice", "Oslo", "Rome")) for number in range(3)))
+    selector, lm = selector_with(lambda one: VERDICT | {"preferred": 9} if role_of(one) == "judge" else SAID)
+    evaluate(selector, Plan([pool], tmp_path / "three", max_abstentions=3))
+    assert len(lm.requests) == 6
+    message = (
+        r" to resume\. The judge gave 3, most often invalid \(3\), such as: preferred=9 is not a whole number from 0 "
+        r"to 2\. The repairer gave 2, most often unreadable \(2\), such as: unparsable: "
+    )
+    refuses(RunStoppedError, message, evaluate, selector, Plan([pool], tmp_path / "two", max_abstentions=2))
+
+
+def test_what_a_role_declares_and_what_fails_is_not_counted(pool: Path, tmp_path: Path) -> None:
+    def reply(request: Any) -> Any:
+        return NO_SPAN if role_of(request) == "repairer" else dspy.LMServerError("away")
+
+    selector, _ = selector_with(reply)
+    evaluate(selector, Plan([pool], tmp_path / "failing", limit=5, max_failures="100%", max_abstentions=0))
+    selector.judge = Returns({"abstained": "I know too little"})
+    evaluate(selector, Plan([pool], tmp_path / "declining", max_abstentions=0))
+
+
+def test_a_reply_that_no_journal_holds_is_unusable(pool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would be written, and refused by whatever reads the journal afterwards."""
+    monkeypatch.setenv("ELDGR_FILE_LIMITS", "0.01")
+
+    def flooding(request: Any) -> Any:
+        if role_of(request) != "judge" or "capital number 1?" not in text_of(request):
+            return obliging(request)
+        return {"judge_rationale": "", "assessments": [[]] * 5_000, "preferred": 0}
+
+    result = evaluate(selector_with(flooding)[0], Plan([pool], tmp_path / "run"))
+    assert result["consultations"]["judge"]["abstained"] == 1
+    again, silent = selector_with(flooding)
+    assert evaluate(again, Plan([pool], tmp_path / "run"))["consultations"] == result["consultations"]
+    assert silent.requests == []
+    replies = [one for one in read_journal(tmp_path / "run" / "journal.jsonl") if one.role == "judge"]
+    (large,) = [one for one in replies if one.outcome == "abstained"]
+    assert large.content is None
+    assert large.reason == "unreadable: the reply is too large, or nested too deeply, for a line of a journal"

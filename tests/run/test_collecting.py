@@ -28,10 +28,13 @@ from eldgr_dspy.programs.pools.devsets import DevQuestion
 from eldgr_dspy.programs.pools.question_files import question_entry
 from eldgr_dspy.programs.run.collecting import Collected, Collection, collect
 from eldgr_dspy.programs.testing import scripted_lm
+from tests.case_tables import each_case
 from tests.lm_server import Answer, serving
-from tests.refusing import refused
+from tests.refusing import refused, refuses
 
 PASSAGES = [{"title": "Qatar", "text": "Its capital is Doha."}, {"title": "France", "text": "Its capital is Paris."}]
+COLLECTING = ["--devset", f"{__name__}:DEVSET", "--out", "pool.jsonl"]
+COMMAND_OF_RETURNING = ["collect", f"{__name__}:Returning", *COLLECTING]
 DEVSET = [dspy.Example(question=f"Which, {n}?", answer="Doha", id=f"q{n}").with_inputs("question") for n in range(3)]
 EMPTY: list[Any] = []
 TEXTS = ["Which?"]
@@ -85,8 +88,12 @@ def rows(path: str = "pool.jsonl") -> list[Row]:
     return list(open_pool(path).rows())
 
 
-def answering(*answers: str, **options: Any) -> Any:
-    reply = iter(answers * 100)
+def answers() -> list[list[str | None]]:
+    return [[one.answer for one in row.candidates] for row in rows()]
+
+
+def answering(*replies: str, **options: Any) -> Any:
+    reply = iter((replies or ("Doha",)) * 100)
     return scripted_lm(lambda request: _chat(reasoning="Because.", answer=next(reply)), **options)
 
 
@@ -113,19 +120,18 @@ def test_a_development_set_may_be_a_table() -> None:
 def test_a_row_has_answers_reasoning_passages_and_gold_answers() -> None:
     result = collected(lm=answering("Doha", "The answer is Paris."))
     assert (result.pool.n, result.unread, result.failed, result.bare) == (3, 0, 0, 0)
-    first = rows()[0]
+    first, samples = rows()[0], [("Doha", "Because.\nDoha"), ("Paris", "Because.\nThe answer is Paris.")]
     assert (first.id, first.question, first.gold) == ("q0", "Which, 0?", ["Doha"])
-    assert [(one.answer, one.text, one.source) for one in first.candidates] == [
-        ("Doha", "Because.\nDoha", "sample 1"),
-        ("Paris", "Because.\nThe answer is Paris.", "sample 2"),
-    ]
+    expected = [(*sample, f"sample {number}") for number, sample in enumerate(samples, start=1)]
+    assert [(one.answer, one.text, one.source) for one in first.candidates] == expected
     assert [passage.model_dump() for passage in first.evidence] == PASSAGES
 
 
+_ANSWERS = st.sampled_from(["Doha", "Paris", "Lyon", "The answer is Doha.", "no", None, 7])
+
+
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    st.lists(st.sampled_from(["Doha", "Paris", "Lyon", "The answer is Doha.", "no", None, 7]), min_size=1, max_size=5)
-)
+@given(st.lists(_ANSWERS, min_size=1, max_size=5))
 def test_the_rule_decides_on_a_row_as_it_does_in_service(returning: Callable[..., None], answers: list[Any]) -> None:
     """The deployed program and the pool on which its rule was chosen are the same question."""
     returning(*({"answer": answer, "reasoning": "So.", "passages": PASSAGES} for answer in answers))
@@ -135,15 +141,12 @@ def test_the_rule_decides_on_a_row_as_it_does_in_service(returning: Callable[...
     Returning.calls.clear()
     select = heuristic_selector()
     served = Sampled(Returning(), n=len(answers), select=select, num_threads=1)(question=row.question)
-    pooled = select(
-        question=row.question,
-        candidates=[{"reasoning": one.text, "answer": one.answer} for one in row.candidates],
-        evidence=[passage.model_dump() for passage in row.evidence],
-    )
+    candidates = [{"reasoning": one.text, "answer": one.answer} for one in row.candidates]
+    evidence = [passage.model_dump() for passage in row.evidence]
+    pooled = select(question=row.question, candidates=candidates, evidence=evidence)
     assert str(pooled.answer) == str(served.answer)  # which is typed as the program has it
-    assert [pooled[name] for name in ("branch", "certified", "tie")] == [
-        served[name] for name in ("branch", "certified", "tie")
-    ]
+    for name in ("branch", "certified", "tie"):
+        assert pooled[name] == served[name]
 
 
 class Hops(Program):  # asks twice, of other passages each time; the second hop is also told what an LM wrote
@@ -166,31 +169,22 @@ class Writes(dspy.Module):  # an LM writes the context
         return self.respond(question=question)
 
 
-@pytest.mark.parametrize(
-    ("program", "field", "texts"),
-    [
-        ("Program", None, ["Its capital is Doha.", "Its capital is Paris."]),
-        ("Hops", None, ["Its capital is Doha.", "Its capital is Paris."]),
-        ("Shows", None, ["ignored"]),
-        ("Shows", "found", ["Doha lies in Qatar."]),
-    ],
-)
+@each_case("run", "retrieved passages")
 def test_passages_are_those_that_the_program_retrieved(program: str, field: str | None, texts: list[str]) -> None:
-    collected(program, lm=answering("Doha"), passages=field)
+    collected(program, lm=answering(), passages=field)
     assert [[passage.text for passage in row.evidence] for row in rows()] == [texts] * 3
 
 
 def test_what_an_lm_wrote_is_not_evidence() -> None:
     lm = scripted_lm(lambda request: _chat(context="Doha, I say.", answer="Doha"))
     assert collected("Writes", lm=lm).bare == 3
-    with pytest.raises(ArgumentError, match=r"^passages='context' must be a field that Writes retrieves: .* Name it "):
-        collected("Writes", lm=lm, passages="context", out="other.jsonl")
+    message = r"^passages='context' must be a field that Writes retrieves: .* Name it "
+    refuses(ArgumentError, message, collected, "Writes", lm=lm, passages="context", out="other.jsonl")
 
 
 def test_samples_are_distinct_under_the_cache_of_dspy() -> None:
-    lm = answering("Doha", "Paris", "Lyon", cache=True, temperature=1.0)
-    collected(lm=lm, n=3, limit=1)
-    assert [one.answer for one in rows()[0].candidates] == ["Doha", "Paris", "Lyon"]
+    collected(lm=answering("Doha", "Paris", "Lyon", cache=True, temperature=1.0), n=3, limit=1)
+    assert answers() == [["Doha", "Paris", "Lyon"]]
 
 
 def test_columns_are_kept_if_asked_for_and_those_of_another_kind_counted(returning: Callable[..., None]) -> None:
@@ -204,15 +198,13 @@ def test_columns_are_kept_if_asked_for_and_those_of_another_kind_counted(returni
     result = collected("Returning", n=3, limit=1, columns=True)
     assert (result.failed, result.unusable) == (0, 2)
     assert result.fault.startswith("confidence must be a number from 0 to 1; got 'high'. Divide a percentage by 100")
-    first, second, third = rows()[0].candidates
-    assert first.model_dump(exclude={"text", "source"}) == {
-        "answer": "Doha", "confidence": 0.9, "logprobs": {"tokens": [-0.5]},
-    }  # fmt: skip
-    assert second.model_dump(exclude={"text", "source"}) == {"answer": "Paris", "scores": {"prm": 1.0}}
-    assert third.model_dump(exclude={"text", "source"}) == {"answer": "Lyon"}
+    assert [one.model_dump(exclude={"text", "source"}) for one in rows()[0].candidates] == [
+        {"answer": "Doha", "confidence": 0.9, "logprobs": {"tokens": [-0.5]}},
+        {"answer": "Paris", "scores": {"prm": 1.0}},
+        {"answer": "Lyon"},
+    ]
     assert result.pool.sha256 == collected("Returning", n=3, limit=1, columns=True).pool.sha256  # from the journal
-    with pytest.raises(RunChangedError, match="columns"):
-        collected("Returning", n=3, limit=1)
+    refuses(RunChangedError, "columns", collected, "Returning", n=3, limit=1)
     without = collected("Returning", n=3, limit=1, out="bare.jsonl")
     assert (without.unusable, without.fault) == (0, "")
     assert [one.model_dump().keys() for one in rows("bare.jsonl")[0].candidates] == [{"text", "answer", "source"}] * 3
@@ -220,20 +212,16 @@ def test_columns_are_kept_if_asked_for_and_those_of_another_kind_counted(returni
 
 def test_the_command_names_left_out_columns(returning: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
     returning({"answer": "Doha", "confidence": 90})
-    command = ["collect", f"{__name__}:Returning", "--devset", f"{__name__}:DEVSET", "--n", "1", "--out", "pool.jsonl"]
-    assert main([*command, "--columns"]) == 0
-    reply = " ".join(capsys.readouterr().err.split())
-    assert (
-        "Samples with a column that is left out: 3. The first: confidence must be a number from 0 to 1; got 90."
-        in reply
-    )
+    assert main([*COMMAND_OF_RETURNING, "--n", "1", "--columns"]) == 0
+    message = "a column that is left out: 3. The first: confidence must be a number from 0 to 1; got 90."
+    assert f"Samples with {message}" in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_reply_that_cannot_be_read_is_a_candidate_without_an_answer() -> None:
     replies = iter([_chat(reasoning="", answer="Doha"), "no fields", "no fields"] * 3)
     result = collected(lm=scripted_lm(lambda request: next(replies)))
     assert (result.unread, result.failed) == (3, 0)
-    assert [[one.answer for one in row.candidates] for row in rows()] == [["Doha", None]] * 3
+    assert answers() == [["Doha", None]] * 3
     collected(lm=scripted_lm([]))  # and is not asked for again
 
 
@@ -251,7 +239,7 @@ def made() -> dspy.Module:
 def test_a_program_is_a_module_sync_or_async_or_what_makes_one(program: str, returning: Callable[..., None]) -> None:
     returning({"answer": "Doha"})
     collected(program)
-    assert rows()[0].candidates[0].answer == "Doha"
+    assert answers()[0][0] == "Doha"
 
 
 MADE = Returning()
@@ -265,15 +253,12 @@ def test_the_same_call_asks_nothing_and_more_samples_or_questions_add_what_is_mi
     assert Path("pool.jsonl").read_bytes() == before
     more = answering("Paris")
     collected(lm=more, n=3)
-    assert [[one.answer for one in row.candidates] for row in rows()] == [["Doha", "Doha", "Paris"]] * 2 + [
-        ["Paris"] * 3
-    ]
-    assert len(more.requests) == 5
+    assert (answers(), len(more.requests)) == ([*[["Doha", "Doha", "Paris"]] * 2, ["Paris"] * 3], 5)
 
 
 def test_the_command_stops_before_max_cost(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "key")
-    arguments = ["collect", f"{__name__}:Program", "--devset", f"{__name__}:DEVSET", "--out", "pool.jsonl", "--n", "2"]
+    arguments = ["collect", f"{__name__}:Program", *COLLECTING, "--n", "2"]
 
     def spent() -> list[float]:
         return [one.cost or 0.0 for one in read_journal(Path("pool.collected/journal.jsonl"))]
@@ -291,7 +276,7 @@ def test_the_command_stops_before_max_cost(capsys: pytest.CaptureFixture[str], m
             assert not Path("pool.jsonl").exists()
         assert main([*arguments, "--max-cost", f"{8 * price:.9f}"]) == 0
         assert len(server.log) == 6
-    assert [[one.answer for one in row.candidates] for row in rows()] == [["Doha", "Doha"]] * 3
+    assert answers() == [["Doha", "Doha"]] * 3
 
 
 class Careful(Program):  # has an answer for every failure
@@ -310,7 +295,7 @@ def test_a_limit_stops_with_every_paid_sample_kept_and_no_answer_in_place_of_one
     assert not Path("pool.jsonl").exists()
     collected(program, lm=lm, max_calls=6)
     assert (len(lm.requests), len(rows())) == (6, 3)
-    assert {one.answer for row in rows() for one in row.candidates} == {"Doha"}
+    assert answers() == [["Doha"] * 2] * 3
 
 
 SLOW = """
@@ -350,41 +335,25 @@ def test_a_killed_collection_resumes_with_the_same_command_and_asks_for_nothing_
 
 # --- failures ---------------------------------------------------------------------------------------------------------
 def test_a_sample_of_five_that_raises_stops_the_collection_or_has_no_answer(returning: Callable[..., None]) -> None:
+    """A question counts once, however many of its samples fail."""
     returning(*[{"answer": "Doha"}] * 2, ValueError("boom"), *[{"answer": "Doha"}] * 2)
-    with pytest.raises(
-        RunStoppedError,
-        match=r"^1 question failed, more than the 0 that --max-failures allows; the last: ValueError: boom\. It was "
-        r"sample 3 of the question 'q0'\.$",
-    ):
-        collected("Returning", n=5)
+    message = r"^1 question failed, more than the 0 that --max-failures allows; the last: ValueError: boom\. It was "
+    refuses(RunStoppedError, message + r"sample 3 of the question 'q0'\.$", collected, "Returning", n=5)
     returning(ValueError("boom"), *[{"answer": "Doha"}] * 4)
     Returning.calls.clear()
     result = collected("Returning", n=5, max_failures=1, limit=1)
-    assert (result.failed, [one.answer for one in rows()[0].candidates]) == (1, ["Doha", "Doha", None, "Doha", "Doha"])
+    assert (result.failed, answers()) == (1, [["Doha", "Doha", None, "Doha", "Doha"]])
     returning({"answer": "Paris"})
     assert collected("Returning", n=5, limit=1).failed == 0  # asked for again
-    assert [one.answer for one in rows()[0].candidates] == ["Doha", "Doha", "Paris", "Doha", "Doha"]
-
-
-def test_a_question_counts_once_however_many_of_its_samples_fail(returning: Callable[..., None]) -> None:
+    assert answers() == [["Doha", "Doha", "Paris", "Doha", "Doha"]]
     returning(ConnectionError("away"))
-    with pytest.raises(RunStoppedError, match=r"^2 questions failed, more than the 1 that --max-failures allows"):
-        collected("Returning", n=3, max_failures=1)
+    Returning.calls.clear()
+    message = r"^2 questions failed, more than the 1 that --max-failures allows"
+    refuses(RunStoppedError, message, collected, "Returning", n=3, max_failures=1, out="away.jsonl")
     assert len(Returning.calls) == 4
 
 
-UNFIT = {
-    "None": (None, "Returning must return a dspy.Prediction with 'answer'; got None."),
-    "text": ("Doha", "Returning must return a dspy.Prediction with 'answer'; got 'Doha'."),
-    "no answer field": (
-        {"response": "Doha", "why": "x"},
-        "The prediction of Returning has no field 'answer'; it has 'response', 'why'. Name the field of the answer with"
-        " --answer-field.",
-    ),
-}
-
-
-@pytest.mark.parametrize(("reply", "message"), UNFIT.values(), ids=UNFIT)
+@each_case("run", "unfit programs")
 def test_an_unfit_program_is_refused_at_once(returning: Callable[..., None], reply: Any, message: str) -> None:
     returning(reply)
     assert (refused(lambda: collected("Returning")), len(Returning.calls)) == (message, 1)
@@ -397,11 +366,15 @@ def test_one_sample_that_does_not_fit_is_a_failure_once_others_do(returning: Cal
     assert collected("Returning", max_failures=3, out="long.jsonl").failed == 3
 
 
-def test_another_field_may_hold_the_answer(returning: Callable[..., None]) -> None:
+def test_another_field_may_hold_the_answer_and_further_inputs_come_from_the_row(returning: Callable[..., None]) -> None:
     returning({"response": "Doha"})
     devset = written({"question": "Which?", "response": "Doha", "answer": "long"})
     collected("Returning", devset=devset, answer_field="response")
-    assert (rows()[0].gold, rows()[0].candidates[0].answer) == (["Doha"], "Doha")
+    assert (rows()[0].gold, answers()) == (["Doha"], [["Doha", "Doha"]])
+    devset = written({"question": "Which?", "answer": "Doha", "context": ["Paris"]})
+    collected("TakesMore", devset=devset, out="further.jsonl")
+    (row,) = rows("further.jsonl")
+    assert (row.candidates[0].answer, row.evidence[0].text) == ("Paris", "Paris")
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------
@@ -415,89 +388,33 @@ class Needy(dspy.Module):
         super().__init__()
 
 
-ROW = {"question": "Which?", "answer": "Doha"}
-REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "a program without a name": ({"program": "x:y:z"}, r"^program must name a program; got '.*x:y:z'\. Write MODULE"),
-    "a program that does not exist": ({"program": "Nowhere"}, r"has no 'Nowhere'; check the name\.$"),
-    "a program that needs arguments": ({"program": "Needy"}, r"Needy' must be made without arguments; it raised TypeE"),
-    "a program that is a list": ({"program": "DEVSET"}, r"DEVSET' must be a dspy\.Module, or a function or class that"),
-    "an empty set": ({"devset": f"{__name__}:EMPTY"}, r"EMPTY' must have at least one question; it is empty\.$"),
-    "a set of texts": (
-        {"devset": f"{__name__}:TEXTS"},
-        r"TEXTS\[0\] must be a dspy\.Example with named inputs; got 'Wh",
-    ),
-    "examples without inputs": (
-        {"devset": f"{__name__}:BARE"},
-        r"BARE\[0\] must be .* example\.with_inputs\('question",
-    ),
-    "an input that another process has elsewhere": (
-        {"devset": f"{__name__}:NOWHERE_ELSE"},
-        r"NOWHERE_ELSE\[0\]: the inputs must be the same .*; got one that is not \(.* memory\)\. Use texts, ",
-    ),
-    "an input with pairs as keys": ({"devset": f"{__name__}:IN_PAIRS"}, r"IN_PAIRS\[0\]: the inputs must be .*tuple\)"),
-    "no file": ({"devset": "nowhere.jsonl"}, r"^nowhere\.jsonl: no such file; check the name\.$"),
-    "a row without a question": (
-        {"rows": [ROW, {"answer": "x"}]},
-        r"^dev\.jsonl, line 2: question is missing; add it\.$",
-    ),
-    "a row that is text": ({"rows": ["Which?"]}, r"^dev\.jsonl, line 1: must be an object with named fields; got "),
-    "a fraction as an answer": (
-        {"rows": [{**ROW, "answer": 7.5}]},
-        r"line 1: answer must be text, or a list of texts; got 7\.5",
-    ),
-    "a table of questions": ({"devset": "dev.csv", "rows": [ROW]}, r"^dev\.csv: "),
-    "a question twice": (
-        {"rows": [ROW, ROW]},
-        r"^dev\.jsonl, line 2: the id 'q-.*' is also that of dev\.jsonl, line 1",
-    ),
-    "an input that is missing": (
-        {"program": "TakesMore", "rows": [{**ROW, "context": ["Doha"]}, ROW]},
-        r"^dev\.jsonl, line 2: context is missing; TakesMore is called with question, context\. Add it\.$",
-    ),
-    "n of 0": ({"n": 0}, r"^n must be at least 1; got 0\.$"),
-    "n of 10,000,000": ({"n": 10**7}, r"^n must be at most [\d,]+; got 10,000,000\.$"),
-    "a temperature of 0": ({"temperature": 0}, r"^temperature must be a positive number; got 0\.$"),
-    "a table": ({"out": "pool.csv"}, r"^out must end in one of \.jsonl, \.jsonl\.gz, \.parquet; got 'pool\.csv'\.$"),
-}
-
-
-@pytest.mark.parametrize(("options", "message"), REFUSED.values(), ids=REFUSED)
+@each_case("run", "bad collections")
 def test_bad_input_is_refused_before_anything_is_asked_or_made(options: dict[str, Any], message: str) -> None:
-    given = dict(options)
-    devset = {"devset": written(*given.pop("rows"))} if "rows" in given else {}
-    if given.get("devset") == "dev.csv":
-        devset["devset"] = str(Path("dev.jsonl").rename("dev.csv"))
+    inputs = dict(options)
+    if "rows" in inputs:
+        file = Path(written(*inputs.pop("rows")))
+        inputs["devset"] = str(file.rename(inputs.get("devset", file)))
+    elif inputs.get("devset", "").startswith(":"):
+        inputs["devset"] = __name__ + inputs["devset"]
     before = set(Path().iterdir())
-    with pytest.raises(EldgrError, match=message):
-        collected(**{**given, **devset})
+    refuses(EldgrError, message, collected, **inputs)
     assert set(Path().iterdir()) == before
 
 
 def test_a_pool_that_was_not_collected_is_not_overwritten() -> None:
     Path("pool.jsonl").write_text("mine")
-    with pytest.raises(
-        ArgumentError, match=r"^pool\.jsonl exists and was not collected: pool\.collected is not next to"
-    ):
-        collected(lm=answering("Doha"))
+    message = r"^pool\.jsonl exists and was not collected: pool\.collected is not next to"
+    refuses(ArgumentError, message, collected, lm=answering())
     assert Path("pool.jsonl").read_text() == "mine"
 
 
-@pytest.mark.parametrize(
-    ("changed", "line"),
-    [
-        ({"program": "Hops"}, f'program: "{__name__}:Program" -> "{__name__}:Hops"'),
-        ({"temperature": 0.7}, "temperature: (absent) -> 0.7"),
-        ({"answer_field": "reasoning"}, 'answer: "answer" -> "reasoning"'),
-        ({"lm": answering("Doha", model="scripted/other")}, 'lm.model: "scripted/lm" -> "scripted/other"'),
-    ],
-    ids=["program", "temperature", "field", "model"],
-)
+@each_case("run", "changed collections", answering=answering)
 def test_a_pool_of_another_program_is_refused_with_the_difference(changed: dict[str, Any], line: str) -> None:
-    collected(lm=answering("Doha"))
-    message = refused(lambda: collected(**{"lm": answering("Doha"), **changed}), RunChangedError)
-    assert f"\n  {line}\n" in message
+    collected(lm=answering())
+    message = refused(lambda: collected(**{"lm": answering(), **changed}), RunChangedError)
+    assert f"\n  {line.replace('MODULE', __name__)}\n" in message
     assert message.startswith("pool.collected: this run was started with another ")
-    collected(**{"lm": answering("Doha"), **changed, "fresh": True})
+    collected(**{"lm": answering(), **changed, "fresh": True})
     assert Path("pool.collected/journal.jsonl.1").exists()
 
 
@@ -510,33 +427,26 @@ def test_a_set_among_the_inputs_is_the_same_input_in_any_order() -> None:
 
 def test_a_question_with_other_inputs_under_its_id_is_refused(returning: Callable[..., None]) -> None:
     returning({"answer": "Doha"})
-    collected("Returning", devset=written({**ROW, "id": "one"}))
-    with pytest.raises(
-        RunChangedError, match=r"^dev\.jsonl, line 1: the question 'one' was collected with other inputs"
-    ):
-        collected("Returning", devset=written({"question": "Where?", "id": "one"}))
-
-
-def test_programs_with_further_inputs_get_them_from_the_row() -> None:
-    collected("TakesMore", devset=written({**ROW, "context": ["Doha"]}))
-    assert (rows()[0].candidates[0].answer, rows()[0].evidence[0].text) == ("Doha", "Doha")
+    collected("Returning", devset=written({"question": "Which?", "answer": "Doha", "id": "one"}))
+    message = r"^dev\.jsonl, line 1: the question 'one' was collected with other inputs"
+    refuses(RunChangedError, message, collected, "Returning", devset=written({"question": "Where?", "id": "one"}))
 
 
 # --- the command ------------------------------------------------------------------------------------------------------
 def test_the_command_tells_of_a_collection(returning: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
     returning({"answer": "Doha"}, None)
-    options = ["--devset", f"{__name__}:DEVSET", "--n", "2", "--workers", "1", "--out", "pool.jsonl"]
-    assert main(["collect", f"{__name__}:Returning", *options]) == 3
+    command = [*COMMAND_OF_RETURNING, "--n", "2", "--workers", "1"]
+    assert main(command) == 3
     assert capsys.readouterr().err == (
         "Stopped: 1 question failed, more than the 0 that --max-failures allows; the last: UnfitProgramError: Returning"
         " must return a dspy.Prediction with 'answer'; got None. It was sample 2 of the question 'q0'.\n"
         "The replies so far are in the journal; run the same command to resume.\n"
     )
-    assert main(["collect", f"{__name__}:Returning", *options, "--max-failures", "100%"]) == 0
+    assert main([*command, "--max-failures", "100%"]) == 0
     assert capsys.readouterr().err.splitlines()[-3:] == [
         "Samples without an answer, because they failed: 2. The same command asks for them again.",
         "Questions without passages: 3 of 3. Name their field with --passages.",
         "Written to pool.jsonl: 3 questions, 2 samples each.",
     ]
-    for command in (["pool", "check", "pool.jsonl"], ["bound", "pool.jsonl"], ["evaluate", "pool.jsonl", "--quiet"]):
-        assert main(command) == 0
+    for words in (["pool", "check", "pool.jsonl"], ["bound", "pool.jsonl"], ["evaluate", "pool.jsonl", "--quiet"]):
+        assert main(words) == 0

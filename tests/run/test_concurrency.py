@@ -1,19 +1,26 @@
 """A bounded map keeps order and memory, and whatever ends it early: nothing begins any more, all that began ends."""
 
+import asyncio
 import itertools
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from contextvars import ContextVar
+from typing import Any, NoReturn, TypeVar
 
 import dspy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eldgr_dspy.programs.run import scheduling
 from eldgr_dspy.programs.run.scheduling import THREADS, OnStop, Steps, _in_order, map_ordered, window_of
+from eldgr_dspy.programs.service.threads import in_thread
+from tests.refusing import refuses
 
 SOON, LONG = 0.2, 60.0
+LATE = "nothing was said within 0.2 s; a longer --timeout waits longer"
 
 
 class Work:  # counts what began and what ended, in threads or tasks; some items are slow, some fail
@@ -35,18 +42,12 @@ class Work:  # counts what began and what ended, in threads or tasks; some items
         self.stopped.append(error)
 
 
-class Calling:
-    """A call that makes itself of an item; what comes of it is kept as it is, and what is late as its message.
-
-    Attributes:
-        held: For how many seconds it was held. failure: why its last request failed.
-    """
-
+class Calling:  # makes itself of an item, and keeps what comes of it as it is, and what is late as its message
     failure: str | None = None
+    wait = 0.0
 
     def __init__(self, function: Callable[[int], Any], item: int) -> None:
         self._function, self._item = function, item
-        self.wait = 0.0
 
     def make(self) -> Any:
         return self._function(self._item)
@@ -77,6 +78,27 @@ def interrupt_after_one(function: Callable[[int], object], workers: int, stop: O
 
 def threads() -> list[str]:
     return [thread.name for thread in threading.enumerate() if thread.name.startswith(THREADS)]
+
+
+def nothing(_: object) -> None:
+    pass
+
+
+def raising(error: BaseException) -> Callable[[object], NoReturn]:
+    def fail(_: object) -> NoReturn:
+        raise error
+
+    return fail
+
+
+def waiting(gate: threading.Event, *items: int) -> Callable[[int], int]:
+    """What returns each item, some of them once a gate is open."""
+
+    def wait(item: int) -> int:
+        assert item not in items or gate.wait(LONG)
+        return item
+
+    return wait
 
 
 @pytest.mark.parametrize("workers", [1, 3, 40])
@@ -114,8 +136,7 @@ def test_of_several_failures_the_first_in_time_is_raised() -> None:
             return super().__call__(item)
 
     work = Uneven(fails=frozenset({0, 1}))
-    with pytest.raises(ValueError, match="item 1"):
-        collect(work, 5, 2)
+    refuses(ValueError, "item 1", collect, work, 5, 2)
     assert list(dict.fromkeys(str(error) for error in work.stopped)) == ["item 1", "item 0"]
 
 
@@ -143,8 +164,7 @@ def test_what_fails_because_the_rest_is_stopped_does_not_hide_the_error() -> Non
             assert next(results) == 0
             raise OSError("No space left on device")
 
-    with pytest.raises(OSError, match="No space left"):
-        use_one()
+    refuses(OSError, "No space left", use_one)
 
 
 def test_an_interrupt_during_the_wait_abandons_what_is_under_way() -> None:
@@ -155,11 +175,8 @@ def test_an_interrupt_during_the_wait_abandons_what_is_under_way() -> None:
         if item:
             release.wait(30)
 
-    def stop(_: BaseException) -> None:
-        raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        interrupt_after_one(work, 2, stop)
+        interrupt_after_one(work, 2, raising(KeyboardInterrupt()))
     assert len(threads()) == 2
     release.set()
     while threads():
@@ -186,16 +203,13 @@ def test_an_item_may_make_several_calls_and_is_sent_what_came_of_each() -> None:
         second: int = yield Calling(lambda one: one * 10, first)
         return second
 
-    with map_ordered(steps, range(50), 3, LONG, lambda _: None) as results:
+    with map_ordered(steps, range(50), 3, LONG, nothing) as results:
         assert list(results) == [10 * (item + 1) for item in range(50)]
 
 
 def test_what_a_call_raises_is_raised_even_if_it_is_not_an_error() -> None:
-    def leave(_: int) -> None:
-        raise SystemExit(7)
-
-    stopped = list[BaseException]()
-    with pytest.raises(SystemExit), map_ordered(calling(leave), range(3), 1, LONG, stopped.append) as results:
+    leave, stopped = calling(raising(SystemExit(7))), list[BaseException]()
+    with pytest.raises(SystemExit), map_ordered(leave, range(3), 1, LONG, stopped.append) as results:
         list(results)
     assert ([type(error) for error in stopped], threads()) == ([SystemExit], [])
 
@@ -209,9 +223,9 @@ def test_a_late_call_is_left_behind_and_another_thread_takes_its_place() -> None
             gate.wait(60)
         return item
 
-    with map_ordered(calling(hang), range(6), 1, SOON, lambda _: None) as results:
+    with map_ordered(calling(hang), range(6), 1, SOON, nothing) as results:
         found = list(results)
-    assert found == [0, "nothing was said within 0.2 s; a longer --timeout waits longer", 2, 3, 4, 5]
+    assert found == [0, LATE, 2, 3, 4, 5]
     assert (threads(), made[0].is_alive(), made[0].daemon) == ([], True, True)
     gate.set()
 
@@ -225,8 +239,8 @@ def test_calls_that_continue_do_not_keep_a_late_one_from_being_given_up() -> Non
         time.sleep(0.001)
         return item
 
-    with map_ordered(calling(hang), itertools.count(), 2, SOON, lambda _: None) as results:
-        assert next(results) == "nothing was said within 0.2 s; a longer --timeout waits longer"
+    with map_ordered(calling(hang), itertools.count(), 2, SOON, nothing) as results:
+        assert next(results) == LATE
         assert time.monotonic() - began < 30
     gate.set()
 
@@ -234,20 +248,16 @@ def test_calls_that_continue_do_not_keep_a_late_one_from_being_given_up() -> Non
 def test_a_call_that_was_held_is_late_only_later_and_keeps_no_other_from_being_given_up() -> None:
     gate, calls = threading.Event(), list[Calling]()
 
-    def held_or_hanging(item: int) -> int:
-        gate.wait(60)
-        return item
-
     def steps(item: int) -> Steps[Any]:
-        calls.append(Calling(held_or_hanging, item))
+        calls.append(Calling(waiting(gate, 0, 1), item))
         calls[-1].wait = LONG * (item == 0)
         reply = yield calls[-1]
         if item == 1:
             gate.set()  # the one behind it was given up, and the one that was held continues
         return reply
 
-    with map_ordered(steps, range(2), 2, SOON, lambda _: None) as results:
-        assert list(results) == [0, "nothing was said within 0.2 s; a longer --timeout waits longer"]
+    with map_ordered(steps, range(2), 2, SOON, nothing) as results:
+        assert list(results) == [0, LATE]
 
 
 def test_the_deadline_holds_also_while_an_error_waits_for_what_is_under_way() -> None:
@@ -262,9 +272,9 @@ def test_the_deadline_holds_also_while_an_error_waits_for_what_is_under_way() ->
             raise ValueError("item 1")
         yield Hanging(lambda _: gate.wait(60), item)
 
-    with pytest.raises(ValueError, match="item 1"), map_ordered(steps, range(2), 1, SOON, lambda _: None) as results:
+    with pytest.raises(ValueError, match="item 1"), map_ordered(steps, range(2), 1, SOON, nothing) as results:
         list(results)
-    assert kept == ["nothing was said within 0.2 s; a longer --timeout waits longer"]
+    assert kept == [LATE]
     gate.set()
 
 
@@ -280,7 +290,7 @@ def test_whatever_the_calls_of_each_item_results_come_in_order(plan: list[tuple[
             heard += yield Calling(one, item)
         return item, heard
 
-    with map_ordered(steps, range(len(plan)), workers, LONG, lambda _: None) as results:
+    with map_ordered(steps, range(len(plan)), workers, LONG, nothing) as results:
         assert list(results) == [(item, calls) for item, (calls, _) in enumerate(plan)]
 
 
@@ -290,24 +300,15 @@ def taking(taken: list[int]) -> Iterator[int]:
         yield item
 
 
-def test_no_more_than_a_window_of_items_is_taken_before_the_first_result_is_used() -> None:
+def test_no_more_than_a_window_of_items_is_taken_also_behind_a_slow_one() -> None:
     taken, work = list[int](), Work()
     with map_ordered(calling(work), taking(taken), 4, LONG, work.stop) as results:
         next(results)
         assert len(taken) <= window_of(4)
-
-
-def test_a_slow_item_does_not_let_those_behind_it_pile_up() -> None:
     gate, taken = threading.Event(), list[int]()
-
-    def first_is_slow(item: int) -> int:
-        if item == 0:
-            gate.wait(60)
-        return item
-
     opened = threading.Timer(0.5, gate.set)
     opened.start()
-    with map_ordered(calling(first_is_slow), taking(taken), 2, LONG, lambda _: None) as results:
+    with map_ordered(calling(waiting(gate, 0)), taking(taken), 2, LONG, nothing) as results:
         assert next(results) == 0
         assert len(taken) <= window_of(2)
         assert list(results) == list(range(1, 10_000))
@@ -337,13 +338,7 @@ def test_a_result_is_used_as_soon_as_no_call_is_through_and_no_worker_would_be_i
 
 def test_results_are_used_while_a_call_is_under_way() -> None:
     gate = threading.Event()
-
-    def last_waits(item: int) -> int:
-        if item == 5:
-            assert gate.wait(60)
-        return item
-
-    with map_ordered(calling(last_waits), range(6), 3, LONG, lambda _: None) as results:
+    with map_ordered(calling(waiting(gate, 5)), range(6), 3, LONG, nothing) as results:
         assert [next(results) for _ in range(5)] == [0, 1, 2, 3, 4]
         gate.set()
         assert list(results) == [5]
@@ -361,19 +356,15 @@ def test_what_on_stop_raises_is_raised() -> None:
 
 
 def test_where_no_thread_can_begin_the_map_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(_: object) -> None:
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr("eldgr_dspy.programs.run.scheduling.start", refused)
-    with pytest.raises(RuntimeError, match="can't start"):
-        collect(Work(), 3, 2)
+    monkeypatch.setattr(scheduling, "start", raising(RuntimeError("can't start new thread")))
+    refuses(RuntimeError, "can't start", collect, Work(), 3, 2)
 
 
 def test_whoever_leaves_early_has_no_further_call_made() -> None:
     gate, work = threading.Event(), Work()
     leaving = list[bool]()
 
-    def waiting(item: int) -> int:
+    def working(item: int) -> int:
         assert item < 2 or gate.wait(60)
         return work(item)
 
@@ -381,7 +372,7 @@ def test_whoever_leaves_early_has_no_further_call_made() -> None:
         if leaving:
             gate.set()
 
-    with map_ordered(calling(waiting), range(100), 2, LONG, work.stop, look) as results:
+    with map_ordered(calling(working), range(100), 2, LONG, work.stop, look) as results:
         next(results)
         leaving.append(True)
     assert sorted(work.ended) in ([0, 1], [0, 1, 2], [0, 1, 2, 3])
@@ -394,3 +385,84 @@ def test_the_callers_context_holds_in_every_thread() -> None:
         map_ordered(calling(lambda _: dspy.settings.rollout), range(9), 3, LONG, work.stop) as result,
     ):
         assert set(result) == {7}
+
+
+# -- the threads: one call at a time each, and one that is left behind is never given another --
+R = TypeVar("R")
+WORD = ContextVar("WORD", default="none")
+
+
+def within(seconds: float, call: Callable[[], R]) -> R:
+    async def made() -> R:
+        return await asyncio.wait_for(in_thread(call), seconds)
+
+    return asyncio.run(made())
+
+
+@pytest.fixture
+def gate() -> Iterator[threading.Event]:
+    """What a late call waits on; open at the end, so that no thread outlives the test."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def test_calls_one_after_another_are_made_in_one_thread() -> None:
+    first = within(LONG, threading.get_ident)
+    assert {within(LONG, threading.get_ident) for _ in range(20)} == {first}
+    assert first != threading.get_ident()
+
+
+def test_a_late_call_is_left_behind_and_its_thread_is_given_no_other(gate: threading.Event) -> None:
+    late: list[int] = []
+
+    def wait() -> None:
+        late.append(threading.get_ident())
+        gate.wait()
+
+    with pytest.raises(TimeoutError):
+        within(SOON, wait)
+    assert within(LONG, threading.get_ident) not in late
+
+
+def test_what_a_call_raises_is_raised_also_where_it_is_a_timeout_of_its_own() -> None:
+    def fail() -> None:
+        raise TimeoutError("the client's")
+
+    refuses(TimeoutError, "the client's", within, LONG, fail)
+    assert within(LONG, lambda: "next") == "next"
+
+
+def test_a_call_sees_the_context_of_its_own_caller_and_not_that_of_the_call_before() -> None:
+    def change() -> str:
+        before = WORD.get()
+        WORD.set("changed")
+        return before
+
+    token = WORD.set("caller's")
+    assert [within(LONG, change), within(LONG, change)] == ["caller's", "caller's"]
+    WORD.reset(token)
+    assert within(LONG, WORD.get) == "none"
+
+
+def test_calls_at_once_have_a_thread_each() -> None:
+    met = threading.Barrier(8)
+
+    def meet() -> int:
+        met.wait(LONG)
+        return threading.get_ident()
+
+    async def meeting() -> set[int]:
+        return set(await asyncio.gather(*(in_thread(meet) for _ in range(8))))
+
+    assert len(asyncio.run(meeting())) == 8
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_has_threads_of_its_own() -> None:
+    within(LONG, int)
+    child = os.fork()
+    if not child:
+        os._exit(within(10.0, lambda: 42))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 42

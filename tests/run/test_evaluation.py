@@ -2,20 +2,18 @@
 
 import json
 import os
-import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterable
 from itertools import count
 from pathlib import Path
 from threading import Barrier, Event, Lock
-from typing import Any, ClassVar
+from typing import Any
 
 import dspy
 import pytest
-from dspy.utils import BaseCallback
 
-from eldgr_dspy.decision import majority_vote
+from eldgr_dspy.decision import RULES
 from eldgr_dspy.errors import ArgumentError, JournalError, RunChangedError, RunLockedError, RunStoppedError
 from eldgr_dspy.journal import TornLineWarning, read_journal
 from eldgr_dspy.programs.heuristics import LexicalJudge, heuristic_selector
@@ -31,8 +29,12 @@ from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm, text_of
 from eldgr_dspy.rule.consultations import Consultation
 from tests.capitals import VERDICT, Flaky, obliging, recording, row, selector_with, untimed, write_pool
-from tests.refusing import refused
+from tests.case_tables import each_case
+from tests.modules import Spans
+from tests.refusing import refused, refuses
 from tests.run.freezing import demonstrated, reworded
+from tests.run.journals import json_lines, json_of
+from tests.selecting import Returns
 
 
 @pytest.fixture
@@ -40,46 +42,36 @@ def pool(tmp_path: Path) -> Path:
     return write_pool(tmp_path / "capitals.jsonl", map(row, range(30)))
 
 
+each_reading = pytest.mark.parametrize("run", [evaluate, forecast])
+
+
 def test_rows_in_are_rows_out_in_order_whatever_the_workers(pool: Path, tmp_path: Path) -> None:  # hazard 86
+    """And the summary says what each rule was worth and needed."""
     summaries = []
     for workers in (1, 8):
-        selector, lm = selector_with(obliging)
-        out = tmp_path / f"run{workers}"
-        summaries.append(untimed(evaluate(selector, Plan([pool], out, workers=workers))))
-        lines = [json.loads(line) for line in (out / "decisions.jsonl").read_text().splitlines()]
-        assert [line["id"] for line in lines if line["rule"] == "eldgr"] == [f"q{number}" for number in range(30)]
-        assert len(lm.requests) == 30
+        (selector, lm), out = selector_with(obliging), tmp_path / f"run{workers}"
+        summary: Any = evaluate(selector, Plan([pool], out, workers=workers))
+        summaries.append(untimed(summary))
+        decided = [line["id"] for line in json_lines(out / "decisions.jsonl") if line["rule"] == "eldgr"]
+        assert (decided, len(lm.requests)) == ([f"q{number}" for number in range(30)], 30)
+        figures, record = summary["pools"]["capitals"], json_of(out / "record.json")
+        assert [figures["rules"][name]["em"] for name in ("first", "majority", "judge", "eldgr")] == [0, 0, 100, 100]
+        assert figures["rules"]["eldgr"]["calls"] == {"judge": 30, "deriver": 0, "repairer": 0}
+        assert figures["rules"]["majority"]["asked"] == {"judge": 0, "deriver": 0, "repairer": 0}
+        assert figures["bounds"]["eldgr"] == [0, 100]
+        assert figures["audit"]["judge_overrides"] == figures["audit"]["incorrect_to_correct"] == 30
+        assert summary["consultations"]["judge"]["calls"] == 30
+        assert json_of(out / "summary.json") == summary
+        model = {"role": "judge", "asked": "scripted/lm", "served": "scripted/lm", "same": True, "calls": 30}
+        assert (record["models"], record["override_rates"]["capitals"]["by_judge"]) == ([model], 100)
+        assert "capitals" in (out / "report.html").read_text()
     assert len(set(summaries)) == 1
 
 
-def test_the_summary_says_what_each_rule_was_worth_and_needed(pool: Path, tmp_path: Path) -> None:
-    summary: Any = evaluate(selector_with(obliging)[0], Plan([pool], tmp_path / "run"))
-    figures = summary["pools"]["capitals"]
-    assert [figures["rules"][name]["em"] for name in ("first", "majority", "judge", "eldgr")] == [0, 0, 100, 100]
-    assert figures["rules"]["eldgr"]["calls"] == {"judge": 30, "deriver": 0, "repairer": 0}
-    assert figures["rules"]["majority"]["asked"] == {"judge": 0, "deriver": 0, "repairer": 0}
-    assert figures["bounds"]["eldgr"] == [0, 100]
-    assert figures["audit"]["judge_overrides"] == figures["audit"]["incorrect_to_correct"] == 30
-    assert summary["consultations"]["judge"]["calls"] == 30
-    assert json.loads((tmp_path / "run" / "summary.json").read_text()) == summary
-    record = json.loads((tmp_path / "run" / "record.json").read_text())
-    assert record["models"] == [
-        {"role": "judge", "asked": "scripted/lm", "served": "scripted/lm", "same": True, "calls": 30}
-    ]
-    assert record["override_rates"]["capitals"]["by_judge"] == 100
-    assert "capitals" in (tmp_path / "run" / "report.html").read_text()
-
-
 def test_a_user_s_callbacks_see_roles_without_an_lm(pool: Path, tmp_path: Path) -> None:
-    class Seen(BaseCallback):
-        calls: ClassVar[list[str]] = []
-
-        def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-            self.calls.append(type(instance).__name__)
-
-    with dspy.context(callbacks=[Seen()]):
+    with dspy.context(callbacks=[spans := Spans()]):
         evaluate(heuristic_selector(), Plan([pool], tmp_path / "run"))
-    assert Seen.calls == ["LexicalJudge"] * 30
+    assert list(spans.names.values()) == ["LexicalJudge"] * 30
 
 
 def test_a_row_that_is_slower_than_all_others_stops_none_of_them(tmp_path: Path) -> None:  # hazard 86
@@ -106,7 +98,7 @@ def test_failures_within_the_budget_stay_in_n_and_decide_as_a_silent_role(pool: 
     assert (figures["n"], figures["n_failed"], figures["audit"]["abstentions"]) == (30, 10, 0)
     assert figures["rules"]["eldgr"]["em"] == pytest.approx(100 * 20 / 30)
     assert summary["consultations"]["judge"]["failed"] == 10
-    decisions = map(json.loads, (tmp_path / "run" / "decisions.jsonl").read_text().splitlines())
+    decisions = json_lines(tmp_path / "run" / "decisions.jsonl")
     failed = next(one for one in decisions if one["rule"] == "eldgr" and one["id"] == "q0")
     assert (failed["branch"], failed["answer"]) == ("consensus", "Nice")
     assert failed["abstentions"]["judge"].startswith("failed: LMServerError: ")
@@ -115,18 +107,13 @@ def test_failures_within_the_budget_stay_in_n_and_decide_as_a_silent_role(pool: 
 @pytest.mark.parametrize("workers", [1, 4])
 def test_beyond_the_budget_the_run_stops_and_the_same_plan_resumes_it(pool: Path, tmp_path: Path, workers: int) -> None:
     plan = Plan([pool], tmp_path / "run", workers=workers)
-    flaky = Flaky(lambda number: number == 11)
-    selector, _ = selector_with(flaky)
-    with pytest.raises(
-        RunStoppedError, match=r"1 question failed, more than the 0 that --max-failures allows; the last: LMServer"
-    ):
-        evaluate(selector, plan)
+    flaky, healed = Flaky(lambda number: number == 11), Flaky(lambda number: False)
+    message = r"1 question failed, more than the 0 that --max-failures allows; the last: LMServer"
+    refuses(RunStoppedError, message, evaluate, selector_with(flaky)[0], plan)
     assert not (tmp_path / "run" / "summary.json").exists()
     assert not list((tmp_path / "run").glob("*.part"))
-    requests_before = flaky.calls
-    healed = Flaky(lambda number: False)
     summary = evaluate(selector_with(healed)[0], plan)
-    assert requests_before + healed.calls == 31
+    assert flaky.calls + healed.calls == 31
     whole = evaluate(selector_with(obliging)[0], Plan([pool], tmp_path / "whole"))
     assert untimed(summary["pools"]) == untimed(whole["pools"])
     journaled = list(read_journal(tmp_path / "run" / "journal.jsonl"))
@@ -137,35 +124,32 @@ def test_beyond_the_budget_the_run_stops_and_the_same_plan_resumes_it(pool: Path
 def test_the_budget_counts_questions_however_many_of_their_calls_fail(tmp_path: Path) -> None:
     """The judge and the repairer both fail on each of these; rules ask both."""
     pool = write_pool(tmp_path / "p.jsonl", (row(number, answers=("Nice", "Oslo", "Rome")) for number in range(3)))
-    selector, lm = selector_with(lambda _: dspy.LMServerError("the server is away"))
-    summary = evaluate(selector, Plan([pool], tmp_path / "run", max_failures=3))
-    assert (summary["pools"]["p"]["n_failed"], len(lm.requests)) == (3, 6)
-    selector, lm = selector_with(lambda _: dspy.LMServerError("the server is away"))
-    with pytest.raises(RunStoppedError, match=r"^3 questions failed, more than the 2 that --max-failures allows; the"):
-        evaluate(selector, Plan([pool], tmp_path / "other", max_failures=2))
-    assert len(lm.requests) == 5
+    for most, sent in ((3, 6), (2, 5)):
+        selector, lm = selector_with(lambda _: dspy.LMServerError("the server is away"))
+        plan = Plan([pool], tmp_path / f"run{most}", max_failures=most)
+        if most == 3:
+            assert evaluate(selector, plan)["pools"]["p"]["n_failed"] == 3
+        else:
+            message = r"^3 questions failed, more than the 2 that --max-failures allows; the"
+            refuses(RunStoppedError, message, evaluate, selector, plan)
+        assert len(lm.requests) == sent
 
 
-def test_why_a_run_stops_is_not_forgotten_over_what_fails_after() -> None:
+def test_why_a_run_stops_is_not_forgotten_over_what_fails_after_and_ends_in_one_full_stop() -> None:
     budget = FailureBudget(0)
     for question, error in zip("qqr", (dspy.LMServerError("away"), dspy.LMAuthError("no key"), OSError()), strict=True):
         budget.spend(("p", question, "judge"), error)
-    with pytest.raises(RunStoppedError, match=r"^The call can only fail again: LMAuthError"):
-        budget.check()
-
-
-@pytest.mark.parametrize("error", [dspy.LMAuthError("There is no key."), dspy.LMServerError("The server is away.")])
-def test_a_failure_that_is_a_sentence_ends_in_one_full_stop(error: Exception) -> None:
-    budget = FailureBudget(0)
-    budget.spend(("p", "q", "judge"), error)
-    assert budget.stopped is not None
-    assert budget.stopped.endswith(f"{error}")
-    assert ".." not in budget.stopped
+    refuses(RunStoppedError, r"^The call can only fail again: LMAuthError", budget.check)
+    for error in (dspy.LMAuthError("There is no key."), dspy.LMServerError("The server is away.")):
+        budget = FailureBudget(0)
+        budget.spend(("p", "q", "judge"), error)
+        assert budget.stopped is not None
+        assert budget.stopped.endswith(f"{error}") and ".." not in budget.stopped
 
 
 def test_without_a_model_configured_the_run_stops_at_the_first_call(pool: Path, tmp_path: Path) -> None:
-    with pytest.raises(ArgumentError, match=r"The judge has no LM: give --judge MODEL or --lm MODEL, or configure one"):
-        evaluate(Selector(), Plan([pool], tmp_path / "run"))
+    message = r"The judge has no LM: give --judge MODEL or --lm MODEL, or configure one"
+    refuses(ArgumentError, message, evaluate, Selector(), Plan([pool], tmp_path / "run"))
 
 
 def test_whether_an_lm_is_missing_is_what_the_parts_of_a_role_say() -> None:
@@ -184,15 +168,10 @@ def test_whether_an_lm_is_missing_is_what_the_parts_of_a_role_say() -> None:
 
 
 def test_a_bug_in_a_role_is_raised_and_what_was_asked_is_kept(tmp_path: Path) -> None:
-    class Broken(dspy.Module):
-        def forward(self, **_: Any) -> dspy.Prediction:
-            raise ZeroDivisionError("a bug")
-
     selector = heuristic_selector()
-    selector.repairer = Broken()
+    selector.repairer = Returns(ZeroDivisionError("a bug"))
     pool = write_pool(tmp_path / "p.jsonl", [row(0, answers=("Nice", "Oslo"))])
-    with pytest.raises(ZeroDivisionError, match="a bug"):
-        evaluate(selector, Plan([pool], tmp_path / "run"))
+    refuses(ZeroDivisionError, "a bug", evaluate, selector, Plan([pool], tmp_path / "run"))
     assert [one.role for one in read_journal(tmp_path / "run" / "journal.jsonl")] == ["judge"]
 
 
@@ -208,52 +187,40 @@ def test_more_rules_more_rows_and_more_pools_are_no_change(pool: Path, tmp_path:
     assert {name: result["n"] for name, result in summary["pools"].items()} == {"capitals": 20, "other": 5}
 
 
-def changed_pool(selector: Selector, pool: Path) -> None:
-    write_pool(pool, [row(0, question="Another?"), *map(row, range(1, 30))])
-
-
 def changed_setting(selector: Selector, pool: Path) -> None:
     selector.settings = Selector(certificate="token").settings
 
 
-@pytest.mark.parametrize(
-    ("change", "difference"),
-    [
-        (changed_pool, r"another pool 'capitals':\n  sha256: \"[0-9a-f]{64}\" -> "),
-        (
-            lambda selector, _: selector.set_lm(scripted_lm(obliging, model="scripted/other")),
-            r"another role 'judge':\n  lm.model: \"scripted/lm\" -> \"scripted/other\"\n",
-        ),
-        (changed_setting, r"another settings 'rule':\n  certificate: \"folded\" -> \"token\"\n"),
-        (
-            lambda selector, _: selector.set_lm(scripted_lm(obliging, temperature=0.5)),
-            r"lm.settings.temperature: null -> 0.5|lm.settings.temperature: \(absent\) -> 0.5",
-        ),
-        (lambda selector, _: reworded(selector), r"prompts.predict.signature.instructions: .* -> \"Choose.\""),
-        (lambda selector, _: demonstrated(selector), r"prompts.predict.demos\[0\].*: \(absent\) -> .*1"),
-    ],
-    ids=["pool", "model", "setting", "temperature", "prompt", "demos"],
-)
+CHANGES: dict[str, Callable[[Selector, Path], object]] = {
+    "pool": lambda _, pool: write_pool(pool, [row(0, question="Another?"), *map(row, range(1, 30))]),
+    "model": lambda selector, _: selector.set_lm(scripted_lm(obliging, model="scripted/other")),
+    "setting": changed_setting,
+    "temperature": lambda selector, _: selector.set_lm(scripted_lm(obliging, temperature=0.5)),
+    "prompt": lambda selector, _: reworded(selector),
+    "demos": lambda selector, _: demonstrated(selector),
+}
+
+
+@each_case("run", "changed runs")
 def test_a_changed_run_is_refused_with_its_difference(  # hazard 91
-    pool: Path, tmp_path: Path, change: Callable[[Selector, Path], None], difference: str
+    pool: Path, tmp_path: Path, changed: str, difference: str
 ) -> None:
     plan = Plan([pool], tmp_path / "run")
     evaluate(selector_with(obliging)[0], plan)
     before = (tmp_path / "run" / "journal.jsonl").read_bytes()
     selector, lm = selector_with(obliging)
-    change(selector, pool)
+    CHANGES[changed](selector, pool)
     for reads in (forecast, evaluate):
-        with pytest.raises(RunChangedError, match=difference):
-            reads(selector, plan)
+        refuses(RunChangedError, difference, reads, selector, plan)
         assert (lm.requests, (tmp_path / "run" / "journal.jsonl").read_bytes()) == ([], before)
     evaluate(selector, Plan([pool], tmp_path / "run", fresh=True))
     assert (tmp_path / "run" / "journal.jsonl.1").read_bytes() == before
 
 
 def test_a_second_run_on_the_directory_is_refused(pool: Path, tmp_path: Path) -> None:  # hazard 90
-    selector, _ = selector_with(obliging)
-    with RunDirectory(tmp_path / "run"), pytest.raises(RunLockedError, match="another process is writing to this run"):
-        evaluate(selector, Plan([pool], tmp_path / "run"))
+    with RunDirectory(plan_out := tmp_path / "run"):
+        message = "another process is writing to this run"
+        refuses(RunLockedError, message, evaluate, selector_with(obliging)[0], Plan([pool], plan_out))
 
 
 # -- recordings --
@@ -261,8 +228,8 @@ def test_recorded_consultations_stand_in_for_calls_and_are_marked(pool: Path, tm
     selector, lm = selector_with(obliging)
     replay = recording(tmp_path / "replay.jsonl", [f"q{number}" for number in range(30)], calls=1)
     summary = evaluate(selector, Plan([pool], tmp_path / "run", replay=replay))
-    assert (lm.requests, summary["pools"]["capitals"]["rules"]["eldgr"]["em"]) == ([], 100)
-    assert summary["pools"]["capitals"]["rules"]["eldgr"]["calls"]["judge"] == 0
+    figures = summary["pools"]["capitals"]["rules"]["eldgr"]
+    assert (lm.requests, figures["em"], figures["calls"]["judge"]) == ([], 100, 0)
     assert summary["consultations"]["judge"]["recorded"] == 30
     assert all(one.recorded for one in read_journal(tmp_path / "run" / "journal.jsonl"))
 
@@ -279,25 +246,26 @@ def test_a_question_that_was_never_recorded_withholds_the_rules_that_need_it(poo
     assert (len(lm.requests), filled["withheld"], filled["rules"]["eldgr"]["em"]) == (2, {}, 100)
 
 
-def test_a_recording_that_holds_no_consultation_is_refused(pool: Path, tmp_path: Path) -> None:
+def test_a_recording_that_holds_no_consultation_or_contradicts_itself_is_refused(pool: Path, tmp_path: Path) -> None:
+    other = recording(tmp_path / "other", ["q1"], content={"preferred": 0})
+    (twice := tmp_path / "twice.jsonl").write_text(
+        recording(tmp_path / "one", ["q1", "q1"]).read_text() + other.read_text()
+    )
+    empty, failed = write_pool(tmp_path / "empty.jsonl", []), failed_on(tmp_path / "failed.jsonl", ["q1"])
     for replay, message in (
         (pool, r"capitals\.jsonl, line 1: kind=None is not one of consultation, .*journal"),
-        (write_pool(tmp_path / "empty.jsonl", []), r"empty\.jsonl: holds no consultation; a recording is a journal"),
-        (
-            failed_on(tmp_path / "failed.jsonl", ["q1"]),
-            r"failed\.jsonl: holds no consultation that came through; a rec",
-        ),
+        (empty, r"empty\.jsonl: holds no consultation; a recording is a journal"),
+        (failed, r"failed\.jsonl: holds no consultation that came through; a rec"),
+        (twice, r"twice\.jsonl: holds different replies of the judge to question 'q1'; keep one\."),
     ):
-        with pytest.raises(JournalError, match=message):
-            evaluate(heuristic_selector(), Plan([pool], str(tmp_path / "run"), replay=replay))
+        plan = Plan([pool], str(tmp_path / "run"), replay=replay)
+        refuses(JournalError, message, evaluate, heuristic_selector(), plan)
     assert not (tmp_path / "run").exists()
 
 
-def failed_on(path: Path, ids: Iterable[str], **more: Any) -> Path:
-    lines = [
-        {"kind": "consultation", "id": one, "role": "judge", "outcome": "failed", "reason": "no", **more} for one in ids
-    ]
-    return write_pool(path, lines)
+def failed_on(path: Path, ids: Iterable[str]) -> Path:
+    failed = {"kind": "consultation", "role": "judge", "outcome": "failed", "reason": "no"}
+    return write_pool(path, ({**failed, "id": one} for one in ids))
 
 
 def test_a_role_whose_recorded_calls_all_failed_is_not_asked_either(pool: Path, tmp_path: Path) -> None:
@@ -311,11 +279,10 @@ def test_a_role_whose_recorded_calls_all_failed_is_not_asked_either(pool: Path, 
     assert lm.requests == []
 
 
-@pytest.mark.parametrize("run", [evaluate, forecast])
+@each_reading
 def test_a_recording_that_was_made_for_none_of_the_pools_is_refused(pool: Path, tmp_path: Path, run: Any) -> None:
     lines = [recording(tmp_path / "one", ["q1"], pool=name).read_text() for name in ("towns", "rivers")]
-    replay = tmp_path / "replay.jsonl"
-    replay.write_text("".join(lines))
+    (replay := tmp_path / "replay.jsonl").write_text("".join(lines))
     selector, lm = selector_with(obliging)
     assert refused(lambda: run(selector, Plan([pool], tmp_path / "run", replay=replay))) == (
         f"{replay}: recorded for 'rivers', 'towns', not for 'capitals', so it would answer nothing; give a "
@@ -327,7 +294,7 @@ def test_a_recording_that_was_made_for_none_of_the_pools_is_refused(pool: Path, 
     run(selector, Plan([pool, towns], tmp_path / "run", replay=replay, limit=1))
 
 
-@pytest.mark.parametrize("run", [evaluate, forecast])
+@each_reading
 def test_a_recording_whose_last_line_is_torn_is_used_without_it(pool: Path, tmp_path: Path, run: Any) -> None:
     replay = recording(tmp_path / "replay.jsonl", [f"q{number}" for number in range(30)])
     replay.write_bytes(replay.read_bytes()[:-20])
@@ -348,13 +315,12 @@ def test_a_recording_that_was_edited_is_refused_and_one_that_was_extended_is_not
     assert evaluate(selector_with(obliging)[0], plan)["pools"]["capitals"]["rules"]["eldgr"]["em"] == 100
     before = (out / "journal.jsonl").read_bytes()
     for changes in ({"content": VERDICT | {"preferred": 0}}, {"outcome": "abstained"}, {"reason": "why"}):
-        lines = [json.loads(line) for line in recording(tmp_path / "replay.jsonl", ids).read_text().splitlines()]
+        lines = json_lines(recording(tmp_path / "replay.jsonl", ids))
         write_pool(tmp_path / "replay.jsonl", [*lines[:7], lines[7] | changes, *lines[8:]])
         selector, lm = selector_with(obliging)
         message = r"replay\.jsonl: the judge of question 'q7' of pool 'capitals' is not the one"
         for reads in (forecast, evaluate):
-            with pytest.raises(RunChangedError, match=message):
-                reads(selector, plan)
+            refuses(RunChangedError, message, reads, selector, plan)
         assert (lm.requests, (out / "journal.jsonl").read_bytes()) == ([], before)
     other = write_pool(tmp_path / "other.jsonl", map(row, range(30)))
     evaluate(selector_with(obliging)[0], Plan([other], out, replay=plan.replay))
@@ -364,12 +330,10 @@ def test_a_recording_of_another_pool_of_that_name_is_refused(pool: Path, tmp_pat
     evaluate(selector_with(obliging)[0], Plan([pool], tmp_path / "first"))
     replay = tmp_path / "first" / "journal.jsonl"
     evaluate(selector_with(obliging)[0], Plan([pool], tmp_path / "same", replay=replay))
-    changed_pool(selector_with(obliging)[0], pool)
     selector, lm = selector_with(obliging)
-    with pytest.raises(
-        RunChangedError, match=r"journal\.jsonl: recorded on another pool 'capitals' \(sha256 '[0-9a-f]{64}"
-    ):
-        evaluate(selector, Plan([pool], tmp_path / "run", replay=replay))
+    CHANGES["pool"](selector, pool)
+    message = r"journal\.jsonl: recorded on another pool 'capitals' \(sha256 '[0-9a-f]{64}"
+    refuses(RunChangedError, message, evaluate, selector, Plan([pool], tmp_path / "run", replay=replay))
     assert (lm.requests, (tmp_path / "run").exists()) == ([], False)
 
 
@@ -378,7 +342,7 @@ def test_the_record_lists_the_pools_of_its_run_in_their_order_whatever_came_befo
     pools = [write_pool(tmp_path / f"{name}.jsonl", map(row, range(3))) for name in "ab"]
     for given in (pools[:1], pools[::-1], pools[1:]):
         evaluate(selector_with(obliging)[0], Plan(given, tmp_path / "run"))
-        record = json.loads((tmp_path / "run" / "record.json").read_text())
+        record = json_of(tmp_path / "run" / "record.json")
         assert list(record["pools"]) == list(record["override_rates"]) == [pool.stem for pool in given]
 
 
@@ -408,41 +372,7 @@ def test_a_signal_waits_until_all_results_are_in_place(pool: Path, tmp_path: Pat
 
 
 # -- plans --
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        (
-            {"rules": ("best",)},
-            "rules='best' is not known; use one of 'first', 'majority', 'certified', 'judge', 'eldgr', "
-            "'eldgr_certified', 'support', 'support(K)', 'near(K)'.",
-        ),
-        (
-            {"rules": "eldgr,majority"},
-            "rules must be a list, such as ['eldgr', 'majority']; got one text, 'eldgr,majority'.",
-        ),
-        (
-            {"rules": ("eldgr", majority_vote)},
-            "rules[1] must be a string; got function. Give a rule by its name, such as "
-            "'eldgr_dspy.decision:majority_vote'.",
-        ),
-        ({"rules": (7,)}, "rules[0] must be a string; got int. Give a rule by its name, such as 'MODULE:FUNCTION'."),
-        (
-            {"rules": ()},
-            "rules must have at least one of first, majority, certified, judge, eldgr, eldgr_certified, support; "
-            "got ().",
-        ),
-        ({"workers": 0}, "workers must be at least 1; got 0."),
-        ({"workers": "4"}, "workers must be a whole number; got '4' (str)."),
-        ({"workers": None}, "workers must be a whole number; got None (NoneType)."),
-        ({"limit": 1.5}, "limit must be a whole number; got 1.5 (float)."),
-        ({"timeout": "5"}, "timeout must be a positive number; got '5'."),
-        ({"limit": -1}, "limit must be at least 1; got -1."),
-        ({"max_calls": 0}, "max_calls must be at least 1; got 0."),
-        ({"max_cost": 0.0}, "max_cost must be a positive number; got 0.0."),
-        ({"max_cost": float("nan")}, "max_cost must be a positive number; got nan."),
-        ({"timeout": float("inf")}, "timeout must be a positive number; got inf."),
-    ],
-)
+@each_case("run", "plans that are refused", float=float, tuple=lambda *parts: parts, rule=RULES.__getitem__)
 def test_a_plan_that_cannot_be_carried_out_is_refused(changes: dict[str, Any], message: str) -> None:
     assert refused(lambda: Plan(["p.jsonl"], **changes)) == message
 
@@ -453,31 +383,18 @@ class Answering(dspy.Module):  # a program around a selector, which is what is e
         self.select = Selector()
 
 
-def test_a_plan_has_places_for_pools_directory_and_rules_alone() -> None:
-    arguments: list[Any] = [["pool.jsonl"], "run", ["majority"], 10]
-    with pytest.raises(TypeError, match="takes from 2 to 4 positional arguments but 5 were given"):
-        Plan(*arguments)
-
-
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
+def test_a_plan_has_places_for_three_alone_and_what_is_not_a_selector_is_refused_before_anything_is_read() -> None:
+    message = "takes from 2 to 4 positional arguments but 5 were given"
+    refuses(TypeError, message, Plan, ["pool.jsonl"], "run", ["majority"], 10)
+    for value, message in (
         (Answering(), "selector must be a Selector; got Answering. Give its selector, the attribute 'select'."),
         ("eldgr", "selector must be a Selector; got str. Give a Selector, such as Selector()."),
-    ],
-    ids=["a program", "a text"],
-)
-def test_what_is_not_a_selector_is_refused_before_anything_is_read(value: Any, message: str) -> None:
-    assert refused(lambda: evaluate(value, Plan(["nowhere.jsonl"]))) == message
+    ):
+        selector: Any = value
+        assert refused(lambda: evaluate(selector, Plan(["nowhere.jsonl"]))) == message  # noqa: B023 -- called here
 
 
-@pytest.mark.parametrize(
-    ("values", "total", "expected"),
-    [
-        (0, 30, 0), ("7", 30, 7), ("5%", 30, 1), ("100%", 30, 30), ("2.5%", 30, 0),
-        ("9.2%", 750, 69), ("0.7%", 1000, 7), ("1.1%", 3000, 33),
-    ],
-)  # fmt: skip
+@each_case("run", "failure budgets")
 def test_the_failure_budget_is_a_count_or_an_exact_share(values: int | str, total: int, expected: int) -> None:
     assert allowed_questions("max_failures", values, total) == expected
 
@@ -486,36 +403,25 @@ def test_the_failure_budget_is_a_count_or_an_exact_share(values: int | str, tota
 @pytest.mark.parametrize("value", ["-1", "many", "101%", "5.5", "", -3, 2.5, True, "5%%"])
 def test_another_count_or_share_is_refused(name: str, value: Any) -> None:
     message = rf"^{name} must be a count such as 10 or a share such as 5%; got .*\.$"
-    with pytest.raises(ArgumentError, match=message):
-        Plan(["p.jsonl"], **{name: value})
+    refuses(ArgumentError, message, Plan, ["p.jsonl"], **{name: value})
 
 
-def test_pools_of_other_names_have_another_directory() -> None:
+def test_the_directory_is_named_after_the_pools_and_those_of_other_names_have_another() -> None:  # hazard 98
     long = "x" * 200
     pools = ("a b", "a_b", "a:b", "a+b", "a|b", "a+b|c", "a|b+c", "a|b|c", f"{long}1", f"{long}2")
     names = [out_of(Plan([f"{name}.jsonl" for name in some.split("|")])).name for some in pools]
     assert len(set(names)) == len(names)
     assert (names[1], names[4], names[7]) == ("a_b", "a+b", "a+b+c")
-
-
-@pytest.mark.parametrize("run", [evaluate, forecast])
-def test_no_limit_is_too_large(pool: Path, tmp_path: Path, run: Any) -> None:
-    plan = Plan([pool], tmp_path / "run", limit=10**30)
-    assert run(selector_with(obliging)[0], plan)["pools"]["capitals"]["n"] == 30
-
-
-def test_the_directory_is_named_after_the_pools() -> None:  # hazard 98
     assert out_of(Plan(["a/x.jsonl.gz", "b/y.parquet"])) == Path("runs/x+y")
     assert out_of(Plan(["..jsonl"])) == Path("runs/pool-cdb4ee")
     assert out_of(Plan(["x" * 300 + ".jsonl"])) == Path("runs") / ("x" * 113 + "-0d4e2c")
     assert out_of(Plan(["x.jsonl"], Path("here"))) == Path("here")
 
 
-def test_the_watcher_is_told_of_every_row_and_consultation(pool: Path, tmp_path: Path) -> None:
-    told: list[Any] = []
-    watcher = Watcher(told.append, lambda: told.append("row"), lambda one: told.append(one.role))
-    evaluate(selector_with(obliging)[0], Plan([pool], tmp_path / "run"), watcher)
-    assert (told[0], told.count("row"), told.count("judge")) == (30, 30, 30)
+@each_reading
+def test_no_limit_is_too_large(pool: Path, tmp_path: Path, run: Any) -> None:
+    plan = Plan([pool], tmp_path / "run", limit=10**30)
+    assert run(selector_with(obliging)[0], plan)["pools"]["capitals"]["n"] == 30
 
 
 def test_a_verdict_is_on_disk_before_it_decides(pool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -557,10 +463,11 @@ def test_no_more_are_asked_at_once_than_there_are_workers(pool: Path, tmp_path: 
     assert most == [3]
 
 
-def test_the_run_leaves_the_callers_lm_history_and_trace_as_they_were(pool: Path, tmp_path: Path) -> None:
-    lm = scripted_lm(obliging)
+def test_the_run_leaves_the_callers_lm_as_it_was_and_tells_the_watcher_of_all(pool: Path, tmp_path: Path) -> None:
+    lm, told = scripted_lm(obliging), list[Any]()
+    watcher = Watcher(told.append, lambda: told.append("row"), lambda one: told.append(one.role))
     with dspy.context(lm=lm, trace=[]):
-        evaluate(Selector(), Plan([pool], tmp_path / "run"))
+        evaluate(Selector(), Plan([pool], tmp_path / "run"), watcher)
         assert (dspy.settings.lm, dspy.settings.trace) == (lm, [])
     assert (lm.history, len(lm.requests)) == ([], 30)
-    shutil.rmtree(tmp_path / "run")
+    assert (told[0], told.count("row"), told.count("judge")) == (30, 30, 30)

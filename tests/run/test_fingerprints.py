@@ -10,6 +10,7 @@ from eldgr_dspy.base.differences import differences
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.fingerprints import describe, fingerprint
 from eldgr_dspy.programs.run.run_directory import RunDirectory
+from tests.case_tables import each_case
 
 
 class Own(dspy.Module):  # a custom role with a plain attribute
@@ -48,26 +49,13 @@ def test_what_shapes_a_call_changes_the_fingerprint(one: dspy.Module, other: dsp
 SECRET = "q7-canary-12345"
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"extra_headers": {"X-Auth": SECRET, "Proxy-Auth": SECRET, "X-Anything": SECRET}},
-        {"headers": [["X-Auth", SECRET]]},
-        {"extra_headers": {"X-Title": f"Bearer {SECRET}"}},
-        {"api_key": SECRET, "passwd": SECRET, "pwd": SECRET, "auth": SECRET, "bearer": SECRET},
-        {"api_base": f"http://127.0.0.1/v1?code={SECRET}&version=2"},
-        {"api_base": f"http://user:{SECRET}@127.0.0.1/v1", "max_tokens": 77},
-        {"extra_query": {"code": SECRET, "version": "2"}},
-    ],
-    ids=["headers", "pairs", "scheme", "names", "address", "password", "query"],
-)
+@each_case("run", "credentials of a role")
 def test_no_credential_is_in_the_journal_whatever_it_is_called(options: dict[str, Any], tmp_path: Path) -> None:
     # hazard 101
     details = describe(bound(**options))
     with RunDirectory(tmp_path) as run:
         run.claim_role("judge", details)
-    assert SECRET not in (tmp_path / "journal.jsonl").read_text(encoding="utf-8")
-    assert SECRET not in repr(details)
+    assert SECRET not in (tmp_path / "journal.jsonl").read_text(encoding="utf-8") + repr(details)
     assert "***" in repr(details["lm"])
     settings = details["lm"]["settings"]
     assert settings.get("max_tokens") == options.get("max_tokens")

@@ -1,6 +1,5 @@
 """A frozen rule is evaluated as it was frozen or not at all."""
 
-import importlib
 import json
 import os
 import re
@@ -21,7 +20,9 @@ from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.freezes import read_freeze, write_freeze
 from eldgr_dspy.programs.selector import Selector
 from tests.capitals import obliging, row, selector_with, write_pool
-from tests.run.freezing import TWO, command, demonstrated, hashed, reworded, rewrite, run
+from tests.case_tables import each_case
+from tests.refusing import refuses
+from tests.run.freezing import TWO, command, demonstrated, hashed, imported_anew, reworded, rewrite, run
 
 
 @pytest.fixture
@@ -37,12 +38,16 @@ def freeze(pool: Path) -> Path:
 
 
 # --- what a freeze holds ----------------------------------------------------------------------------------------------
-def test_the_same_rule_makes_the_same_file(tmp_path: Path) -> None:
+def test_the_same_rule_makes_the_same_file_which_is_never_overwritten(tmp_path: Path) -> None:
     one, other = (write_freeze(heuristic_selector(), TWO, tmp_path / name) for name in ("a.json", "b.json"))
-    assert one.path.read_bytes() == other.path.read_bytes()
-    assert read_freeze(one.path) == one
-    stated = json.loads(one.path.read_text())
+    before = one.path.read_bytes()
+    assert (before, read_freeze(one.path)) == (other.path.read_bytes(), one)
+    stated = json.loads(before)
     assert stated.pop("sha256") == hashed(stated)
+    write_freeze(heuristic_selector(), TWO, one.path)
+    message = r"out='.*a\.json' holds another freeze, which is never overwritten"
+    refuses(ArgumentError, message, write_freeze, heuristic_selector(), ("eldgr",), one.path)
+    assert one.path.read_bytes() == before
 
 
 def test_a_freeze_holds_prompts_demonstrations_models_settings_and_versions(tmp_path: Path) -> None:
@@ -69,27 +74,14 @@ def test_no_password_is_in_a_freeze(tmp_path: Path) -> None:
     assert "s3cret" not in write_freeze(selector, TWO, tmp_path / "rule.freeze.json").path.read_text()
 
 
-def test_a_freeze_is_never_overwritten(freeze: Path) -> None:
-    before = freeze.read_bytes()
-    write_freeze(heuristic_selector(), TWO, freeze)
-    with pytest.raises(
-        ArgumentError, match=r"out='rule\.freeze\.json' holds another freeze, which is never overwritten"
-    ):
-        write_freeze(heuristic_selector(), ("eldgr",), freeze)
-    assert freeze.read_bytes() == before
-
-
 def test_what_cannot_be_frozen_is_refused(tmp_path: Path) -> None:
     for rules, message in (
         ((), r"^rules must have at least one of .*; got \(\)"),
         (("best",), r"^rules='best' is not known; use one of"),
     ):
-        with pytest.raises(ArgumentError, match=message):
-            write_freeze(heuristic_selector(), rules, tmp_path / "rule.freeze.json")
-    with pytest.raises(
-        ArgumentError, match=r": No such file or directory\. Check the name, and that its folder is there\.$"
-    ):
-        write_freeze(heuristic_selector(), TWO, tmp_path / "nowhere" / "rule.freeze.json")
+        refuses(ArgumentError, message, write_freeze, heuristic_selector(), rules, tmp_path / "rule.freeze.json")
+    sentence = r": No such file or directory\. Check the name, and that its folder is there\.$"
+    refuses(ArgumentError, sentence, write_freeze, heuristic_selector(), TWO, tmp_path / "nowhere" / "rule.freeze.json")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -125,16 +117,7 @@ def test_a_rule_that_does_not_decide_the_same_twice_is_refused(tmp_path: Path, m
     write_freeze(heuristic_selector(), ("rules_of_chance:keeps_still",), Path("rule.freeze.json"))
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "--heuristic",
-        "--judge openai/none --heuristic",
-        "--rules first,majority,certified",
-        "--lm openai/none --api-base http://h/v1",
-        "--judges words=heuristic --repairer openai/none --rules majority,eldgr",
-    ],
-)
+@each_case("run", "freezes that are made")
 def test_what_is_said_to_be_heuristic_is_frozen_and_so_is_what_asks_nobody(pool: Path, words: str) -> None:
     """Where a rule may ask a heuristic role, the command line must say so: `test_command_refusals.py`."""
     assert main(["freeze", *words.split()]) == 0
@@ -196,37 +179,27 @@ class Cutting(LexicalJudge):
 """
 
 
-@pytest.mark.parametrize(
-    ("was", "now", "lines"),
-    [
-        ("cut(question)", "question", {"code.my_roles"}),
-        ("return text", "return text[:9]", {"code.my_roles"}),
-        ("return text", "return text  # Uncut.", set()),
-    ],
-    ids=["class", "function", "comment"],
-)
+@each_case("run", "changed roles")
 def test_a_role_of_ones_own_that_changed_is_refused(
-    pool: Path, monkeypatch: pytest.MonkeyPatch, was: str, now: str, lines: set[str]
+    pool: Path, monkeypatch: pytest.MonkeyPatch, was: str, now: str, lines: list[str]
 ) -> None:
     """Also where what changed is beside its class."""
     monkeypatch.syspath_prepend(str(Path.cwd()))
 
     def selector(text: str) -> Selector:
         Path("my_roles.py").write_text(text)
-        monkeypatch.delitem(sys.modules, "my_roles", raising=False)
-        importlib.invalidate_caches()
         made = heuristic_selector()
-        made.judge = importlib.import_module("my_roles").Cutting()
+        made.judge = imported_anew(monkeypatch, "my_roles").Cutting()
         return made
 
     freeze = write_freeze(selector(ROLE), TWO, Path("rule.freeze.json")).path
     run(pool, freeze, "same", selector(ROLE))
-    told = set[str]()
+    sentence = ""
     try:
         run(pool, freeze, "other", selector(ROLE.replace(was, now)))
     except RunChangedError as error:
-        told = {line.split(": ")[0].strip() for line in str(error).splitlines() if line.startswith("  ")}
-    assert told == lines
+        sentence = str(error)
+    assert {line.split(": ")[0].strip() for line in sentence.splitlines() if line.startswith("  ")} == {*lines}
 
 
 # --- what is refused --------------------------------------------------------------------------------------------------
@@ -262,32 +235,12 @@ def test_a_freeze_that_cannot_be_told_of_is_frozen_all_the_same(tmp_path: Path) 
         assert frozen(closed) == (0, b"")
 
 
-def test_a_pipe_is_not_a_freeze_and_is_not_waited_for(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(ArgumentError, match="pipe: is a pipe or a device; give a file"):
-        read_freeze(tmp_path / "pipe")
-
-
-@pytest.mark.parametrize(
-    ("values", "line"),
-    [
-        (["--certificate", "token"], 'settings.certificate: "folded" -> "token"'),
-        (["--set", "homogeneous=skip"], 'settings.homogeneous: (absent) -> "skip"'),
-        (["--rules", "eldgr"], "rules.majority: {"),
-        (["--set", "orders=2"], 'roles.judge.module: "eldgr_dspy.programs.heuristics.LexicalJudge" -> '),
-        (
-            ["--set", "replies=lenient"],
-            'roles.deriver.adapter: "eldgr_dspy.programs.engines.strict.StrictJSONAdapter" -> ',
-        ),
-        (["--repairer", "openai/m"], 'roles.repairer.lm: (absent) -> {"model": "openai/m"'),
-    ],
-    ids=lambda one: " ".join(one) if isinstance(one, list) else "",
-)
+@each_case("run", "options that contradict a freeze")
 def test_an_option_that_contradicts_the_freeze_is_refused_with_the_difference(
-    freeze: Path, pool: Path, values: list[str], line: str, capsys: pytest.CaptureFixture[str]
+    freeze: Path, pool: Path, values: str, line: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for asked in ([], ["--dry-run"]):
-        assert main(["evaluate", str(pool), "--freeze", str(freeze), *asked, *values]) == 1
+    for mode in ([], ["--dry-run"]):
+        assert main(["evaluate", str(pool), "--freeze", str(freeze), *mode, *values.split()]) == 1
         err = capsys.readouterr().err
         assert err.startswith("Error: rule.freeze.json: this is not what was frozen:\n  ")
         assert f"\n  {line}" in err
@@ -321,8 +274,7 @@ def test_another_prompt_or_setting_is_refused(pool: Path, change: Callable[[Sele
     selector, lm = selector_with(obliging)
     freeze = write_freeze(selector, TWO, Path("rule.freeze.json")).path
     change(selector)
-    with pytest.raises(RunChangedError, match=difference):
-        run(pool, freeze, "out", selector)
+    refuses(RunChangedError, difference, run, pool, freeze, "out", selector)
     assert lm.requests == []
 
 
@@ -334,24 +286,7 @@ def test_an_adapter_of_the_surroundings_is_a_change(freeze: Path, pool: Path) ->
         run(pool, freeze, "out")
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("{", r"not a freeze \(Expecting property name .*\); restore it from a copy\."),
-        ("[]", r"not a freeze; give a file that eldgr freeze has written\."),
-        ('{"kind": "pool"}', r"not a freeze; give a file that eldgr freeze has written\."),
-        (
-            '{"schema": 3, "sha256": ""}',
-            r"schema must be at most 2, which this version reads; got 3\. Use the version that froze it\.",
-        ),
-        (
-            '{"schema": 3, "sha256": "", "versions": {"eldgr_dspy": "0.9"}}',
-            r"schema must be at most 2, .*; got 3\. Use the version that froze it: eldgr_dspy 0\.9\.",
-        ),
-        ('{"schema": 1, "sha256": "00"}', r"changed since it was frozen \(.* the '00' that it states\); restore it .*"),
-    ],
-    ids=["torn", "list", "object", "schema", "schema-of-a-version", "changed"],
-)
+@each_case("run", "files that are no freeze")
 def test_no_other_file_is_a_freeze(pool: Path, text: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("rule.freeze.json").write_text(text)
     assert main(["evaluate", str(pool), "--freeze", "rule.freeze.json"]) == 1
@@ -360,40 +295,32 @@ def test_no_other_file_is_a_freeze(pool: Path, text: str, message: str, capsys: 
 
 def test_a_freeze_that_was_made_by_hand_is_refused(freeze: Path) -> None:
     whole = freeze.read_bytes()
-    rewrite(freeze, lambda content: content.pop("roles"))
-    with pytest.raises(ArgumentError, match=r"not a freeze \(it lacks roles\); restore it from a copy"):
-        read_freeze(freeze)
-    freeze.write_bytes(whole)
-    rewrite(freeze, lambda content: content["roles"]["judge"].update(code=None))
-    with pytest.raises(ArgumentError, match=r"not a freeze \(it lacks judge\); restore it from a copy"):
-        read_freeze(freeze)
-    for setting, message in (
-        ("certificat", "settings: .*unexpected keyword"),
-        ("certificate", "certificate='best' is"),
-    ):
+    changes: dict[str, Callable[[dict[str, Any]], object]] = {
+        r"not a freeze \(it lacks roles\); restore it from a copy": lambda content: content.pop("roles"),
+        r"not a freeze \(it lacks judge\); restore it from a copy": lambda content: content["roles"]["judge"].update(
+            code=None
+        ),
+        "settings: .*unexpected keyword": lambda content: content.update(settings={"certificat": "best"}),
+        "certificate='best' is": lambda content: content.update(settings={"certificate": "best"}),
+    }
+    for message, change in changes.items():
         freeze.write_bytes(whole)
-
-        def change(content: dict[str, Any], setting: str = setting) -> None:
-            content["settings"] = {setting: "best"}
-
         rewrite(freeze, change)
-        with pytest.raises(ArgumentError, match=message):
-            read_freeze(freeze)
+        refuses(ArgumentError, message, read_freeze, freeze)
 
 
-def test_a_freeze_that_is_not_there_is_refused(pool: Path) -> None:
-    with pytest.raises(
-        ArgumentError, match=r"^none\.json: no such file; check the name, or make it with eldgr freeze\."
-    ):
-        run(pool, Path("none.json"), "out")
-    with pytest.raises(ArgumentError, match=r"^\.: Is a directory\. Give the name of a file\."):
-        read_freeze(Path())
+def test_a_freeze_that_is_not_there_is_refused_and_a_pipe_is_not_waited_for(pool: Path) -> None:
+    message = r"^none\.json: no such file; check the name, or make it with eldgr freeze\."
+    refuses(ArgumentError, message, run, pool, Path("none.json"), "out")
+    refuses(ArgumentError, r"^\.: Is a directory\. Give the name of a file\.", read_freeze, Path())
+    os.mkfifo("pipe")
+    refuses(ArgumentError, "pipe: is a pipe or a device; give a file", read_freeze, Path("pipe"))
 
 
-def test_what_does_not_go_with_a_freeze_is_refused(freeze: Path, pool: Path) -> None:
+def test_a_recording_does_not_go_with_a_freeze(freeze: Path, pool: Path) -> None:
     evaluate(heuristic_selector(), Plan([pool], Path("first")))
-    with pytest.raises(ArgumentError, match=r"^replay='first/journal\.jsonl' would replace the roles that ar"):
-        run(pool, freeze, "out", replay=Path("first/journal.jsonl"))
+    message, replay = r"^replay='first/journal\.jsonl' would replace the roles that ar", Path("first/journal.jsonl")
+    refuses(ArgumentError, message, run, pool, freeze, "out", replay=replay)
     assert not Path("out").exists()
 
 

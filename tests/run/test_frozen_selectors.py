@@ -1,8 +1,10 @@
-"""A selector comes out of its freeze as it was frozen, or not at all."""
+"""A selector comes out of its freeze as it was frozen, or not at all; also after an upgrade."""
 
 import importlib
+import json
+import platform
+import shutil
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +13,22 @@ import pytest
 from pydantic import BaseModel
 
 from eldgr_dspy import Selector
+from eldgr_dspy.decision import RULES, Choice, Steps, evidence_locked
 from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.programs.commands.role_models import Models
 from eldgr_dspy.programs.heuristics import heuristic_selector
+from eldgr_dspy.programs.run.collecting import Collection, collect
+from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.fingerprints import describe
-from eldgr_dspy.programs.run.freezes import write_freeze
+from eldgr_dspy.programs.run.freezes import FreezeWarning, read_freeze, write_freeze
 from eldgr_dspy.programs.run.frozen import frozen_selector
-from eldgr_dspy.programs.testing import role_of, text_of
+from eldgr_dspy.programs.testing import role_of, scripted_lm, text_of
+from eldgr_dspy.rule import lexical
 from eldgr_dspy.words import ROLES
-from tests.capitals import EVIDENCE, NO_SPAN, VERDICT, obliging, selector_with
-from tests.refusing import refused
-from tests.run.freezing import rewrite
+from tests.capitals import EVIDENCE, NO_SPAN, VERDICT, obliging, row, selector_with, write_pool
+from tests.case_tables import each_case
+from tests.refusing import refused, refuses
+from tests.run.freezing import TWO, command, hashed, imported_anew, rewrite, run
 
 ASKED = {"question": "Which?", "candidates": ["Nice", "Nice", "Paris"], "evidence": EVIDENCE}
 
@@ -46,31 +53,19 @@ def modelled(**given: Any) -> Selector:
 
 # --- what comes back --------------------------------------------------------------------------------------------------
 def test_rule_settings_and_roles_come_from_the_freeze() -> None:
-    path = frozen(heuristic_selector(preference="stratum", certificate="token"), "majority", "eldgr")
+    chosen = heuristic_selector(preference="stratum", certificate="token")
+    path = frozen(chosen, "majority", "eldgr")
     select = frozen_selector(path, answer="number", answer_field="response", on_failure="abstain", timeout=9)
     assert select.rule == "eldgr"
-    assert select.settings.to_json() == heuristic_selector(preference="stratum", certificate="token").settings.to_json()
+    assert select.settings.to_json() == chosen.settings.to_json()
     kinds = [type(getattr(select, role)).__name__ for role in ROLES]
     assert kinds == ["LexicalJudge", "SilentDeriver", "ExtractiveRepairer"]
-    options = {"field": select.answer_field, "on_failure": select.on_failure, "timeout": select.timeout}
-    assert select.type.name == "number"
-    assert options == {"field": "response", "on_failure": "abstain", "timeout": 9}
+    options: list[Any] = [select.type.name, select.answer_field, select.on_failure, select.timeout]
+    assert options == ["number", "response", "abstain", 9]
     assert frozen_selector(path, rule="majority").rule == "majority"
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        {},
-        {"judge_style": "pairwise", "orders": 3},
-        {"judge_style": "pointwise", "judge": "anthropic/n"},
-        {"orders": 2, "api_base": "http://localhost:1234/v1"},
-        {"lm": "ollama/deepseek-r1:7b", "num_ctx": 4096, "api_base": "http://localhost:11434"},
-        {"lm": None, "repairer": "openai/gpt-4o"},
-        {"replies": "lenient"},
-    ],
-    ids=lambda given: " ".join(map(str, given.values())) or "defaults",
-)
+@each_case("run", "roles with models")
 def test_roles_with_models_come_back_with_the_same_description(values: dict[str, Any]) -> None:
     before = modelled(**values)
     after = frozen_selector(frozen(before), api_base=values.get("api_base"))
@@ -142,9 +137,7 @@ class Cutting(LexicalJudge):
 @pytest.fixture
 def mine(monkeypatch: pytest.MonkeyPatch) -> Any:
     Path("my_frozen_parts.py").write_text(MINE)
-    monkeypatch.delitem(sys.modules, "my_frozen_parts", raising=False)
-    importlib.invalidate_caches()
-    return importlib.import_module("my_frozen_parts")
+    return imported_anew(monkeypatch, "my_frozen_parts")
 
 
 def test_a_rule_a_certificate_and_a_role_of_ones_own_come_back(mine: Any) -> None:
@@ -177,22 +170,17 @@ def test_a_role_that_cannot_be_made_is_given(mine: Any) -> None:
 
 
 # --- what is refused --------------------------------------------------------------------------------------------------
-def model(content: dict[str, Any]) -> None:
-    content["roles"]["judge"]["lm"] = {"model": "openai/m", "model_type": "chat", "settings": {}}
 
 
-def lost(content: dict[str, Any]) -> None:
-    content["roles"]["judge"]["module"] = "no_such_module.Judge"
-    content["roles"]["judge"]["code"]["no_such_module.Judge"] = "0" * 16
-
-
-@pytest.mark.parametrize(
-    ("change", "line"),
-    [(model, 'roles.judge.lm: {"model": "openai/m"'), (lost, 'roles.judge.module: "no_such_module.Judge" -> ')],
-)
-def test_another_role_or_model_is_refused_with_its_line(change: Callable[[dict[str, Any]], None], line: str) -> None:
+@each_case("run", "frozen roles of others")
+def test_another_role_or_model_is_refused_with_its_line(change: dict[str, Any], line: str) -> None:
     path = frozen(heuristic_selector())
-    rewrite(Path(path), change)
+
+    def changing(content: dict[str, Any]) -> None:
+        judge = content["roles"]["judge"]
+        judge.update({**change, "code": {**judge["code"], **change.get("code", {})}})
+
+    rewrite(Path(path), changing)
     message = refused(lambda: frozen_selector(path), RunChangedError)
     assert message.startswith("rule.freeze.json: this is not what was frozen:\n")
     assert f"\n  {line}" in message
@@ -212,14 +200,10 @@ def test_edited_code_of_a_role_a_rule_or_a_certificate_is_refused(mine: Any, mon
 
 def test_what_the_freeze_holds_cannot_be_given_and_a_rule_must_be_in_it() -> None:
     path = frozen(heuristic_selector(), "majority", "judge")
-    with pytest.raises(
-        ArgumentError, match=r"^rule\.freeze\.json: certificate, consult must be as frozen; leave it out\.$"
-    ):
-        frozen_selector(path, rule="judge", certificate="token", consult="lazy")
-    with pytest.raises(
-        ArgumentError, match=r"^rule\.freeze\.json: rule must be one of majority, judge; got 'eldgr'\. Give one: "
-    ):
-        frozen_selector(path)
+    message = r"^rule\.freeze\.json: certificate, consult must be as frozen; leave it out\.$"
+    refuses(ArgumentError, message, frozen_selector, path, rule="judge", certificate="token", consult="lazy")
+    message = r"^rule\.freeze\.json: rule must be one of majority, judge; got 'eldgr'\. Give one: "
+    refuses(ArgumentError, message, frozen_selector, path)
 
 
 def test_a_demonstration_that_no_freeze_can_hold_is_refused() -> None:
@@ -227,10 +211,8 @@ def test_a_demonstration_that_no_freeze_can_hold_is_refused() -> None:
     for predictor in select.judge.predictors():
         predictor.demos = [dspy.Example(question={1, 2}, preferred=0)]
     path = frozen(select)
-    with pytest.raises(
-        ArgumentError, match=r"^A demonstration of the judge has question='\{1, 2\}', which a freeze cannot"
-    ):
-        frozen_selector(path, lm=lm)
+    message = r"^A demonstration of the judge has question='\{1, 2\}', which a freeze cannot"
+    refuses(ArgumentError, message, frozen_selector, path, lm=lm)
     assert frozen_selector(path, lm=lm, judge=select.judge).judge is select.judge
 
 
@@ -238,3 +220,183 @@ def test_a_selector_from_a_freeze_can_be_saved_and_loaded() -> None:
     select = frozen_selector(frozen(heuristic_selector()))
     select.save("select.json")
     frozen_selector("rule.freeze.json").load("select.json")
+
+
+# -- after an upgrade: the same, or the frozen run shows that all is decided as before, or refused --
+class Answering(dspy.Module):  # answers from one passage
+    def __init__(self) -> None:
+        super().__init__()
+        self.respond = dspy.Predict("context, question -> answer")
+
+    def forward(self, question: str) -> Any:
+        return self.respond(context=["Its capital is Doha."], question=question)
+
+
+DEVSET = [dspy.Example(question=f"Which, {n}?", answer="Doha", id=f"q{n}").with_inputs("question") for n in range(2)]
+
+
+@pytest.fixture
+def pool() -> Path:
+    return write_pool(Path("capitals.jsonl"), map(row, range(6)))
+
+
+@pytest.fixture
+def frozen_run(pool: Path) -> Path:
+    """A freeze of the heuristic roles, with a run that they were chosen on."""
+    evaluate(heuristic_selector(), Plan([pool], Path("first"), rules=TWO))
+    return write_freeze(heuristic_selector(), TWO, Path("rule.freeze.json"), run=Path("first")).path
+
+
+def by_other_code(freeze: Path) -> None:
+    """Make the freeze that other code of this package would have made, with another DSPy."""
+
+    def change(content: dict[str, Any]) -> None:
+        content["code"]["eldgr_dspy"], content["versions"]["dspy"] = "0" * 16, "3.0.0"
+
+    rewrite(freeze, change)
+
+
+def test_another_version_alone_is_the_same_freeze_and_other_code_that_decides_as_before_a_warning(
+    frozen_run: Path, pool: Path
+) -> None:
+    run(pool, frozen_run, "same")
+    rewrite(frozen_run, lambda content: content["versions"].update(dspy="3.0.0", python="3.99.0"))
+    run(pool, frozen_run, "versions")  # warnings are errors here
+    rewrite(frozen_run, lambda content: content["versions"].update(python=platform.python_version()))
+    by_other_code(frozen_run)
+    note = (
+        r"^rule\.freeze\.json: The code that decides has changed since it was frozen with dspy 3\.0\.0; this is dspy "
+        r"\S+\. first is decided as before, 6 questions\. What a role is asked is in no recording\. To end this note, "
+        r"freeze the current state in another file\.$"
+    )
+    with pytest.warns(FreezeWarning, match=note):
+        run(pool, frozen_run, "out")
+
+
+def test_code_that_decides_otherwise_is_refused(frozen_run: Path, pool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    by_other_code(frozen_run)
+
+    def other(case: Any) -> Steps:
+        choice = yield from evidence_locked(case)
+        return Choice("first", case.first) if "number 4" in case.question.text else choice
+
+    monkeypatch.setitem(RULES, "eldgr", other)
+    named = (
+        r"The frozen run is decided again: first is now decided otherwise on 1 of 6 questions \(capitals: q4\)\. Undo"
+    )
+    refuses(RunChangedError, named, run, pool, frozen_run, "out")
+    refuses(RunChangedError, named, frozen_selector, frozen_run)
+    with pytest.warns(FreezeWarning):
+        frozen_selector(frozen_run, rule="majority")
+    with pytest.raises(ArgumentError, match=r"^first: is now decided otherwise on 1 of 6 .* Evaluate its pools anew"):
+        write_freeze(heuristic_selector(), TWO, Path("other.freeze.json"), run=Path("first"))
+
+
+def test_other_code_without_the_frozen_run_to_decide_again_is_refused(frozen_run: Path, pool: Path) -> None:
+    without = write_freeze(heuristic_selector(), TWO, Path("without.json")).path
+    decisions = Path("first/decisions.jsonl")
+    decisions.write_text(decisions.read_text().replace('"answer": "Nice"', '"answer": "Paris"', 1))
+    for freeze, message in (
+        (without, r"It states no run that could be decided again\. Install what it was fro"),
+        (frozen_run, r"first: its decisions are not those that were frozen"),
+    ):
+        by_other_code(freeze)
+        refuses(RunChangedError, message, run, pool, freeze, "out")
+
+
+def test_the_frozen_run_is_found_or_named(frozen_run: Path, pool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    by_other_code(frozen_run)
+    here = Path.cwd()
+    (here / "elsewhere").mkdir()
+    monkeypatch.chdir(here / "elsewhere")
+    with pytest.warns(FreezeWarning):
+        frozen_selector(here / frozen_run)
+    moved = [shutil.move(here / name, here / "elsewhere") for name in ("first", pool)]
+    with pytest.raises(RunChangedError, match=r"The frozen run is decided again: .*first: no such directory"):
+        frozen_selector(here / frozen_run)
+    with pytest.warns(FreezeWarning):
+        frozen_selector(here / frozen_run, recordings=moved)
+
+
+def test_a_run_of_another_choice_is_not_frozen(pool: Path) -> None:
+    evaluate(heuristic_selector(certificate="token"), Plan([pool], Path("first"), rules=["eldgr"]))
+    for certificate, message in (
+        ("folded", 'must be a run with the settings that are frozen; got certificate: "token" -> "folded"'),
+        ("token", "has no decisions of majority on 'capitals'"),
+    ):
+        selector = heuristic_selector(certificate=certificate)
+        refuses(ArgumentError, message, write_freeze, selector, TWO, Path("rule.freeze.json"), run=Path("first"))
+    assert not Path("rule.freeze.json").exists()
+
+
+def test_a_comment_is_no_change_and_a_digit_in_a_listed_module_is(frozen_run: Path, pool: Path, tmp_path: Path) -> None:
+    """In a copy of the package, which a process of its own imports."""
+    package = Path(shutil.copytree(Path(lexical.__file__).parents[1], tmp_path / "copy" / "eldgr_dspy"))
+    evaluating = ("evaluate", str(pool), "--freeze", str(frozen_run))
+    for name in ("decision", "report/page", "programs/commands/bound"):
+        with (package / f"{name}.py").open("a") as file:
+            file.write("\n# One comment more.\n" if name == "decision" else "\nADDED = 1\n")
+    same = command(*evaluating, "--out", "same", path=package.parent)
+    assert (same.returncode, "Note:" in same.stderr) == (0, False)
+    listed = package / "rule" / "lexical.py"
+    listed.write_text(listed.read_text().replace("SOURCES = 3", "SOURCES = 2"))
+    noted = command(*evaluating, "--out", "noted", path=package.parent)
+    assert noted.returncode == 0
+    assert "Note: rule.freeze.json: The code that decides has changed since it was frozen. first is" in noted.stderr
+
+
+def test_a_freeze_of_the_first_schema_is_read_and_refused_with_its_versions(frozen_run: Path, pool: Path) -> None:
+    """Its hashes are of texts, so none of them is an identity."""
+    content = dict(read_freeze(frozen_run).content)
+    del content["recordings"]
+    content |= {"schema": 1, "sources": content.pop("code"), "versions": {**content["versions"], "python": "3.11"}}
+    content["sources"]["eldgr_dspy"] = "0" * 16
+    frozen_run.write_text(json.dumps({**content, "sha256": hashed(content)}))
+    assert read_freeze(frozen_run).rules == TWO
+    message = r"changed since it was frozen with python 3\.11; this is python \S+\. It "
+    refuses(RunChangedError, message, run, pool, frozen_run, "out")
+
+
+def test_a_built_in_answer_type_is_frozen_if_it_is_chosen(tmp_path: Path) -> None:
+    freeze = write_freeze(heuristic_selector(answer="number"), ["eldgr"], tmp_path / "rule.freeze.json").path
+    assert frozen_selector(freeze).type.name == "number"
+    refuses(RunChangedError, r'\n  answer: "number" -> "choice"', frozen_selector, freeze, answer="choice")
+
+
+# --- the program that samples -----------------------------------------------------------------------------------------
+def sampled_by(lm: Any) -> Path:
+    """A freeze with a run on samples of `Answering`."""
+    collect(Collection(f"{__name__}:Answering", f"{__name__}:DEVSET", out="sampled.jsonl", n=2, workers=1), lm=lm)
+    evaluate(heuristic_selector(), Plan(["sampled.jsonl"], Path("first"), rules=TWO))
+    return write_freeze(heuristic_selector(), TWO, Path("rule.freeze.json"), run=Path("first")).path
+
+
+def test_prompts_and_models_of_the_program_that_samples_are_frozen(pool: Path) -> None:
+    lm = scripted_lm(lambda _: "[[ ## answer ## ]]\nDoha\n\n[[ ## completed ## ]]")
+    freeze = sampled_by(lm)
+    other = Answering()
+    signature: Any = other.respond.signature
+    other.respond.signature = signature.with_instructions("Guess.")
+    warm = Answering()
+    warm.set_lm(lm.copy(temperature=0.9))
+    with dspy.context(lm=lm):
+        assert frozen_selector(freeze, program=Answering()).rule == "eldgr"
+        for program, line in (
+            (other, r'program\.prompts\.respond\.signature\.instructions: .* -> "Guess\."'),
+            (warm, r"program\.lm\.settings\.temperature: \S+ -> 0\.9"),
+        ):
+            refuses(RunChangedError, line, frozen_selector, freeze, program=program)
+    with pytest.raises(ArgumentError, match=r"was frozen with a program that samples; give it: frozen_selector\("):
+        frozen_selector(freeze)
+
+
+def test_a_pool_under_a_freeze_is_sampled_by_its_program_or_says_nothing_of_it(pool: Path) -> None:
+    lm = scripted_lm(lambda _: "[[ ## answer ## ]]\nDoha\n\n[[ ## completed ## ]]")
+    freeze = sampled_by(lm)
+    run(Path("sampled.jsonl"), freeze, "same")
+    with pytest.warns(FreezeWarning, match=r"nothing next to capitals\.jsonl states the program that sampled it"):
+        run(pool, freeze, "bare")
+    again = Collection(f"{__name__}:Answering", f"{__name__}:DEVSET", out="other.jsonl", n=2, workers=1)
+    collect(again, lm=lm.copy(temperature=0.9))
+    with pytest.raises(RunChangedError, match=r"other\.jsonl is not sampled as what was frozen:\n  program\.lm"):
+        run(Path("other.jsonl"), freeze, "other")

@@ -1,6 +1,5 @@
 """Runs on parts of a pool are joined into one run, which asks nobody and writes what a run in one piece writes."""
 
-import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +16,8 @@ from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.joining import join
 from eldgr_dspy.programs.testing import scripted_lm
 from tests.capitals import NO_SPAN, VERDICT, obliging, row, selector_with, untimed, write_pool
+from tests.refusing import refuses
+from tests.run.journals import json_lines, json_of
 
 ROWS = [row(number, answers=("Nice", "Paris", "Lyon")[: 2 + number % 2]) for number in range(12)]
 
@@ -46,20 +47,22 @@ def runs_of(parts: Sequence[Path]) -> list[Path]:
 
 
 def test_a_joined_run_asks_nobody_and_writes_the_same(parts: list[Path], tmp_path: Path) -> None:
+    """Parts that overlap are joined whatever their calls took, and what no part has asked is asked."""
     pool, joined, whole = tmp_path / "whole.jsonl", tmp_path / "joined", tmp_path / "one"
     run(pool, whole)
     assert join(pool, [*runs_of(parts), runs_of(parts)[0]], joined).n == len(ROWS)  # a run may be named twice
     run(pool, joined, lambda _: pytest.fail("a role was asked"))
     assert (joined / "decisions.jsonl").read_bytes() == (whole / "decisions.jsonl").read_bytes()
     for name in ("summary.json", "record.json"):
-        texts = [untimed(json.loads((out / name).read_text())) for out in (joined, whole)]
-        assert texts[0] == texts[1]
-
-
-def test_what_no_part_has_asked_is_asked(parts: list[Path], tmp_path: Path) -> None:
-    join(tmp_path / "whole.jsonl", runs_of(parts)[:1], tmp_path / "joined")
-    lm = run(tmp_path / "whole.jsonl", tmp_path / "joined")
-    assert len(lm.requests) == len(ROWS) // 2  # the repairer of the other part
+        assert untimed(json_of(joined / name)) == untimed(json_of(whole / name))
+    again, (journal, *_) = tmp_path / "runs" / "again", [out / "journal.jsonl" for out in runs_of(parts)]
+    shutil.copytree(journal.parent, again)
+    slower = [line | {"seconds": 1.5} if line["kind"] == "consultation" else line for line in json_lines(journal)]
+    sealed = [seal({name: value for name, value in line.items() if name != "crc32"}) for line in slower]
+    (again / "journal.jsonl").write_bytes(b"".join(sealed))
+    assert join(pool, [*runs_of(parts), again], tmp_path / "overlapping").n == len(ROWS)
+    join(pool, runs_of(parts)[:1], tmp_path / "half")
+    assert len(run(pool, tmp_path / "half").requests) == len(ROWS) // 2  # the repairer of the other part
 
 
 def test_a_part_that_was_killed_within_a_line_is_joined_and_the_rest_asked(parts: list[Path], tmp_path: Path) -> None:
@@ -74,16 +77,20 @@ def test_a_part_that_was_killed_within_a_line_is_joined_and_the_rest_asked(parts
     assert (joined / "decisions.jsonl").read_bytes() == (whole / "decisions.jsonl").read_bytes()
 
 
+def run_again(part: Path, says: Any = obliging, **settings: Any) -> None:
+    """Put another run of a part in place of the one that there is."""
+    out = part.parent / "runs" / part.stem
+    out.rename(out.with_name("old"))
+    run(part, out, says, **settings)
+
+
 def other_settings(parts: list[Path]) -> None:
-    run(parts[1], parts[1].parent / "runs" / "part-1-again", certificate="token")
-    (parts[1].parent / "runs" / "part-1").rename(parts[1].parent / "runs" / "old")
-    (parts[1].parent / "runs" / "part-1-again").rename(parts[1].parent / "runs" / "part-1")
+    run_again(parts[1], certificate="token")
 
 
 def other_replies(parts: list[Path]) -> None:
     write_pool(parts[1], ROWS)
-    (parts[1].parent / "runs" / "part-1").rename(parts[1].parent / "runs" / "old")
-    run(parts[1], parts[1].parent / "runs" / "part-1", lambda _: {**VERDICT, **NO_SPAN, "preferred": 0})
+    run_again(parts[1], lambda _: {**VERDICT, **NO_SPAN, "preferred": 0})
 
 
 def other_questions(parts: list[Path]) -> None:
@@ -119,8 +126,7 @@ def test_runs_that_are_not_parts_of_one_run_are_refused(
 ) -> None:
     change(parts)
     before = (tmp_path / "joined").exists()
-    with pytest.raises(kind, match=message):
-        join(tmp_path / "whole.jsonl", runs_of(parts), tmp_path / "joined")
+    refuses(kind, message, join, tmp_path / "whole.jsonl", runs_of(parts), tmp_path / "joined")
     assert (tmp_path / "joined" / "journal.jsonl").exists() == before
 
 
@@ -137,15 +143,3 @@ def test_the_command_joins_runs_and_says_how_to_finish(
     assert main(["evaluate", "whole.jsonl", "--out", "joined", "--quiet"]) == 0
     assert main(["evaluate", "whole.jsonl", "--out", "whole", "--quiet"]) == 0
     assert Path("joined/decisions.jsonl").read_bytes() == Path("whole/decisions.jsonl").read_bytes()
-
-
-def test_parts_that_overlap_are_joined_whatever_their_calls_took(parts: list[Path], tmp_path: Path) -> None:
-    journal = runs_of(parts)[0] / "journal.jsonl"
-    lines = [json.loads(line) for line in journal.read_text().splitlines()]
-    slower = [{**line, "seconds": 1.5} if line["kind"] == "consultation" else line for line in lines]
-    again = tmp_path / "runs" / "again"
-    shutil.copytree(journal.parent, again)
-    (again / "journal.jsonl").write_bytes(
-        b"".join(seal({k: v for k, v in one.items() if k != "crc32"}) for one in slower)
-    )
-    assert join(tmp_path / "whole.jsonl", [*runs_of(parts), again], tmp_path / "joined").n == len(ROWS)

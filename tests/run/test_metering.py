@@ -3,20 +3,26 @@
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 import dspy
 import pytest
 from dspy import lm15
+from hypothesis import example, given
+from hypothesis import strategies as st
 
+from eldgr_dspy.errors import RunStoppedError
 from eldgr_dspy.programs.lms.consulting import aask, ask
 from eldgr_dspy.programs.requests.limits import Spending
 from eldgr_dspy.programs.requests.metered_lms import metered_lm, with_meter
-from eldgr_dspy.programs.requests.metering import Meter, metering
+from eldgr_dspy.programs.requests.metering import Entry, Meter, metering
 from eldgr_dspy.programs.requests.retrying import Retries
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.testing import Line, scripted_lm, text_of
+from eldgr_dspy.rule.consultations import Consultation
 from tests.lm_server import Answer, obliging, serving
+from tests.refusing import refuses
 
 INPUTS = {"question": "Who?", "evidence": ["A\nIt was A."], "candidates": ["A", "B"]}
 
@@ -154,12 +160,13 @@ HELD: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 @pytest.mark.parametrize(("hold", "reach"), HELD.values(), ids=HELD)
 def test_an_lm_is_metered_wherever_a_module_holds_it_in_threads_too(hold: Any, reach: Any) -> None:
     """The module itself is left as it was."""
-    lm = scripted_lm(lambda request: lm15.ServerError("down") if "number 3" in text_of(request) else "hello")
-    module = Holding(hold(lm), reach)
-    with metering() as meter:
-        assert ask(with_meter(module), INPUTS).content == {"abstained": "asked"}
-    assert (len(lm.requests), meter.calls, meter.failed) == (8, 8, 1)
-    assert reach(module.held) is lm
+    for fails, failed in (("number 3", 1), ("number", 8)):
+        lm = scripted_lm(lambda request: lm15.ServerError("down") if fails in text_of(request) else "hello")  # noqa: B023
+        module = Holding(hold(lm), reach)
+        with metering() as meter:
+            assert ask(with_meter(module), INPUTS).content == {"abstained": "asked"}
+        assert (len(lm.requests), meter.calls, meter.failed) == (8, 8, failed)
+        assert reach(module.held) is lm
 
 
 def test_one_lm_of_two_predictors_stays_one() -> None:
@@ -183,8 +190,253 @@ def test_a_consultation_is_held_for_as_long_as_all_of_it_waits_and_no_longer() -
     assert meter.wait == before
 
 
-def test_failures_in_threads_are_all_counted() -> None:
-    lm = scripted_lm(lambda _: lm15.ServerError("down"))
-    with metering() as meter:
-        ask(with_meter(Holding([lm], lambda held: held[0])), INPUTS)
-    assert meter.failed == meter.calls == len(lm.requests) == 8
+# -- limits of dollars: passed by what requests under way together are dearer than all before them, and no further --
+LIMIT = 1000
+"""Dollars. Prices are whole numbers, so that sums are exact."""
+FEW = 10
+
+
+@pytest.mark.parametrize(("sent", "message"), [(1, "1 request was sent"), (2, "2 requests were sent")])
+def test_a_limit_of_requests_says_how_many_were_sent(sent: int, message: str) -> None:
+    spending = Spending(max_calls=sent)
+    assert all(spending.admit() for _ in range(sent))
+    refuses(RunStoppedError, rf"^{message}, and --max-calls allows {sent}; give a higher limit", spending.admit)
+
+
+def may_send(spending: Spending) -> bool | None:
+    """Whether a request is admitted; None where the run stops."""
+    try:
+        return spending.admit()
+    except RunStoppedError:
+        return None
+
+
+class Sent:  # a run that sends requests as far as it may, with at most `workers` under way
+    def __init__(self, workers: int) -> None:
+        self.spending, self.workers = Spending(max_cost=LIMIT), workers
+        self.under_way: list[int] = []
+        self.came: list[int] = []
+        self.passed_by = 0
+        """The most that the limit can be passed by, as of the last request that was admitted."""
+
+    def admit(self, price: int) -> bool:
+        """Send a request of a price, which nobody knows beforehand; False where none may be sent any more."""
+        if len(self.under_way) == self.workers:
+            return True
+        admitted = may_send(self.spending)
+        if admitted:
+            self.under_way.append(price)
+            dearest = max(self.came, default=0)
+            self.passed_by = sum(max(0, one - dearest) for one in self.under_way)
+        return admitted is not None
+
+    def come_back(self, which: int) -> None:
+        if self.under_way:
+            price = self.under_way.pop(which % len(self.under_way))
+            self.came.append(price)
+            self.spending.answered(price)
+
+    def end(self) -> int:
+        """Wait for what is under way, and return what was spent."""
+        while self.under_way:
+            self.come_back(0)
+        return sum(self.came)
+
+
+@given(st.integers(1, 8), st.lists(st.tuples(st.integers(0, 400), st.none() | st.integers(0, 7)), max_size=60))
+@example(3, [(100, 0), (300, None), (300, None), (300, 0), (300, 0)])
+def test_a_limit_is_passed_by_no_more_than_is_under_way(workers: int, steps: list[tuple[int, int | None]]) -> None:
+    sent = Sent(workers)
+    for price, which in steps:
+        if not sent.admit(price):
+            break
+        if which is not None:
+            sent.come_back(which)
+    assert sent.end() <= LIMIT + sent.passed_by
+
+
+@pytest.mark.parametrize("workers", [1, 2, 8])
+def test_each_request_under_way_can_pass_the_limit_by_what_it_is_dearer(workers: int) -> None:
+    """The bound is reached: as many as fit by the price so far are sent together, and each costs more."""
+    sent = Sent(workers)
+    cheap, dear = LIMIT // 10, 400
+    sent.admit(cheap)
+    sent.come_back(0)
+    while sum(sent.came) + workers * cheap < LIMIT:
+        sent.admit(cheap)
+        sent.come_back(0)
+    for _ in range(workers):
+        assert sent.admit(dear)
+    assert sent.end() == LIMIT + workers * (dear - cheap)
+    assert not sent.admit(cheap)
+
+
+def test_the_first_request_goes_alone_and_can_pass_the_limit_by_itself() -> None:
+    sent = Sent(8)
+    assert all(sent.admit(LIMIT + 7) for _ in range(8))
+    assert sent.under_way == [LIMIT + 7]
+    assert sent.end() == LIMIT + 7
+
+
+# -- several sessions --
+class Sessions:  # consultations of a few requests each, in sessions that resume each other, and the same in one session
+    def __init__(self) -> None:
+        self.whole, self.journal = Spending(max_cost=LIMIT), list[Consultation]()
+        self.spending = Spending(max_cost=LIMIT)
+        self.meters = [Meter(spending=self.spending) for _ in range(3)]
+        self.came: list[float] = []
+        self.passed_by = 0.0
+
+    def admit(self, which: int) -> None:
+        """One session and many admit the same."""
+        admitted = may_send(self.whole)
+        assert may_send(self.spending) is admitted
+        if admitted:
+            self.meters[which].begin()
+            self.passed_by = max(0.0, 400 - max(self.came, default=0)) * sum(len(one.under_way) for one in self.meters)
+
+    def end(self, which: int, price: float | None) -> None:
+        """A request comes back, with its price or failed."""
+        meter = self.meters[which]
+        if not meter.under_way:
+            return
+        if price is None:
+            meter.fail(TimeoutError())
+            self.whole.failed()
+        else:
+            self.came.append(price)
+            meter.answer(Entry(cost=price))
+            self.whole.answered(price)
+
+    def journaled(self, which: int, outcome: Literal["ok", "failed"]) -> None:
+        """A consultation ends."""
+        meter = self.meters[which]
+        while meter.under_way:
+            self.end(which, 7)
+        meter.close()
+        name = f"q{len(self.journal)}"
+        self.journal.append(Consultation("p", name, "judge", outcome, content={}, **meter.sums()))
+        self.meters[which] = Meter(spending=self.spending)
+
+    def resume(self) -> None:
+        """The run stops, or is killed once all is journaled, and is resumed."""
+        for which in range(3):
+            self.journaled(which, "failed")
+        self.spending = Spending(max_cost=LIMIT, before=self.journal)
+        self.meters = [Meter(spending=self.spending) for _ in range(3)]
+
+
+@given(
+    st.lists(
+        st.tuples(st.just("admit"), st.integers(0, 2))
+        | st.tuples(st.just("end"), st.integers(0, 2), st.none() | st.integers(0, 400))
+        | st.tuples(st.just("journaled"), st.integers(0, 2), st.sampled_from(["ok", "failed"]))
+        | st.just(("resume",)),
+        max_size=80,
+    )
+)
+@example([("admit", 0), ("end", 0, 400), ("journaled", 0, "failed"), ("resume",)] * 4)
+@example(
+    [("admit", 0), ("end", 0, 300), ("admit", 0), ("end", 0, 300), ("journaled", 0, "ok"), ("resume",), ("admit", 0)]
+)
+@example([("admit", 0), ("end", 0, None), ("journaled", 0, "ok"), ("resume",), ("admit", 0)])
+def test_many_sessions_admit_what_one_would_and_spend_no_more(steps: list[tuple[Any, ...]]) -> None:
+    run = Sessions()
+    for name, *arguments in steps:
+        getattr(run, name)(*arguments)
+        assert sum(run.came) <= LIMIT + run.passed_by
+
+
+def test_what_a_session_before_spent_counts_by_its_dearest_request_and_a_reply_without_a_price_ends_it() -> None:
+    """Without its dearest request each of a consultation is taken to have cost the same."""
+    known = Consultation("p", "q", "judge", "ok", content={}, calls=2, cost=2.0)
+    failed = Consultation("p", "q", "judge", "failed", calls=2)
+    for one in (known, failed):
+        assert Spending(max_cost=3.0, before=[one]).admit()
+    message = r"^\$2\.0000 was spent and the dearest request took \$1\.5000, so one more may"
+    refuses(RunStoppedError, message, Spending(max_cost=3.0, before=[replace(known, dearest=1.5)]).admit)
+    unpriced = Spending(max_cost=3.0, before=[replace(failed, prompt_characters=0)])
+    refuses(RunStoppedError, r"^A reply came without a price", unpriced.admit)
+
+
+def test_a_request_that_is_given_up_is_counted_once_and_its_late_price_too() -> None:
+    """As long as no price is known one request goes alone, and one that nobody waits for keeps no other from going."""
+    spending = Spending(max_calls=2, max_cost=1.0)
+    meter = Meter(spending=spending)
+    assert spending.admit()
+    meter.begin()
+    assert not spending.admit()
+    meter.close()
+    assert spending.admit()
+    spending.answered(0.25)
+    meter.answer(Entry(cost=0.5))
+    assert (meter.calls, meter.sums()["cost"]) == (1, None)
+    refuses(RunStoppedError, r"^2 requests were sent", spending.admit)
+    cost = Spending(max_cost=1.0)
+    late = Meter(spending=cost)
+    cost.admit()
+    late.begin()
+    late.close()
+    late.answer(Entry(cost=0.75))
+    refuses(RunStoppedError, r"^\$0\.7500 was spent", cost.admit)
+
+
+# -- sessions of one run, killed --
+class Killed:  # sessions of one run, each on the journal that the one before left; `lost` was under way at a kill
+    def __init__(self, max_calls: int | None, max_cost: float | None) -> None:
+        self.limits = (max_calls, max_cost)
+        self.journal = list[Consultation]()
+        self.sent = self.under_way = self.lost = 0
+        self.spending = Spending(max_calls, max_cost)
+
+    def send(self) -> None:
+        admitted = bool(may_send(self.spending))
+        self.under_way += admitted
+        self.sent += admitted
+
+    def come_back(self, outcome: Literal["ok", "failed"], **more: Any) -> None:
+        self.under_way -= 1
+        self.journal.append(Consultation("p", f"q{self.sent}", "judge", outcome, calls=1, **more))
+
+    def end(self) -> None:
+        """Have a request come back, for a dollar, and journal it."""
+        if self.under_way:
+            self.spending.answered(1.0)
+            self.come_back("ok", content={}, cost=1.0)
+
+    def fail(self) -> None:
+        """Have a request fail, and journal it: it was sent, and cost nothing."""
+        if self.under_way:
+            self.spending.failed()
+            self.come_back("failed")
+
+    def withdraw(self) -> None:
+        """Do not send a request that was admitted."""
+        if self.under_way:
+            self.under_way -= 1
+            self.sent -= 1
+            self.spending.withdraw()
+
+    def kill(self) -> None:
+        """End the process at once: what is under way is in no consultation."""
+        self.lost, self.under_way = self.lost + self.under_way, 0
+        self.spending = Spending(*self.limits, self.journal)
+
+
+STEPS = ("send", "send", "send", "end", "fail", "withdraw")
+
+
+@given(
+    st.lists(st.sampled_from(STEPS), max_size=60) | st.lists(st.sampled_from((*STEPS, "kill")), max_size=60),
+    st.sampled_from([(FEW, None), (None, float(FEW)), (FEW, 100.0), (1_000, float(FEW))]),
+)
+@example([*["send"] * 8, "kill"] * 5, (FEW, None))
+@example(["send"] * 12, (FEW, None))
+@example(["send", "fail"] * 12, (FEW, None))
+@example(["send", "end", *["send"] * 12, *["end"] * 12], (None, float(FEW)))
+def test_a_kill_passes_a_limit_by_what_was_under_way(steps: list[str], limits: tuple[int | None, float | None]) -> None:
+    run = Killed(*limits)
+    for name in steps:
+        getattr(run, name)()
+        assert run.sent <= FEW + run.lost or limits[0] != FEW
+        assert sum(one.cost or 0.0 for one in run.journal) <= FEW

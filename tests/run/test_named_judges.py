@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +27,16 @@ from eldgr_dspy.programs.run.redecisions import decide_again
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, scripted_lm
 from eldgr_dspy.tables.run import tables_of
+from tests import case_tables
 from tests.capitals import EVIDENCE, NO_SPAN, VERDICT, recording, row, selector_with, untimed, write_pool
 from tests.memory import memory_of
+from tests.refusing import refuses
+from tests.run.journals import json_lines, json_of
 
 SECOND = {**VERDICT, "preferred": 0}
 NONE = {"outcome": "abstained", "content": None, "reason": "none"}
 ASKED = {"question": "Which?", "candidates": ["Nice", "Nice", "Paris"], "evidence": EVIDENCE}
-REPAIRS = {"repairer": NONE, "deriver": NONE}
+SILENT = ("repairer", "deriver")
 
 
 @pytest.fixture
@@ -55,10 +59,6 @@ def selector() -> Selector:
     return selector_with(lambda request: NO_SPAN)[0]
 
 
-def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
 # -- asked once, each under its name --
 @pytest.mark.parametrize("workers", [1, 8])
 def test_each_judge_is_asked_once_a_question_and_rows_in_are_rows_out(pool: Path, tmp_path: Path, workers: int) -> None:
@@ -66,10 +66,9 @@ def test_each_judge_is_asked_once_a_question_and_rows_in_are_rows_out(pool: Path
     plan = Plan([pool], tmp_path / "run", workers=workers, judges={name: judge for name, (judge, _) in three.items()})
     result = evaluate(selector(), plan)["pools"]["capitals"]
     assert {name: len(lm.requests) for name, (_, lm) in three.items()} == dict.fromkeys("abc", 12)
-    assert [rule for rule in result["rules"] if "[" in rule] == [
-        f"{rule}[{j}]" for rule in ("judge", "eldgr") for j in "abc"
-    ]
-    decided = lines(tmp_path / "run" / "decisions.jsonl")
+    expected = [f"{rule}[{j}]" for rule in ("judge", "eldgr") for j in "abc"]
+    assert [rule for rule in result["rules"] if "[" in rule] == expected
+    decided = json_lines(tmp_path / "run" / "decisions.jsonl")
     for rule in result["rules"]:
         assert [line["id"] for line in decided if line["rule"] == rule] == [f"q{number}" for number in range(12)]
     assert [result["rules"][f"judge[{name}]"]["em"] for name in "abc"] == [100.0, 0.0, 100.0]
@@ -78,49 +77,42 @@ def test_each_judge_is_asked_once_a_question_and_rows_in_are_rows_out(pool: Path
 def test_each_decision_has_the_reasons_of_its_own_judge(pool: Path, tmp_path: Path) -> None:
     absent = judges({**VERDICT, "preferred": 8}, {**VERDICT, "preferred": 9})
     evaluate(selector(), Plan([pool], tmp_path / "run", judges=absent))
-    decided = [line for line in lines(tmp_path / "run" / "decisions.jsonl") if "[" in line["rule"]]
+    decided = [line for line in json_lines(tmp_path / "run" / "decisions.jsonl") if "[" in line["rule"]]
     reasons = {line["rule"]: line["abstentions"]["judge"].partition(" ")[0] for line in decided}
     assert reasons == {f"{rule}[{j}]": f"preferred={n}" for rule in ("judge", "eldgr") for j, n in (("a", 8), ("b", 9))}
 
 
-def test_a_row_of_the_journal_names_its_judge_and_the_single_judge_has_no_name(pool: Path, tmp_path: Path) -> None:
-    evaluate(selector(), Plan([pool], tmp_path / "run", judges=judges(VERDICT, SECOND)))
-    rows = [line for line in lines(tmp_path / "run" / "journal.jsonl") if line.get("role") == "judge"]
-    assert Counter(line["judge"] for line in rows) == {"a": 12, "b": 12}
-    evaluate(heuristic_selector(), Plan([pool], tmp_path / "single"))
-    assert b'"judge": ' not in (tmp_path / "single" / "journal.jsonl").read_bytes()
-    assert "judges" not in json.loads((tmp_path / "single" / "summary.json").read_text())["pools"]["capitals"]
-
-
 def test_a_run_of_one_named_judge_decides_as_the_run_of_that_judge_alone(pool: Path, tmp_path: Path) -> None:
+    """The single judge has no name in the journal, and no figures of its own."""
     alone = evaluate(heuristic_selector(), Plan([pool], tmp_path / "alone"))["pools"]["capitals"]
     named = evaluate(heuristic_selector(), Plan([pool], tmp_path / "named", judges={"x": LexicalJudge()}))
     for rule in ("judge", "eldgr"):
         figures = named["pools"]["capitals"]["rules"][f"{rule}[x]"]
         assert {**figures, "seconds": 0} == {**alone["rules"][rule], "seconds": 0}
+    assert b'"judge": ' not in (tmp_path / "alone" / "journal.jsonl").read_bytes()
+    assert "judges" not in json_of(tmp_path / "alone" / "summary.json")["pools"]["capitals"]
 
 
-def test_resuming_asks_only_the_judge_that_is_new(pool: Path, tmp_path: Path) -> None:
+def test_resuming_asks_a_new_judge_alone_and_refuses_another_of_a_name(pool: Path, tmp_path: Path) -> None:
     evaluate(selector(), Plan([pool], tmp_path / "run", judges=judges(VERDICT)))
-    (known, before), (new, asked) = judge_with(VERDICT, "a"), judge_with(SECOND, "b")
+    (known, before), (new, later), (other, never) = (
+        judge_with(reply, name) for reply, name in ((VERDICT, "a"), (SECOND, "b"), (VERDICT, "another"))
+    )
+    plan = Plan([pool], tmp_path / "run", judges={"a": other})
+    refuses(RunChangedError, r"another role 'judge\[a\]'", evaluate, selector(), plan)
     plan = Plan([pool], tmp_path / "run", judges={"a": known, "b": new})
     most = forecast(selector(), plan)["pools"]["capitals"]["roles"]
     assert (most["judge[a]"]["to_ask"], most["judge[b]"]["to_ask"], most["judge[b]"]["calls"]) == (0, 12, 12)
     evaluate(selector(), plan)
-    assert (before.requests, len(asked.requests)) == ([], 12)
-
-
-def test_another_judge_of_the_same_name_is_refused(pool: Path, tmp_path: Path) -> None:
-    evaluate(selector(), Plan([pool], tmp_path / "run", judges=judges(VERDICT)))
-    other, lm = judge_with(VERDICT, "another")
-    with pytest.raises(RunChangedError, match=r"another role 'judge\[a\]'"):
-        evaluate(selector(), Plan([pool], tmp_path / "run", judges={"a": other}))
-    assert lm.requests == []
+    assert (never.requests, before.requests, len(later.requests)) == ([], [], 12)
 
 
 def test_a_finished_run_is_read_and_decided_again_for_each_judge(pool: Path, tmp_path: Path) -> None:
+    """Each row of its journal names its judge."""
     plan = Plan([pool], tmp_path / "run", judges=judges(VERDICT, SECOND))
     made: Any = evaluate(selector(), plan)["pools"]["capitals"]
+    rows = [line for line in json_lines(tmp_path / "run" / "journal.jsonl") if line.get("role") == "judge"]
+    assert Counter(line["judge"] for line in rows) == {"a": 12, "b": 12}
     run = read_run(tmp_path / "run")
     assert run.summary()["pools"]["capitals"] == made
     again: Any = decide_again(run, ["near(2)"])
@@ -129,21 +121,17 @@ def test_a_finished_run_is_read_and_decided_again_for_each_judge(pool: Path, tmp
     assert again.figures["capitals"]["judges"] == made["judges"]
 
 
-@pytest.mark.parametrize("name", ["", "a[b]", "a b", "a=b", "é"])
-def test_a_name_that_no_label_can_hold_is_refused(pool: Path, name: str) -> None:
-    with pytest.raises(ArgumentError, match="letters, digits"):
-        Plan([pool], judges={name: LexicalJudge()})
+def test_a_name_that_no_label_can_hold_is_refused(pool: Path) -> None:
+    for name in ("", "a[b]", "a b", "a=b", "é"):
+        refuses(ArgumentError, "letters, digits", Plan, [pool], judges={name: LexicalJudge()})
 
 
 # -- recorded --
 def recorded(path: Path, n: int = 12, **more: Any) -> Path:
-    judged = recording(path, [f"q{number}" for number in range(n)], **more).read_text()
+    ids = [f"q{number}" for number in range(n)]
+    judged = recording(path, ids, **more).read_text()
     pool = {"pool": more["pool"]} if "pool" in more else {}
-    silent = [
-        {"kind": "consultation", "id": f"q{number}", "role": role, **said, **pool}
-        for number in range(n)
-        for role, said in REPAIRS.items()
-    ]
+    silent = [{"kind": "consultation", "id": one, "role": role, **NONE, **pool} for one in ids for role in SILENT]
     path.write_text(judged + "".join(json.dumps(line) + "\n" for line in silent))
     return path
 
@@ -178,24 +166,12 @@ def test_a_judge_of_another_source_is_refused_with_both_sources(pool: Path, tmp_
         judge, file = sources[source]
         return Plan([pool], tmp_path / out, judges={"a": judge}, replay=file and {"a": file})
 
-    refused = {
-        ("recording", "model"): "a recording; got the model scripted/n. Give its former source, name",
-        ("recording", "words"): "a recording; got a judge without a model. Give",
-        (
-            "recording",
-            "half",
-        ): r"a recording; got the recording .*half.jsonl, which lacks its reply to question 'q6' of pool 'cap",
-        ("model", "recording"): "the model scripted/n; got the recording .*whole.jsonl. Give",
-        ("model", "both"): "the model scripted/n; got the recording .*whole.jsonl. Give",
-        ("words", "recording"): "a judge without a model; got the recording .*whole.jsonl. Give",
-    }
-    for (before, after), said in refused.items():
-        out, message = f"{before}-{after}", f"Judge 'a' must keep the source that this run was started with, {said}"
+    for before, after, words in case_tables.tables_of("run")["sources of a judge"]["cases"]:
+        out, message = f"{before}-{after}", f"Judge 'a' must keep the source that this run was started with, {words}"
         evaluate(selector(), plan(before, out))
         requests_before = len(lm.requests)
         for again in (evaluate, forecast):
-            with pytest.raises(RunChangedError, match=message):
-                again(selector(), plan(after, out))
+            refuses(RunChangedError, message, again, selector(), plan(after, out))
         assert len(lm.requests) == requests_before
     evaluate(selector(), plan("half", "completed"))
     result = evaluate(selector(), plan("recording", "completed"))  # a recording may be completed
@@ -204,31 +180,31 @@ def test_a_judge_of_another_source_is_refused_with_both_sources(pool: Path, tmp_
 
 def test_recordings_that_do_not_fit_are_refused_by_name(pool: Path, tmp_path: Path) -> None:
     two, out = {"a": Judge(), "b": Judge()}, tmp_path / "run"
-    with pytest.raises(ArgumentError, match="replay must be for judges of this run; got 'c'"):
-        Plan([pool], out, judges=two, replay={"c": tmp_path / "c.jsonl"})
-    of_b = recorded(tmp_path / "b.jsonl", judge="b")
-    with pytest.raises(ArgumentError, match=r"b\.jsonl: must hold replies of judge 'a'; got those of 'b'"):
-        evaluate(Selector(), Plan([pool], out, judges=two, replay={"a": of_b}))
-    with pytest.raises(ArgumentError, match=r"b\.jsonl: holds replies of 'b', judges that this run lacks"):
-        evaluate(Selector(), Plan([pool], out, replay=of_b))
+    message = "replay must be for judges of this run; got 'c'"
+    refuses(ArgumentError, message, Plan, [pool], out, judges=two, replay={"c": tmp_path / "c.jsonl"})
+    of_b, bracketed = recorded(tmp_path / "b.jsonl", judge="b"), recorded(tmp_path / "bad.jsonl", judge="a[b]")
     others = write_pool(tmp_path / "others.jsonl", (row(number + 50) for number in range(3)))
-    with pytest.raises(ArgumentError, match=r"b\.jsonl: must hold replies to questions of 'others'"):
-        evaluate(Selector(), Plan([others], out, judges={"b": Judge()}, replay={"b": of_b}))
-    bracketed = recorded(tmp_path / "bad.jsonl", judge="a[b]")
-    with pytest.raises(JournalError, match=r"bad\.jsonl, line 1: judge='a\[b\]' does not name a judge"):
-        evaluate(Selector(), Plan([pool], out, judges=two, replay=bracketed))
+    for file, plan, message in (
+        (pool, {"judges": two, "replay": {"a": of_b}}, "must hold replies of judge 'a'; got those of 'b'"),
+        (pool, {"replay": of_b}, "holds replies of 'b', judges that this run lacks"),
+        (others, {"judges": {"b": Judge()}, "replay": {"b": of_b}}, "must hold replies to questions of 'others'"),
+    ):
+        made: Any = plan
+        refuses(ArgumentError, rf"b\.jsonl: {message}", evaluate, Selector(), Plan([file], out, **made))
+    message = r"bad\.jsonl, line 1: judge='a\[b\]' does not name a judge"
+    refuses(JournalError, message, evaluate, Selector(), Plan([pool], out, judges=two, replay=bracketed))
 
 
 def test_a_recording_of_a_pool_of_another_name_counts_if_that_is_said(pool: Path, tmp_path: Path) -> None:
-    replay, one = recorded(tmp_path / "a.jsonl", pool="capitals-before"), {"a": Judge()}
-    with pytest.raises(ArgumentError, match=r"recorded for 'capitals-before'.*give recorded_for= in Python"):
-        evaluate(Selector(), Plan([pool], tmp_path / "run", judges=one, replay={"a": replay}))
-    with pytest.raises(ArgumentError, match="recorded_for='capitols' must be the name of a pool"):
-        evaluate(Selector(), Plan([pool], tmp_path / "run", judges=one, replay={"a": replay}, recorded_for="capitols"))
-    with pytest.raises(ArgumentError, match="recorded_for='x' needs a recording"):
-        Plan([pool], recorded_for="x")
-    plan = Plan([pool], tmp_path / "run", judges=one, replay={"a": replay}, recorded_for="capitals-before")
-    assert evaluate(Selector(), plan)["pools"]["capitals"]["rules"]["judge[a]"]["em"] == 100.0
+    replay = {"a": recorded(tmp_path / "a.jsonl", pool="capitals-before")}
+    plan = Plan([pool], tmp_path / "run", judges={"a": Judge()}, replay=replay)
+    message = r"recorded for 'capitals-before'.*give recorded_for= in Python"
+    refuses(ArgumentError, message, evaluate, Selector(), plan)
+    message = "recorded_for='capitols' must be the name of a pool"
+    refuses(ArgumentError, message, evaluate, Selector(), replace(plan, recorded_for="capitols"))
+    refuses(ArgumentError, "recorded_for='x' needs a recording", Plan, [pool], recorded_for="x")
+    result = evaluate(Selector(), replace(plan, recorded_for="capitals-before"))
+    assert result["pools"]["capitals"]["rules"]["judge[a]"]["em"] == 100.0
 
 
 def test_a_recorded_reply_takes_a_few_bytes_of_memory_however_long_it_is(tmp_path: Path) -> None:
@@ -262,9 +238,8 @@ def test_the_matrix_counts_what_each_judge_fixes_and_breaks(pool: Path, tmp_path
     assert (a["alone"], a["locked"], b["alone"]) == (100.0, 100.0, 0.0)  # b prefers consensus, which is wrong
     assert a["alone_against_majority"] == {"correct_to_incorrect": 0, "incorrect_to_correct": 12}
     assert (a["gold_in_training"], a["asked"], a["calls"]) == (False, 12, 12)
-    assert [(one["rule"], one["against"]) for one in pool_found["contrasts"]] == [
-        (f"eldgr[{name}]", f"judge[{name}]") for name in "abc"
-    ]
+    contrasts = [(one["rule"], one["against"]) for one in pool_found["contrasts"]]
+    assert contrasts == [(f"eldgr[{name}]", f"judge[{name}]") for name in "abc"]
     pages = {name: (tmp_path / "run" / name).read_text() for name in ("report.html", "questions.html")}
     assert "judges alone and under the lock" in pages["report.html"]
     assert "eldgr[c]" in pages["questions.html"]
@@ -299,7 +274,7 @@ def test_failures_and_abstentions_are_those_of_the_judge_that_has_them(pool: Pat
     counts = {name: (of["asked"], of["failed"]) for name, of in result["pools"]["capitals"]["judges"].items()}
     assert counts == {"a": (12, 12), "b": (12, 0)}
     assert (result["consultations"]["judge[a]"]["failed"], result["consultations"]["judge[b]"]["ok"]) == (12, 12)
-    record = json.loads((tmp_path / "run" / "record.json").read_text())
+    record = json_of(tmp_path / "run" / "record.json")
     assert {one["role"] for one in record["silences"]} >= {"judge[a]"}
     assert "judge[b]" in record["fingerprints"]
 
@@ -310,10 +285,10 @@ def test_a_freeze_fixes_the_judges_and_names_another_one(pool: Path, tmp_path: P
     freeze = write_freeze(heuristic_selector(), rules, tmp_path / "rule.freeze.json", one)
     assert set(read_freeze(freeze.path).content["roles"]) == {"judge[a]", "deriver", "repairer"}
     plan: dict[str, Any] = {"pools": [pool], "freeze": freeze.path, "out": tmp_path / "run"}
-    with pytest.raises(RunChangedError, match=r"judge\[b\]"):
-        evaluate(heuristic_selector(), Plan(rules=freeze.rules, judges={**one, "b": LexicalJudge()}, **plan))
-    with pytest.raises(ArgumentError, match=r"'eldgr\[a\]' names a judge that this run does not have"):
-        Plan(rules=freeze.rules, judges={"b": LexicalJudge()}, **plan)
+    two = Plan(rules=freeze.rules, judges={**one, "b": LexicalJudge()}, **plan)
+    refuses(RunChangedError, r"judge\[b\]", evaluate, heuristic_selector(), two)
+    message = r"'eldgr\[a\]' names a judge that this run does not have"
+    refuses(ArgumentError, message, Plan, rules=freeze.rules, judges={"b": LexicalJudge()}, **plan)
     result = evaluate(heuristic_selector(), Plan(rules=freeze.rules, judges=one, **plan))
     assert set(result["pools"]["capitals"]["rules"]) == {"majority", "eldgr[a]"}
     assert isinstance(frozen_selector(freeze.path).judge, LexicalJudge)
@@ -332,8 +307,7 @@ def test_a_freeze_of_several_judges_ships_the_one_that_its_rule_names(tmp_path: 
     shipped = frozen_selector(freeze, rule="eldgr[own]", lm=lm)(**ASKED)
     assert (shipped.answer, shipped.branch, shipped.preference) == ("Paris", "judge", 2)
     assert frozen_selector(freeze, rule="majority").rule == "majority"
-    with pytest.raises(RunChangedError, match=r"roles\.judge\[a\]"):
-        frozen_selector(freeze, rule="eldgr[a]", judge=LexicalJudge())
+    refuses(RunChangedError, r"roles\.judge\[a\]", frozen_selector, freeze, rule="eldgr[a]", judge=LexicalJudge())
     one = write_freeze(asked, ("judge", "eldgr"), tmp_path / "one.freeze.json", {"a": named["a"]}).path
     assert describe(frozen_selector(one, rule="judge").judge) == describe(named["a"])
     assert frozen_selector(one).rule == "eldgr"

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -20,7 +21,6 @@ from eldgr_dspy.decision import Choice
 from eldgr_dspy.errors import ArgumentError, CertificateError, RunChangedError, RunStoppedError
 from eldgr_dspy.figures.authority import pool_authority
 from eldgr_dspy.figures.finished_run import read_run
-from eldgr_dspy.journal import read_journal
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.forecast import forecast
@@ -28,7 +28,7 @@ from eldgr_dspy.programs.run.freezes import read_freeze, write_freeze
 from eldgr_dspy.programs.run.pages import question_of, write_pages
 from eldgr_dspy.programs.run.redecisions import decide_again
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.programs.testing import ScriptedLM, role_of, scripted_lm, text_of
+from eldgr_dspy.programs.testing import ScriptedLM, role_of, text_of
 from eldgr_dspy.report.explanations import path
 from eldgr_dspy.rule.certifying import certificates_as_json, certificates_in
 from eldgr_dspy.rule.consultations import Abstention, Certificates
@@ -36,7 +36,9 @@ from eldgr_dspy.rule.own_certificates import own_certificate, recorded_certifica
 from eldgr_dspy.rule.questions import Settings
 from tests.asking.transport import made
 from tests.capitals import EVIDENCE, row, selector_with, write_pool
-from tests.refusing import refused
+from tests.case_tables import each_case
+from tests.refusing import refused, refuses
+from tests.run.journals import json_lines, json_of
 from tests.selecting import verdict
 
 N = 6
@@ -117,90 +119,66 @@ REPAIRED = {"repaired_answer": "Paris", "repair_passage": 1}
 
 def grounding(certified: Callable[[Any], Any], repair: Mapping[str, Any] = REPAIRED) -> Callable[[Any], Any]:
     """Replies: the judge prefers Nice, the repairer gives Paris, and the certificate says what is given."""
-
-    def reply(request: Any) -> Any:
-        role = role_of(request)
-        if role is None:
-            return certified(request)
-        return verdict(0) if role == "judge" else repair
-
-    return reply
+    replies: dict[Any, Any] = {"judge": verdict(0), "repairer": repair}
+    return lambda request: certified(request) if role_of(request) is None else replies[role_of(request)]
 
 
 def of_paris(request: Any) -> Any:
     return {"certified": "Paris" in text_of(request).rpartition("## answer ##")[2][:40]}
 
 
-def asking(reply: Callable[[Any], Any]) -> tuple[Selector, ScriptedLM]:
-    selector, lm = selector_with(reply, certificate=Grounded())
-    return selector, lm
+CERTIFYING = grounding(of_paris)
+
+
+def asking(reply: Callable[[Any], Any] = CERTIFYING) -> tuple[Selector, ScriptedLM]:
+    return selector_with(reply, certificate=Grounded())
 
 
 @pytest.fixture
 def pool(tmp_path: Path) -> Path:
     """Nice has most votes, and no candidate says Paris, which the evidence calls the capital."""
-    return write_pool(
-        tmp_path / "capitals.jsonl", (row(number, answers=("Nice", "Nice", "Lyon")) for number in range(N))
-    )
+    rows = (row(number, answers=("Nice", "Nice", "Lyon")) for number in range(N))
+    return write_pool(tmp_path / "capitals.jsonl", rows)
 
 
 def run_of(pool: Path, out: Path, certificate: Any, **options: Any) -> Any:
-    return evaluate(selector_with(grounding(of_paris), certificate=certificate)[0], Plan([pool], out, **options))
+    return evaluate(selector_with(CERTIFYING, certificate=certificate)[0], Plan([pool], out, **options))
 
 
 # -- one that is called ------------------------------------------------------------------------------------------------
 def test_a_function_decides_and_is_stated_by_name_and_source(pool: Path, tmp_path: Path) -> None:
+    """A repair need not be a span, so no bound over spans is stated."""
     summary = run_of(pool, tmp_path / "run", f"{ME}:stated")
-    figures, record = summary["pools"]["capitals"], json.loads((tmp_path / "run" / "record.json").read_text())
+    figures, record = summary["pools"]["capitals"], json_of(tmp_path / "run" / "record.json")
     name = {"name": f"{ME}:stated", "source": own_certificate(stated).source}
-    assert figures["rules"]["eldgr"]["em"] == 100
-    head = json.loads((tmp_path / "run" / "journal.jsonl").read_text().splitlines()[0])
+    head = json_lines(tmp_path / "run" / "journal.jsonl")[0]
     assert (head["kind"], head["details"]["certificate"]) == ("settings", name)
     assert record["certificate"] == {"retrieval": name, "arithmetic": "bounded"}
     assert record["settings"]["certificate"] == name
     assert [*summary["consultations"]] == ["judge", "deriver", "repairer"]
     assert f"{ME}:stated" in (tmp_path / "run" / "report.html").read_text()
-
-
-def test_a_repair_need_not_be_a_span_so_no_bound_over_spans_is_stated(pool: Path, tmp_path: Path) -> None:
-    figures = run_of(pool, tmp_path / "run", stated)["pools"]["capitals"]
-    assert figures["bounds"]["eldgr"] == [0, 0]
-    assert figures["bounds_any_span"]["eldgr"] is None
+    assert figures["rules"]["eldgr"]["em"] == 100
+    assert (figures["bounds"]["eldgr"], figures["bounds_any_span"]["eldgr"]) == ([0, 0], None)
     opened = open_pool(pool)
     result = pool_authority(opened.rows(), opened.task, Settings(certificate=own_certificate(stated)))
-    assert result["bounds_any_span"] == {
-        **{rule: [0, 0] for rule in ("first", "majority", "certified", "judge")},
-        "eldgr": None,
-    }
+    others = {rule: [0, 0] for rule in ("first", "majority", "certified", "judge")}
+    assert result["bounds_any_span"] == {**others, "eldgr": None}
     assert result["can_change"]["eldgr"] == {"judge": 0, "repairer": None}
 
 
-@pytest.mark.parametrize(
-    ("certificate", "message"),
-    [
-        (raises, "KeyError: 'Nice' ("),
-        (says_yes, "certificate('Nice', ...) returned 'yes'; a certificate is True, False, or None"),
-        (counts, "certificate('Nice', ...) returned 1; a certificate is True, False, or None"),
-        (mutates, "AttributeError: 'tuple' object has no attribute 'append'"),
-        (rewrites, "FrozenInstanceError: cannot assign to field 'text'"),
-        (raises_later, "KeyError: 'Nice' ("),
-        (says_yes_later, "certificate('Nice', ...) returned 'yes'; a certificate is True, False, or None"),
-    ],
-)
-def test_one_that_fails_is_named_with_its_question(pool: Path, tmp_path: Path, certificate: Any, message: str) -> None:
+@each_case("run", "certificates that fail")
+def test_one_that_fails_is_named_with_its_question(pool: Path, tmp_path: Path, name: str, message: str) -> None:
+    certificate = globals()[name]
     for workers in (1, 4):
-        with pytest.raises(CertificateError) as raised:
-            run_of(pool, tmp_path / f"run{workers}", certificate, workers=workers)
-        assert "Question 'q" in str(raised.value)
-        assert "of pool 'capitals': " in str(raised.value)
-        assert f"{ME}:{certificate.__name__}" in str(raised.value)
-        assert message.replace("Nice", "Lyon") in str(raised.value).replace("Nice", "Lyon")
-
-
-def test_one_that_fails_in_a_bound_is_named_with_its_question(pool: Path) -> None:
-    opened = open_pool(pool)
-    with pytest.raises(CertificateError, match=r"Question 'q0' of pool 'capitals': The certificate '.*:raises' failed"):
-        pool_authority(opened.rows(), opened.task, Settings(certificate=own_certificate(raises)), pool="capitals")
+        out = tmp_path / f"run{workers}"
+        sentence = refused(partial(run_of, pool, out, certificate, workers=workers), CertificateError)
+        for words in ("Question 'q", "of pool 'capitals': ", f"{ME}:{name}"):
+            assert words in sentence
+        assert message.replace("Nice", "Lyon") in sentence.replace("Nice", "Lyon")
+    if certificate is raises:  # also in a bound
+        opened, chosen = open_pool(pool), Settings(certificate=own_certificate(raises))
+        message = r"Question 'q0' of pool 'capitals': The certificate '.*:raises' failed"
+        refuses(CertificateError, message, pool_authority, opened.rows(), opened.task, chosen, pool="capitals")
 
 
 def test_one_that_never_applies_overrides_nothing(pool: Path, tmp_path: Path) -> None:
@@ -226,40 +204,34 @@ def test_an_answer_of_100000_characters_and_10000_passages_are_given_whole(tmp_p
     for certificate in (measured, later):
         asked.clear()
         selector, _ = selector_with(lambda request: verdict(2), certificate=certificate)
-        figures = evaluate(selector, Plan([pool], tmp_path / certificate.__name__))["pools"]["capitals"]
+        summary: Any = evaluate(selector, Plan([pool], tmp_path / certificate.__name__))
         assert sorted(asked) == [(4, 10_000), (100_000, 10_000)]
-        assert figures["audit"] is not None
-        assert figures["audit"]["judge_overrides"] == 1
+        assert summary["pools"]["capitals"]["audit"]["judge_overrides"] == 1
 
 
 def test_a_witness_that_is_not_in_the_evidence_is_refused() -> None:
     elsewhere = certify("Paris", [Passage("", "Paris is the capital.")])
     own = own_certificate(lambda answer, evidence, question: elsewhere)
-    with pytest.raises(CertificateError, match="returned a witness that is not in the evidence"):
-        own.certify("Paris", [Passage("", "Lyon")], "?")
+    message = "returned a witness that is not in the evidence"
+    refuses(CertificateError, message, own.certify, "Paris", [Passage("", "Lyon")], "?")
     assert own.certify("Paris", [Passage("", "Paris is the capital.")], "?") == elsewhere
 
 
 # -- a run that is continued, read and compared ------------------------------------------------------------------------
 @pytest.mark.parametrize("certificate", [stated, asked_later])
 def test_a_run_with_a_changed_certificate_is_not_resumed_or_read(pool: Path, tmp_path: Path, certificate: Any) -> None:
-    out = tmp_path / "run"
-    selector, _ = selector_with(grounding(of_paris))
-    selector.settings = Settings(certificate=replace(own_certificate(certificate), source="0" * 16))
-    own = selector.settings.own
-    assert own is not None
-    source = own_certificate(certificate).source
-    other: Any = own
-    evaluate(Selector(certificate=other) if own.consulted else selector, Plan([pool], out, limit=1, rules=["majority"]))
-    with pytest.raises(RunChangedError, match=rf'certificate.source: "{"0" * 16}" -> "{source}"'):
-        run_of(pool, out, certificate)
-    why = f'is not what the file states: source: "{"0" * 16}" -> "{source}". Undo the change.'
+    out, selector = tmp_path / "run", selector_with(CERTIFYING)[0]
+    other: Any = replace(own_certificate(certificate), source="0" * 16)
+    selector.settings = Settings(certificate=other)
+    chosen = Selector(certificate=other) if other.consulted else selector
+    evaluate(chosen, Plan([pool], out, limit=1, rules=["majority"]))
+    change = f'source: "{"0" * 16}" -> "{own_certificate(certificate).source}"'
+    refuses(RunChangedError, f"certificate.{change}", run_of, pool, out, certificate)
+    why = f"is not what the file states: {change}. Undo the change."
     again = partial(read_run, out, certificate=certificate)
     for read in (lambda: decide_again(again(), ["majority"]), lambda: question_of(again(), "q0")):
         assert refused(read).endswith(why)
-    unwritten = write_pages(again(), again().summary(), tmp_path / "again.html")
-    assert unwritten is not None
-    assert unwritten.endswith(why)
+    assert (write_pages(again(), again().summary(), tmp_path / "again.html") or "").endswith(why)
 
 
 def test_two_runs_under_different_certificates_differ_in_their_settings(pool: Path, tmp_path: Path) -> None:
@@ -277,35 +249,25 @@ def test_two_runs_under_different_certificates_differ_in_their_settings(pool: Pa
 
 # -- one that is consulted ---------------------------------------------------------------------------------------------
 def test_it_is_asked_once_a_class_and_of_a_repair_and_both_are_journaled(pool: Path, tmp_path: Path) -> None:
-    selector, lm = asking(grounding(of_paris))
+    selector, lm = asking()
     summary: Any = evaluate(selector, Plan([pool], tmp_path / "run"))
-    entries = [entry for entry in read_journal(tmp_path / "run" / "journal.jsonl") if entry.id == "q3"]
-    why = f"by the certificate {ME}:Grounded"
-    roles = ["certificate", "judge", "repairer", "repair_certificate"]
-    assert [(entry.role, entry.calls) for entry in entries] == [*zip(roles, (2, 1, 1, 1), strict=True)]
-    assert next(entry.content for entry in entries if entry.role == "certificate") == {
-        "answers": ["Nice", "Lyon"],
-        "certified": [False, False],
-        "reasons": [why, why],
-    }
-    assert next(entry.content for entry in entries if entry.role == "repair_certificate") == {
-        "answers": ["Paris"],
-        "certified": [True],
-        "reasons": [why],
-    }
-    figures = summary["pools"]["capitals"]["rules"]
-    assert figures["eldgr"]["em"] == 100
-    assert figures["eldgr"]["calls"] == {
-        "judge": 0,
-        "deriver": 0,
-        "repairer": N,
-        "certificate": 2 * N,
-        "repair_certificate": N,
-    }
-    assert figures["majority"]["calls"] == dict.fromkeys(figures["eldgr"]["calls"], 0)
+    entries = [entry for entry in made(tmp_path) if entry.id == "q3"]
+    calls = {"certificate": 2, "judge": 1, "repairer": 1, "repair_certificate": 1}
+    assert [(entry.role, entry.calls) for entry in entries] == [*calls.items()]
+    contents: dict[str, Any] = {entry.role: entry.content for entry in entries}
+    for role, answers, marks in (
+        ("certificate", ["Nice", "Lyon"], [False, False]),
+        ("repair_certificate", ["Paris"], [True]),
+    ):
+        reasons = [f"by the certificate {ME}:Grounded"] * len(marks)
+        assert contents[role] == {"answers": answers, "certified": marks, "reasons": reasons}
+    rules = summary["pools"]["capitals"]["rules"]
+    assert rules["eldgr"]["em"] == 100
+    calls = {"judge": 0, "deriver": 0, "repairer": N, "certificate": 2 * N, "repair_certificate": N}
+    assert (rules["eldgr"]["calls"], rules["majority"]["calls"]) == (calls, dict.fromkeys(calls, 0))
     assert summary["consultations"]["certificate"]["calls"] == 2 * N
     assert len(lm.requests) == 5 * N  # with the judge's, whom another rule asks
-    record = json.loads((tmp_path / "run" / "record.json").read_text())
+    record = json_of(tmp_path / "run" / "record.json")
     assert record["cost"]["calls"] == 5 * N
     assert record["roles"]["certificate"]["prompts"].keys() == {"certificate.predict"}
     assert record["fingerprints"]["certificate"] == record["fingerprints"]["repair_certificate"]
@@ -314,8 +276,8 @@ def test_it_is_asked_once_a_class_and_of_a_repair_and_both_are_journaled(pool: P
 
 
 def test_it_decides_alike_in_a_run_in_replay_and_in_redecision(pool: Path, tmp_path: Path) -> None:
-    first = evaluate(asking(grounding(of_paris))[0], Plan([pool], tmp_path / "threads", workers=4))
-    selector, lm = asking(grounding(of_paris))
+    first = evaluate(asking()[0], Plan([pool], tmp_path / "threads", workers=4))
+    selector, lm = asking()
     replayed: Any = evaluate(selector, Plan([pool], tmp_path / "replay", replay=tmp_path / "threads" / "journal.jsonl"))
     assert lm.requests == []
     assert replayed["consultations"]["repair_certificate"]["recorded"] == N
@@ -332,18 +294,15 @@ def test_a_module_is_named_by_its_variable_or_its_class() -> None:
     of_a_class: Any = recorded_certificate(f"{ME}:Grounded")
     assert of_a_class.to_json() == own_certificate(Grounded()).to_json()
     assert of_a_class.consulted
-    with pytest.raises(ArgumentError, match="is a class, and only an instance can be asked"):
-        Selector(certificate=of_a_class)
-    for named, why in ((f"{ME}:Grounded", "or an instance of a DSPy module"), (f"{ME}:N", "must be a function")):
-        with pytest.raises(ArgumentError, match=why):
-            own_certificate(named)
+    refuses(ArgumentError, "is a class, and only an instance can be asked", Selector, certificate=of_a_class)
+    refuses(ArgumentError, "or an instance of a DSPy module", own_certificate, f"{ME}:Grounded")
+    refuses(ArgumentError, "must be a function", own_certificate, f"{ME}:N")
 
 
 def test_a_run_is_resumed_without_asking_a_certificate_twice(pool: Path, tmp_path: Path) -> None:
     plan = Plan([pool], tmp_path / "run", max_calls=7)
-    with pytest.raises(RunStoppedError, match="7 requests were sent, and --max-calls allows 7"):
-        evaluate(asking(grounding(of_paris))[0], plan)
-    selector, lm = asking(grounding(of_paris))
+    refuses(RunStoppedError, "7 requests were sent, and --max-calls allows 7", evaluate, asking()[0], plan)
+    selector, lm = asking()
     summary = evaluate(selector, replace(plan, max_calls=None))
     assert len(lm.requests) == 5 * N - 7 + sum(entry.outcome == "failed" for entry in made(tmp_path)) * 2
     assert summary["pools"]["capitals"]["rules"]["eldgr"]["em"] == 100
@@ -351,12 +310,12 @@ def test_a_run_is_resumed_without_asking_a_certificate_twice(pool: Path, tmp_pat
 
 def test_another_prompt_or_function_is_another_run(pool: Path, tmp_path: Path) -> None:
     plan = Plan([pool], tmp_path / "run", limit=1)
-    evaluate(asking(grounding(of_paris))[0], plan)
-    selector, _ = asking(grounding(of_paris))
+    evaluate(asking()[0], plan)
+    selector, _ = asking()
     certifier: Any = selector.certifier
     certifier.certificate.predict.signature = certifier.certificate.predict.signature.with_instructions("Be strict.")
-    with pytest.raises(RunChangedError, match=r"another role 'certificate':\n .*instructions"):
-        evaluate(selector, replace(plan, limit=None))
+    message = r"another role 'certificate':\n .*instructions"
+    refuses(RunChangedError, message, evaluate, selector, replace(plan, limit=None))
 
 
 AWAY = grounding(lambda _: dspy.LMServerError("the server is away"))
@@ -365,8 +324,7 @@ AWAY = grounding(lambda _: dspy.LMServerError("the server is away"))
 def test_without_a_usable_reply_no_certificate_applies(pool: Path, tmp_path: Path) -> None:
     summary: Any = evaluate(asking(grounding(lambda _: "I am not sure"))[0], Plan([pool], tmp_path / "run"))
     figures = summary["pools"]["capitals"]
-    assert summary["consultations"]["certificate"]["abstained"] == N
-    assert figures["audit"]["preserved"] == N
+    assert (summary["consultations"]["certificate"]["abstained"], figures["audit"]["preserved"]) == (N, N)
     assert figures["rules"]["eldgr"]["asked"]["repairer"] == 0
     remark = f"The certificate gave no usable reply on {N} of {N}"
     assert any(one.startswith(remark) for one in figures["remarks"])
@@ -375,13 +333,10 @@ def test_without_a_usable_reply_no_certificate_applies(pool: Path, tmp_path: Pat
 def test_a_failed_call_is_counted_and_asked_again(pool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("eldgr_dspy.programs.requests.retrying._LONGEST_PAUSE", 0.0)
     plan = Plan([pool], tmp_path / "run", limit=2, rules=["eldgr"])
-    with pytest.raises(RunStoppedError, match="1 question failed"):
-        evaluate(asking(AWAY)[0], plan)
-    figures = evaluate(asking(AWAY)[0], replace(plan, max_failures=2))["pools"]["capitals"]
-    assert figures["n_failed"] == 2
-    assert figures["audit"] is not None
-    assert figures["audit"]["preserved"] == 2
-    summary: Any = evaluate(asking(grounding(of_paris))[0], plan)
+    refuses(RunStoppedError, "1 question failed", evaluate, asking(AWAY)[0], plan)
+    figures: Any = evaluate(asking(AWAY)[0], replace(plan, max_failures=2))["pools"]["capitals"]
+    assert (figures["n_failed"], figures["audit"]["preserved"]) == (2, 2)
+    summary: Any = evaluate(asking()[0], plan)
     assert summary["pools"]["capitals"]["rules"]["eldgr"]["em"] == 100
     assert summary["consultations"]["certificate"]["ok"] == 2
 
@@ -391,46 +346,40 @@ def test_a_certificate_that_takes_too_long_fails(pool: Path, tmp_path: Path) -> 
         await asyncio.sleep(30)
         return True
 
-    selector, _ = selector_with(grounding(of_paris), certificate=slow)
+    selector, _ = selector_with(CERTIFYING, certificate=slow)
     summary: Any = evaluate(selector, Plan([pool], tmp_path / "run", limit=1, timeout=0.05, max_failures=1))
     assert summary["consultations"]["certificate"]["failed"] == 1
     assert "nothing was said within 0.05 s" in (made(tmp_path)[0].reason or "")
 
 
 def test_a_forecast_counts_its_calls_at_most(pool: Path, tmp_path: Path) -> None:
-    selector, lm = asking(grounding(of_paris))
+    selector, lm = asking()
     plan = Plan([pool], tmp_path / "run", rules=["eldgr"])
     roles = forecast(selector, plan)["pools"]["capitals"]["roles"]
-    assert {role: (of["at_most"], of["calls"]) for role, of in roles.items()} == {
-        "judge": (N, N),
-        "repairer": (N, N),
-        "certificate": (N, 2 * N),
-        "repair_certificate": (N, N),
-    }
+    calls = {"judge": N, "repairer": N, "certificate": 2 * N, "repair_certificate": N}
+    assert {role: (of["at_most"], of["calls"]) for role, of in roles.items()} == {one: (N, calls[one]) for one in calls}
     assert lm.requests == []
     evaluate(selector, plan)
     assert {of["to_ask"] for of in forecast(selector, plan)["pools"]["capitals"]["roles"].values()} == {0}
 
 
+def lacking(pool: Path, folder: Path, line: str, **plan: Any) -> Plan:
+    """The plan of a replay from whose recording the lines with something are gone."""
+    evaluate(asking()[0], Plan([pool], folder / "run", **plan))
+    lines = (folder / "run" / "journal.jsonl").read_text().splitlines(keepends=True)
+    (folder / "lacking.jsonl").write_text("".join(one for one in lines if re.search(line, one) is None))
+    return Plan([pool], folder / "replayed", replay=folder / "lacking.jsonl", **plan)
+
+
 def test_a_recording_without_it_withholds_every_rule(pool: Path, tmp_path: Path) -> None:
-    evaluate(asking(grounding(of_paris))[0], Plan([pool], tmp_path / "run"))
-    journal = (tmp_path / "run" / "journal.jsonl").read_text().splitlines()
-    lacking = [line for line in journal if not ('"q2"' in line and '"role": "certificate"' in line)]
-    (tmp_path / "lacking.jsonl").write_text("\n".join(lacking) + "\n")
-    plan = Plan([pool], tmp_path / "replayed", replay=tmp_path / "lacking.jsonl")
-    figures = evaluate(asking(grounding(of_paris))[0], plan)["pools"]["capitals"]
-    assert figures["rules"] == {}
+    plan = lacking(pool, tmp_path, '"q2".*"role": "certificate"')
+    figures = evaluate(asking()[0], plan)["pools"]["capitals"]
+    assert (figures["rules"], figures["bounds"]["eldgr"]) == ({}, None)
     assert figures["withheld"]["eldgr"] == {"certificate": 1}
-    assert figures["bounds"]["eldgr"] is None
 
 
 def test_a_recorded_certificate_of_another_repair_is_not_used(pool: Path, tmp_path: Path) -> None:
-    evaluate(asking(grounding(of_paris))[0], Plan([pool], tmp_path / "run", rules=["eldgr"]))
-    journal = (tmp_path / "run" / "journal.jsonl").read_text()
-    (tmp_path / "lacking.jsonl").write_text(
-        "".join(line + "\n" for line in journal.splitlines() if '"role": "repairer"' not in line)
-    )
-    plan = Plan([pool], tmp_path / "replayed", replay=tmp_path / "lacking.jsonl", rules=["eldgr"])
+    plan = lacking(pool, tmp_path, '"role": "repairer"', rules=["eldgr"])
     selector, _ = asking(grounding(of_paris, {"repaired_answer": "the capital", "repair_passage": 1}))
     assert evaluate(selector, plan)["pools"]["capitals"]["withheld"] == {"eldgr": {"repair_certificate": N}}
 
@@ -442,24 +391,19 @@ def test_a_recorded_certificate_of_another_repair_is_not_used(pool: Path, tmp_pa
 )
 def test_a_function_decides_the_same_called_or_awaited(answers: list[str], repaired: str, preferred: int) -> None:
     """A consulted certificate is a called one that others ask; whatever the pool, what ships is the same."""
-    replies = {
-        "judge": verdict(min(preferred, len(answers) - 1), len(answers)),
-        "repairer": {**REPAIRED, "repaired_answer": repaired},
-    }
-    lm = scripted_lm(lambda request: replies[str(role_of(request))])
+    choice = verdict(min(preferred, len(answers) - 1), len(answers))
+    replies = {"judge": choice, "repairer": {**REPAIRED, "repaired_answer": repaired}}
     inputs: Any = {"question": "Which is the capital?", "candidates": answers, "evidence": EVIDENCE}
-
-    async def later(answer: str, evidence: tuple[Passage, ...], question: str) -> Certificate:
-        return witnessed(answer.lower(), evidence, question)
 
     def now(answer: str, evidence: tuple[Passage, ...], question: str) -> Certificate:
         return witnessed(answer.lower(), evidence, question)
 
+    async def later(answer: str, evidence: tuple[Passage, ...], question: str) -> Certificate:
+        return now(answer, evidence, question)
+
     shipped = []
     for certificate in (now, later):
-        selector = Selector(certificate=certificate)
-        selector.set_lm(lm)
-        pred = selector(**inputs)
+        pred = selector_with(lambda request: replies[str(role_of(request))], certificate=certificate)[0](**inputs)
         shipped.append((pred.answer, pred.branch, pred.certified, pred.consulted, pred.votes, pred.preference))
     assert shipped[0] == shipped[1]
 
@@ -476,37 +420,25 @@ def test_certificates_read_back_as_they_were_written(by_answer: dict[str, Certif
         assert certificates_in(json.loads(json.dumps(certificates_as_json(given_)))) == Certificates(given_)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        {},
-        {"answers": ["Paris"]},
-        {"answers": ["Paris"], "certified": []},
-        {"answers": "Paris", "certified": "yes"},
-        {"answers": ["Paris"], "certified": ["yes"]},
-        {"answers": ["Paris"], "certified": [1]},
-        {"abstained": "no reason"},
-    ],
-)
+@each_case("run", "contents that are no certificate")
 def test_a_recording_that_is_not_a_certificate_is_an_abstention(content: dict[str, Any]) -> None:
     assert isinstance(certificates_in(content), Abstention)
 
 
 def test_a_recorded_witness_that_does_not_stand_is_left_out(pool: Path, tmp_path: Path) -> None:
-    content = certificates_as_json(
-        {"Lyon": certify("Lyon", [Passage("", "Lyon elsewhere")]), "Nice": Certificate(False, "")}
-    )
+    found = {"Lyon": certify("Lyon", [Passage("", "Lyon elsewhere")]), "Nice": Certificate(False, "")}
+    content = certificates_as_json(found)
     line = {"kind": "consultation", "role": "certificate", "outcome": "ok", "content": content}
     recorded = write_pool(tmp_path / "recorded.jsonl", ({**line, "id": f"q{number}"} for number in range(N)))
     evaluate(asking(lambda request: verdict(2))[0], Plan([pool], tmp_path / "run", replay=recorded))
-    lines = map(json.loads, (tmp_path / "run" / "decisions.jsonl").read_text().splitlines())
+    lines = json_lines(tmp_path / "run" / "decisions.jsonl")
     decided = [(line["answer"], line["certified"], line["witness"]) for line in lines if line["rule"] == "eldgr"]
     assert decided == [("Lyon", True, None)] * N
 
 
 # -- a freeze ----------------------------------------------------------------------------------------------------------
 def test_a_freeze_states_a_certificate_with_its_source_and_what_it_decides(pool: Path, tmp_path: Path) -> None:
-    selector, _ = selector_with(grounding(of_paris), certificate=stated)
+    selector, _ = selector_with(CERTIFYING, certificate=stated)
     freeze = write_freeze(selector, ["majority", "eldgr"], tmp_path / "rule.freeze.json")
     assert freeze.content["settings"]["certificate"] == own_certificate(stated).to_json()
     assert freeze.content["certificate"].keys() == {"decisions"}
@@ -514,21 +446,23 @@ def test_a_freeze_states_a_certificate_with_its_source_and_what_it_decides(pool:
     plan = Plan([pool], tmp_path / "run", rules=["majority", "eldgr"], freeze=freeze.path)
     assert evaluate(selector, plan)["confirmation"] is not None
     for other in ("folded", witnessed):
-        changed_, _ = selector_with(grounding(of_paris), certificate=other)
-        with pytest.raises(RunChangedError, match=r"settings\.certificate"):
-            evaluate(changed_, replace(plan, out=tmp_path / "other"))
+        changed, elsewhere = (
+            selector_with(CERTIFYING, certificate=other)[0],
+            replace(plan, out=tmp_path / "other"),
+        )
+        refuses(RunChangedError, r"settings\.certificate", evaluate, changed, elsewhere)
 
 
 def test_a_freeze_states_a_consulted_certificate_like_a_role_and_asks_nobody(pool: Path, tmp_path: Path) -> None:
-    selector, lm = asking(grounding(of_paris))
+    selector, lm = asking()
     rules = ["eldgr", "tests.run.test_own_certificates:cautious"]
     freeze = write_freeze(selector, rules, tmp_path / "rule.freeze.json")
     assert lm.requests == []
     assert read_freeze(freeze.path).content["roles"]["certificate"]["prompts"].keys() == {"certificate.predict"}
     certifier: Any = selector.certifier
     certifier.certificate.predict.demos = [dspy.Example(question="?", evidence=[], answer="a", certified=True)]
-    with pytest.raises(RunChangedError, match=r"roles\.certificate\.prompts"):
-        evaluate(selector, Plan([pool], tmp_path / "run", rules=rules, freeze=freeze.path))
+    plan = Plan([pool], tmp_path / "run", rules=rules, freeze=freeze.path)
+    refuses(RunChangedError, r"roles\.certificate\.prompts", evaluate, selector, plan)
 
 
 def cautious(case: Any) -> Any:
@@ -543,6 +477,6 @@ def test_a_certificate_that_decides_in_turns_or_has_no_source_is_not_frozen(tmp_
         (in_turns, r"in_turns' must decide the same each time; it decided differently about the same answer"),
         (namespace["unwritten"], "cannot be frozen, because Python finds no source of it"),
     ):
-        with pytest.raises(ArgumentError, match=why):
-            write_freeze(Selector(certificate=certificate), ["eldgr"], tmp_path / "rule.freeze.json")
+        selector, out = Selector(certificate=certificate), tmp_path / "rule.freeze.json"
+        refuses(ArgumentError, why, write_freeze, selector, ["eldgr"], out)
     assert not (tmp_path / "rule.freeze.json").exists()

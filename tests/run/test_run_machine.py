@@ -5,7 +5,8 @@ import tempfile
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from eldgr_dspy.programs.run.run_directory import RunDirectory
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, scripted_lm, text_of
 from tests.capitals import VERDICT, row, untimed, write_pool
+from tests.refusing import refuses
 
 Key = tuple[str, str, str]
 """Pool, question id, role."""
@@ -115,6 +117,16 @@ def lines_of(journal: Path) -> list[Line]:
     return [*((head["kind"], head["name"]) for head in heads), *results]
 
 
+@contextmanager
+def warned_of_a_line(torn: bool) -> Iterator[None]:
+    with warnings.catch_warnings(record=True) as raised:
+        warnings.simplefilter("always")
+        try:
+            yield
+        finally:
+            assert [one.category for one in raised] == [TornLineWarning] * torn
+
+
 class RunMachine(RuleBasedStateMachine):
     """A run directory against the lines that its journal must hold.
 
@@ -168,13 +180,14 @@ class RunMachine(RuleBasedStateMachine):
     # -- the library --
 
     def evaluate(self, script: Script, plan: Mapping[str, Any], **more: Any) -> Any:
-        with warnings.catch_warnings(record=True) as raised:
-            warnings.simplefilter("always")
-            try:
-                return evaluate(selector_of(script), plan_of(self.folder, self.out, plan, **more))
-            finally:
-                dropped = self.torn and not more.get("fresh")
-                assert [one.category for one in raised] == [TornLineWarning] * dropped
+        with warned_of_a_line(self.torn and not more.get("fresh")):
+            return evaluate(selector_of(script), plan_of(self.folder, self.out, plan, **more))
+
+    def run_through(self, script: Script, plan: Mapping[str, Any], expected: list[Key], **more: Any) -> None:
+        summary = self.evaluate(script, plan, **more)
+        assert sorted(script.asked) == sorted(expected)
+        self.take(plan, script)
+        self.finish(script, plan, summary)
 
     def finish(self, script: Script, plan: Mapping[str, Any], summary: Mapping[str, Any]) -> None:
         """Compare a finished run's summary with an undisturbed run's."""
@@ -191,19 +204,12 @@ class RunMachine(RuleBasedStateMachine):
     @rule(plan=PLANS, workers=WORKERS)
     def run_to_the_end(self, plan: dict[str, Any], workers: int) -> None:
         """Begin, resume or widen: another set of rules, another limit or another pool is accepted."""
-        script, expected = Script(), self.unsettled(plan)
-        summary = self.evaluate(script, plan, workers=workers)
-        assert sorted(script.asked) == sorted(expected)
-        self.take(plan, script)
-        self.finish(script, plan, summary)
+        self.run_through(Script(), plan, self.unsettled(plan), workers=workers)
 
     @rule(plan=PLANS, workers=WORKERS, question=QUESTIONS)
     def run_with_failures_allowed(self, plan: dict[str, Any], workers: int, question: tuple[str, str]) -> None:
-        script, expected = Script(lambda key: key[:2] == question), self.unsettled(plan, question)
-        summary = self.evaluate(script, plan, workers=workers, max_failures="100%")
-        assert sorted(script.asked) == sorted(expected)
-        self.take(plan, script)
-        self.finish(script, plan, summary)
+        script = Script(lambda key: key[:2] == question)
+        self.run_through(script, plan, self.unsettled(plan, question), workers=workers, max_failures="100%")
 
     @rule(plan=PLANS, workers=WORKERS, question=QUESTIONS)
     def run_that_a_failure_stops(self, plan: dict[str, Any], workers: int, question: tuple[str, str]) -> None:
@@ -212,8 +218,7 @@ class RunMachine(RuleBasedStateMachine):
         if stopping is None:
             self.run_to_the_end(plan, workers)
             return
-        with pytest.raises(RunStoppedError, match="1 question failed"):
-            self.evaluate(script, plan, workers=workers)
+        refuses(RunStoppedError, "1 question failed", self.evaluate, script, plan, workers=workers)
         if workers == 1:
             assert script.asked == expected[: expected.index(stopping) + 1]
         assert [key for key in script.asked if script.fails(key)] == [stopping]
@@ -239,13 +244,9 @@ class RunMachine(RuleBasedStateMachine):
     @rule(plan=PLANS)
     def open_it_twice(self, plan: dict[str, Any]) -> None:  # hazard 90
         script = Script()
-        with warnings.catch_warnings(record=True) as raised:
-            warnings.simplefilter("always")
-            with RunDirectory(self.out):
-                assert [one.category for one in raised] == [TornLineWarning] * self.torn
-                before, self.torn = self.journal.read_bytes(), False
-                with pytest.raises(RunLockedError, match="another process is writing to this run"):
-                    self.evaluate(script, plan)
+        with warned_of_a_line(self.torn), RunDirectory(self.out):
+            before, self.torn = self.journal.read_bytes(), False
+            refuses(RunLockedError, "another process is writing to this run", self.evaluate, script, plan)
         assert (script.asked, self.journal.read_bytes()) == ([], before)
 
     @precondition(lambda self: ("settings", "rule") in self.heads)
@@ -284,11 +285,8 @@ class RunMachine(RuleBasedStateMachine):
         """Expect a refusal that makes no call and leaves every whole line as it was."""
         script, before = Script(), self.journal.read_bytes()
         selector.set_lm(scripted_lm(script, model=model))
-        with warnings.catch_warnings(record=True) as raised:
-            warnings.simplefilter("always")
-            with pytest.raises(RunChangedError, match=why):
-                evaluate(selector, plan_of(self.folder, self.out, plan))
-        assert [one.category for one in raised] == [TornLineWarning] * self.torn
+        with warned_of_a_line(self.torn):
+            refuses(RunChangedError, why, evaluate, selector, plan_of(self.folder, self.out, plan))
         assert (script.asked, self.journal.read_bytes()) == ([], before[: before.rfind(b"\n") + 1])
         self.torn = False
 
@@ -297,12 +295,7 @@ class RunMachine(RuleBasedStateMachine):
     def start_anew(self, plan: dict[str, Any], workers: int) -> None:
         self.aside.append(self.journal.read_bytes())
         self.heads, self.settled, self.failed = set(), {}, Counter()
-        script = Script()
-        expected = self.unsettled(plan)
-        summary = self.evaluate(script, plan, workers=workers, fresh=True)
-        assert sorted(script.asked) == sorted(expected)
-        self.take(plan, script)
-        self.finish(script, plan, summary)
+        self.run_through(Script(), plan, self.unsettled(plan), workers=workers, fresh=True)
 
     # -- what always holds --
 

@@ -24,12 +24,10 @@ _STEP = re.compile(r"<step (\d+) [b-z]{8,}>")
 
 
 def steps_shown(request: Request) -> list[int]:
-    """The numbers of the steps that a request shows."""
     return [int(number) for number in _STEP.findall(request.messages[-1].text or "")]
 
 
 def fields(entries: Any) -> dict[str, Any]:
-    """The reply with these entries."""
     return {"step_rationale": "So it stands.", "step_scores": entries}
 
 
@@ -67,5 +65,4 @@ def channels_of(result: dict[str, Any], step: int = 0) -> dict[str, float | None
 
 
 def reasons_of(result: dict[str, Any], step: int = 0) -> dict[str, str]:
-    """Why channels are undefined."""
     return {name: why for name, why in result["steps"][step]["undefined"].items() if name in CHANNELS}

@@ -18,5 +18,4 @@ def nli_folder() -> Path:
 
 @pytest.fixture(scope="session")
 def nli(nli_folder: Path) -> CrossEncoderNLI:
-    """That model, run by torch."""
     return CrossEncoderNLI(nli_folder)

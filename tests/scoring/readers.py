@@ -21,7 +21,6 @@ PROBABILITIES: dict[Says, tuple[float, float, float]] = {
 
 
 def always_neutral(premise: str, hypothesis: str) -> Says:
-    """What a model says that never finds anything."""
     return "neutral"
 
 

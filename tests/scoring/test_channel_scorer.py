@@ -12,10 +12,10 @@ from dspy import lm15
 from eldgr_dspy.channels.protocols import Reasoning, Scorer
 from eldgr_dspy.channels.steps import LONGEST
 from eldgr_dspy.channels.undefined import Undefined
-from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.scoring.channel_scorer import GROUNDED, MOST, ChannelScorer
+from eldgr_dspy.programs.scoring.channel_scorer import GROUNDED, ChannelScorer
 from eldgr_dspy.programs.testing import scripted_lm
 from eldgr_dspy.words import CHANNELS
+from tests.case_tables import each_case
 from tests.scoring.asking import (
     DOCUMENTS,
     INPUTS,
@@ -32,8 +32,7 @@ from tests.scoring.asking import (
 )
 
 
-# --- what is asked, and what comes of it ------------------------------------------------------------------------------
-def test_one_call_scores_all_channels_of_a_text_and_the_prediction_is_the_json_of_its_table() -> None:
+def test_one_call_scores_all_channels_of_a_text_each_its_own() -> None:
     lm = obliging()
     with dspy.context(lm=lm):
         result = ChannelScorer()(**INPUTS).toDict()
@@ -46,14 +45,14 @@ def test_one_call_scores_all_channels_of_a_text_and_the_prediction_is_the_json_o
         "Its capital is Doha. ",
         "So the answer is Doha.\n",
     ]
-
-
-def test_a_channel_s_score_is_that_channel_s() -> None:
     own = {name: at / 10 for at, name in enumerate(CHANNELS)}
     assert channels_of(scored(obliging(lambda _: own), ChannelScorer())) == own
+    entries = [entry(step, step / 10) for step in (2, 0, 1)]
+    result = scored(scripted_lm(lambda _: fields(entries)))
+    assert [step["channels"]["logic"] for step in result["steps"]] == [0.0, 0.1, 0.2]
 
 
-def test_a_scorer_scores_many_texts_in_order_and_the_same_at_once() -> None:
+def test_many_texts_are_scored_in_order_the_same_at_once_and_those_that_are_shown_alike_once() -> None:
     scorer: Scorer = ChannelScorer()
     assert isinstance(scorer, ChannelScorer)
     texts = [Reasoning(f"Over {number} times. {TEXT}", QUESTION, DOCUMENTS) for number in range(9)]
@@ -65,9 +64,6 @@ def test_a_scorer_scores_many_texts_in_order_and_the_same_at_once() -> None:
         assert asyncio.run(scorer.ascore(texts)) == tables
     assert [table.text for table in tables] == [one.text for one in texts]
     assert before == lm.requests[len(before) :]
-
-
-def test_texts_that_are_shown_alike_are_asked_about_once() -> None:
     scorer, lm = ChannelScorer(), obliging(lambda step: 0.5 + step / 10)
     texts = [Reasoning(f"{TEXT}{end}", QUESTION, DOCUMENTS) for end in ("", "", " 2", "\n")]
     with dspy.context(lm=lm):
@@ -78,21 +74,12 @@ def test_texts_that_are_shown_alike_are_asked_about_once() -> None:
     assert len({table.reward for table in tables}) == 1
 
 
-def test_where_there_is_no_text_or_it_says_nothing_there_is_no_call() -> None:
+def test_steps_are_shown_without_marker_and_answer_line_and_a_text_that_says_nothing_not_at_all() -> None:
     lm = obliging()
     with dspy.context(lm=lm):
         assert ChannelScorer().score([]) == asyncio.run(ChannelScorer().ascore([])) == []
     assert [scored(lm, reasoning=text)["reward"] for text in ("", "   ", "#### 5")] == [None] * 3
     assert lm.requests == []
-
-
-def test_entries_are_placed_by_their_number_and_not_by_their_order() -> None:
-    entries = [entry(step, step / 10) for step in (2, 0, 1)]
-    result = scored(scripted_lm(lambda _: fields(entries)))
-    assert [step["channels"]["logic"] for step in result["steps"]] == [0.0, 0.1, 0.2]
-
-
-def test_steps_are_shown_without_marker_and_answer_line_and_passages_with_their_title() -> None:
     lm = obliging()
     with dspy.context(lm=lm):
         ChannelScorer()(question=QUESTION, reasoning="1. It is hot.\n2. It is dry.\n#### Doha", evidence=PASSAGES)
@@ -102,17 +89,7 @@ def test_steps_are_shown_without_marker_and_answer_line_and_passages_with_their_
     assert "####" not in shown
 
 
-# --- what is undefined without asking ---------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("Doha", "the step has one word"),
-        ("```\nprint(1)\nprint(2)\n```", "the step is only code or LaTeX"),
-        ("x" * (LONGEST + 1), "the step is longer than 2,000 characters"),
-        ("It is hot.\n" * (MOST + 1), f"the text has {MOST + 1} steps, more than {MOST} to ask an LM about"),
-    ],
-    ids=["one word", "code", "too long", "too many"],
-)
+@each_case("scoring", "texts without a measurable step")
 def test_a_text_without_a_measurable_step_is_not_asked_about(text: str, reason: str) -> None:
     lm = obliging()
     result = scored(lm, ChannelScorer(), reasoning=text)
@@ -120,13 +97,10 @@ def test_a_text_without_a_measurable_step_is_not_asked_about(text: str, reason: 
     assert (result["reward"], result["undefined"], lm.requests) == (None, "no step was measured", [])
 
 
-def test_a_step_that_can_t_be_measured_stays_undefined_whatever_the_lm_says() -> None:
+def test_a_step_that_can_t_be_measured_stays_undefined_and_one_too_long_is_shown_in_part() -> None:
     result = scored(obliging(), ChannelScorer(), reasoning="It is hot.\nHence.\nIt is dry.")
     assert reasons_of(result, 1) == dict.fromkeys(CHANNELS, "the step has one word")
     assert [channels_of(result, at)["logic"] for at in (0, 2)] == [0.0, 0.2]
-
-
-def test_a_step_that_is_too_long_is_shown_in_part() -> None:
     lm = obliging()
     result = scored(lm, reasoning=f"It is hot.\n{'x' * 9_000}\nIt is dry.")
     assert reasons_of(result, 1)["logic"] == "the step is longer than 2,000 characters"
@@ -134,13 +108,10 @@ def test_a_step_that_is_too_long_is_shown_in_part() -> None:
     assert len(lm.requests[0].messages[-1].text or "") < 2 * LONGEST
 
 
-def test_without_a_corpus_nothing_is_held_against_passages() -> None:
+def test_without_a_corpus_channels_are_undefined_and_with_an_empty_one_neutral() -> None:
     result = scored(obliging(), ChannelScorer(), evidence=None)
     assert reasons_of(result) == dict.fromkeys(GROUNDED, "there is no corpus")
     assert channels_of(result, 2)["logic"] == channels_of(result, 2)["info"] == 0.2
-
-
-def test_a_corpus_without_a_passage_is_neutral_as_the_formulas_say() -> None:
     result = scored(obliging(lambda _: 0.9), ChannelScorer(), evidence=[])
     settled: dict[str, float | None] = {"fact": 0.5, "epist": None, "triang": 0.0, "adv": 0.5, "min": None}
     assert channels_of(result) == {"logic": 0.9, "info": 0.9, **settled}
@@ -158,35 +129,14 @@ def test_with_token_confidences_epist_is_computed_from_them_and_from_the_lm_s_fa
 
 
 @pytest.mark.parametrize(
-    ("inputs", "message"),
-    [
-        ({"confidences": [0.5]}, "confidences has 1 entries, but the text has 3 steps"),
-        ({"confidences": [0.5, 0.5, 1.5]}, r"confidences\[2\] must be .*; got 1.5"),
-        ({"reasoning": None}, r"reasoning must be text; got None \(NoneType\)\."),
-        ({"question": 5}, r"question must be text; got 5 \(int\)\."),
-        ({"evidence": 5}, "evidence must be a list of strings or passages; got 5"),
-    ],
-    ids=["too few confidences", "a confidence of 1.5", "no text", "no question", "no evidence"],
-)
-def test_what_cannot_be_scored_is_refused_before_anything_is_asked(inputs: dict[str, Any], message: str) -> None:
-    lm = obliging()
-    with dspy.context(lm=lm), pytest.raises(ArgumentError, match=message):
-        ChannelScorer()(**{**INPUTS, **inputs})
-    assert lm.requests == []
-
-
-# --- what is raised ---------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
     ("error", "raised"),
     [
-        (lm15.AuthError("no key"), dspy.LMAuthError),
-        (lm15.RateLimitError("slow"), dspy.LMRateLimitError),
-        (lm15.ServerError("down"), dspy.LMError),
-        (lm15.TimeoutError("late"), dspy.LMError),
+        (lm15.AuthError("no key"), dspy.LMAuthError), (lm15.RateLimitError("slow"), dspy.LMRateLimitError),
+        (lm15.ServerError("down"), dspy.LMError), (lm15.TimeoutError("late"), dspy.LMError),
     ],
     ids=["no key", "busy", "down", "late"],
-)
-def test_a_call_that_does_not_come_through_is_raised(error: Any, raised: Any) -> None:  # hazard 79
+)  # fmt: skip
+def test_a_call_that_fails_and_a_role_that_breaks_are_raised(error: Any, raised: Any) -> None:  # hazard 79
     scorer = ChannelScorer()
     with dspy.context(lm=scripted_lm(lambda _: error)):
         with pytest.raises(raised):
@@ -194,8 +144,6 @@ def test_a_call_that_does_not_come_through_is_raised(error: Any, raised: Any) ->
         with pytest.raises(raised):
             asyncio.run(awaited(scorer, **INPUTS))
 
-
-def test_a_role_that_breaks_is_raised() -> None:
     class Broken(dspy.Module):
         def forward(self, **inputs: Any) -> Any:
             raise ZeroDivisionError("a bug")

@@ -20,6 +20,8 @@ from eldgr_dspy.channels.undefined import Floats
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.scoring.cross_encoder import LABELS, CrossEncoderNLI
 from eldgr_dspy.programs.scoring.nli import load_nli
+from tests.case_tables import each_case
+from tests.refusing import refuses
 from tests.tiny_nli import held_out
 
 FACT = ("Doha is the capital of Qatar.", "The capital of Qatar is Doha.")
@@ -30,12 +32,10 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="session")
 def alone(nli: CrossEncoderNLI) -> dict[tuple[str, str], Floats]:
-    """What is read in each pair where nothing else is asked."""
     return {pair: nli.probabilities([pair])[0] for pair in PAIRS}
 
 
 def changed(folder: Path, source: Path, change: Callable[[Any], object]) -> Path:
-    """A copy of a model whose weights were changed."""
     shutil.copytree(source, folder, dirs_exist_ok=True)
     model: Any = AutoModelForSequenceClassification.from_pretrained(folder)
     with torch.no_grad():
@@ -52,17 +52,26 @@ def test_on_pairs_that_it_was_not_shown_each_label_is_found(nli: CrossEncoderNLI
         assert right[[example.label == label for example in examples]].mean() > 0.9
 
 
-def test_the_softmax_is_taken_once(nli: CrossEncoderNLI) -> None:
+def test_the_softmax_is_taken_once_also_where_the_model_brings_one_and_labels_are_in_the_models_order(
+    nli: CrossEncoderNLI, nli_folder: Path, tmp_path: Path
+) -> None:
     given = nli.encoder.tokenizer(*FACT, return_tensors="pt")
     transformer: Any = nli.encoder.model
     with torch.inference_mode():
         logits = transformer(**given).logits[0].double().numpy()
     contradiction, entailment, neutral = softmax(logits)
     assert nli.probabilities([FACT])[0] == pytest.approx([contradiction, neutral, entailment], abs=1e-5)
+    own = {"activation_fn": "torch.nn.modules.activation.Softmax"}
+    other = configured(tmp_path / "own", nli_folder, lambda stated: stated.update(sentence_transformers=own))
+    assert CrossEncoderNLI(other).probabilities([FACT]) == pytest.approx(nli.probabilities([FACT]), abs=1e-6)
+    labels = {"0": "ENTAILMENT", "1": "NEUTRAL", "2": "CONTRADICTION"}  # where the model has con, ent, neu
+    columns = {label: int(column) for column, label in labels.items()}
+    folder = configured(tmp_path / "order", nli_folder, lambda stated: stated.update(id2label=labels, label2id=columns))
+    result = CrossEncoderNLI(folder).probabilities([FACT])
+    assert result[0] == pytest.approx(nli.probabilities([FACT])[0][[1, 2, 0]])
 
 
 def configured(folder: Path, source: Path, change: Callable[[dict[str, Any]], object]) -> Path:
-    """A copy of a model whose configuration was changed."""
     shutil.copytree(source, folder, dirs_exist_ok=True)
     stated = json.loads((folder / "config.json").read_text("utf-8"))
     change(stated)
@@ -70,13 +79,6 @@ def configured(folder: Path, source: Path, change: Callable[[dict[str, Any]], ob
     return folder
 
 
-def test_a_softmax_that_the_model_brings_is_not_added(nli: CrossEncoderNLI, nli_folder: Path, tmp_path: Path) -> None:
-    own = {"activation_fn": "torch.nn.modules.activation.Softmax"}
-    other = configured(tmp_path, nli_folder, lambda stated: stated.update(sentence_transformers=own))
-    assert CrossEncoderNLI(other).probabilities([FACT]) == pytest.approx(nli.probabilities([FACT]), abs=1e-6)
-
-
-# --- what a reading depends on ----------------------------------------------------------------------------------------
 @settings(max_examples=15)
 @given(st.lists(st.sampled_from(PAIRS), min_size=1, max_size=20), st.integers(1, 15))
 def test_a_reading_does_not_depend_on_what_else_is_asked(
@@ -86,44 +88,35 @@ def test_a_reading_does_not_depend_on_what_else_is_asked(
     assert abs(result[:-1] - [alone[pair] for pair in pairs]).max() <= 1e-5
 
 
-def test_the_size_of_a_batch_does_not_matter(nli: CrossEncoderNLI, nli_folder: Path) -> None:
+def test_neither_the_size_of_a_batch_nor_threads_matter_and_how_many_torch_uses_is_left_alone(
+    nli: CrossEncoderNLI, nli_folder: Path
+) -> None:
     whole = nli.probabilities(PAIRS)
     for size in (1, 3, 64):
         assert abs(CrossEncoderNLI(nli_folder, batch_size=size).probabilities(PAIRS) - whole).max() <= 1e-5
-
-
-def test_threads_may_share_a_reader(nli: CrossEncoderNLI) -> None:
     alone = nli.probabilities(PAIRS)
     with ThreadPoolExecutor(4) as pool:
         for result in pool.map(nli.probabilities, [PAIRS, PAIRS[::-1]] * 4):
             assert min(abs(result - alone).max(), abs(result[::-1] - alone).max()) <= 1e-5
-
-
-def test_how_many_threads_torch_uses_is_left_alone(nli_folder: Path) -> None:
     before = torch.get_num_threads()
     CrossEncoderNLI(nli_folder).probabilities([FACT])
     assert torch.get_num_threads() == before
 
 
-def test_half_precision_reads_nearly_the_same_under_another_name(nli: CrossEncoderNLI, nli_folder: Path) -> None:
+def test_names_say_what_distinguishes_readings_and_half_precision_reads_nearly_the_same(
+    nli: CrossEncoderNLI, nli_folder: Path, tmp_path: Path
+) -> None:
     half = CrossEncoderNLI(nli_folder, dtype="bfloat16")
     assert half.name == nli.name.replace("float32", "bfloat16") != nli.name
     assert abs(half.probabilities(PAIRS) - nli.probabilities(PAIRS)).max() < 0.1
-
-
-def test_the_name_says_what_distinguishes_its_readings(nli_folder: Path, tmp_path: Path) -> None:
     other = changed(tmp_path / "other", nli_folder, lambda model: model.classifier.bias.add_(1))
-    names = [
-        CrossEncoderNLI(nli_folder).name,
-        CrossEncoderNLI(nli_folder, max_length=64).name,
-        CrossEncoderNLI(other).name,
-    ]
+    made = (CrossEncoderNLI(nli_folder), CrossEncoderNLI(nli_folder, max_length=64), CrossEncoderNLI(other))
+    names = [one.name for one in made]
     assert names[0].endswith(" float32 128 only_first") and names[1].endswith(" float32 64 only_first")
     revisions = {name.split()[0].rpartition("@")[2] for name in names}
     assert len(revisions) == 2 and len(set(names)) == 3
 
 
-# --- truncation -------------------------------------------------------------------------------------------------------
 def test_only_the_premise_is_cut(nli: CrossEncoderNLI) -> None:
     """What stands behind the window is not shown to the model; the hypothesis is, to its end."""
     shown: list[str] = []
@@ -146,16 +139,7 @@ def test_a_hypothesis_of_100_kb_is_not_a_number_and_such_a_premise_is_cut(nli: C
     assert np.isnan(result).any(axis=1).tolist() == [True, False, False]
 
 
-# --- what cannot be read ----------------------------------------------------------------------------------------------
-
-UNREADABLE = {
-    "empty": "", "white": " \n\t\u3000", "zero-width": "\u200b\u200d\ufeff", "marks": "... — ?!",
-    "chinese": "北京是中国的首都。", "russian": "Москва — столица России.", "arabic": "الدوحة عاصمة قطر",
-    "mostly-chinese": "Doha 是卡塔尔的首都和最大城市", "lone-surrogate": "Doha \ud800 is the capital.",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("text", UNREADABLE.values(), ids=UNREADABLE.keys())
+@each_case("scoring", "unreadable texts")
 def test_a_text_that_cannot_be_read_is_no_number_and_spoils_no_other(nli: CrossEncoderNLI, text: str) -> None:
     """A text is read where at least half of its letters and digits are known to the model's tokenizer."""
     result = nli.probabilities([(text, FACT[1]), FACT, (FACT[0], text), (text, text)])
@@ -163,14 +147,13 @@ def test_a_text_that_cannot_be_read_is_no_number_and_spoils_no_other(nli: CrossE
     assert result[1] == pytest.approx(nli.probabilities([FACT])[0], abs=1e-5)
 
 
-def test_a_separator_in_a_text_begins_no_other_text(nli: CrossEncoderNLI) -> None:  # hazard 70
+def test_separators_begin_no_other_text_what_is_invisible_changes_nothing_and_foreign_letters_are_read(  # hazard 70
+    nli: CrossEncoderNLI,
+) -> None:
     tokenizer = nli.reader.tokenizer
     ids = tokenizer(f"{FACT[0]} [SEP] [CLS] [PAD]", FACT[1])["input_ids"]
     assert [one for one in ids if one in tokenizer.all_special_ids] == [ids[0], ids[-1], ids[-1]]
-
-
-def test_what_is_invisible_changes_nothing_and_a_few_foreign_letters_are_read(nli: CrossEncoderNLI) -> None:
-    """Otherwise one letter would take a step out of what is scored."""
+    # Otherwise one letter would take a step out of what is scored.
     for text in ("Doha\u200b is the capi\u00adtal of Qatar.", "\ufeffDoha is the capital of \u2060Qatar."):
         assert nli.probabilities([(text, FACT[1])]) == pytest.approx(nli.probabilities([FACT]), abs=1e-5)
     assert np.isfinite(nli.probabilities([(f"{FACT[0]} 多哈", FACT[1])])).all()
@@ -191,67 +174,33 @@ def test_what_is_not_a_pair_of_texts_is_refused(nli: CrossEncoderNLI, pairs: Any
         nli.probabilities(pairs)
 
 
-# --- models that are refused ------------------------------------------------------------------------------------------
-def test_the_order_of_the_labels_is_the_models_own(nli: CrossEncoderNLI, nli_folder: Path, tmp_path: Path) -> None:
-    labels = {"0": "ENTAILMENT", "1": "NEUTRAL", "2": "CONTRADICTION"}  # where the model has con, ent, neu
-    columns = {label: int(column) for column, label in labels.items()}
-    folder = configured(tmp_path, nli_folder, lambda stated: stated.update(id2label=labels, label2id=columns))
-    other = CrossEncoderNLI(folder).probabilities([FACT])
-    assert other[0] == pytest.approx(nli.probabilities([FACT])[0][[1, 2, 0]])
-
-
-def test_a_model_that_states_no_labels_is_refused_before_it_is_loaded(nli_folder: Path, tmp_path: Path) -> None:
-    configured(tmp_path, nli_folder, lambda stated: stated.pop("id2label"))
+def test_a_model_without_labels_or_a_trained_head_or_without_the_extra_is_refused(
+    nli_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configured(tmp_path / "unlabelled", nli_folder, lambda stated: stated.pop("id2label"))
     with pytest.raises(ArgumentError, match=r"must have exactly the labels .*; its config\.json has None as id2label"):
-        load_nli(tmp_path)
-
-
-def test_a_model_without_a_trained_head_is_refused(nli_folder: Path, tmp_path: Path) -> None:
-    """Its configuration states the labels, and a head would be drawn at random."""
-    shutil.copytree(nli_folder, tmp_path, dirs_exist_ok=True)
+        load_nli(tmp_path / "unlabelled")
+    # Its configuration states the labels, and a head would be drawn at random.
+    headless = shutil.copytree(nli_folder, tmp_path / "headless")
     body: Any = AutoModel.from_pretrained(nli_folder)
-    body.save_pretrained(tmp_path)
-    shutil.copy(nli_folder / "config.json", tmp_path / "config.json")
-    with pytest.raises(ArgumentError, match=r"has no trained head: classifier\.bias is not among its weights"):
-        CrossEncoderNLI(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("config.json", "{"),
-        ("config.json", json.dumps({"id2label": dict(enumerate(LABELS))})),
-        ("model.safetensors", "nothing"),
-        ("tokenizer.json", "{}"),
-    ],
-    ids=["torn-config", "config-of-labels-alone", "torn-weights", "empty-tokenizer"],
-)
-def test_a_torn_model_is_refused_with_its_folder(nli_folder: Path, tmp_path: Path, name: str, content: str) -> None:
-    shutil.copytree(nli_folder, tmp_path, dirs_exist_ok=True)
-    (tmp_path / name).write_text(content, encoding="utf-8")
-    with pytest.raises(ArgumentError, match=r"could not be loaded from '"):
-        CrossEncoderNLI(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("settings", "expected"),
-    [
-        ({"dtype": "int4"}, "^dtype='int4' is not known; use one of 'float32', 'bfloat16', 'float16'"),
-        ({"max_length": 7}, r"^max_length must be at least 8 tokens; got 7\."),
-        ({"batch_size": -1}, r"^batch_size must be at least 1; got -1\."),
-        ({"device": "cuda:99"}, r"could not be loaded from '"),
-    ],
-    ids=["dtype", "max_length", "batch_size", "device"],
-)
-def test_a_setting_out_of_range_is_refused(nli_folder: Path, settings: dict[str, Any], expected: str) -> None:
-    with pytest.raises(ArgumentError, match=expected):
-        CrossEncoderNLI(nli_folder, **settings)
-
-
-def test_without_the_extra_the_sentence_names_it(nli_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    body.save_pretrained(headless)
+    shutil.copy(nli_folder / "config.json", headless)
+    refuses(ArgumentError, r"has no trained head: classifier\.bias is not among its weights", CrossEncoderNLI, headless)
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(ArgumentError, match=r"needs sentence-transformers; run: pip install 'eldgr_dspy\[nli\]'"):
         CrossEncoderNLI(nli_folder)
+
+
+@each_case("scoring", "torn models")
+def test_a_torn_model_is_refused_with_its_folder(nli_folder: Path, tmp_path: Path, name: str, content: str) -> None:
+    shutil.copytree(nli_folder, tmp_path, dirs_exist_ok=True)
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    refuses(ArgumentError, r"could not be loaded from '", CrossEncoderNLI, tmp_path)
+
+
+@each_case("scoring", "refused settings of a cross-encoder")
+def test_a_setting_out_of_range_is_refused(nli_folder: Path, settings: dict[str, Any], expected: str) -> None:
+    refuses(ArgumentError, expected, CrossEncoderNLI, nli_folder, **settings)
 
 
 @pytest.mark.parametrize("weight", [float("nan"), float("inf")])

@@ -1,4 +1,4 @@
-"""A pair is read once while it is remembered, and what is remembered is what was read."""
+"""A pair is read once while it is remembered, a tokenizer tells what can be read; a saved program finds its model."""
 
 import copy
 import json
@@ -14,19 +14,27 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from transformers import PreTrainedTokenizerFast
 
 from eldgr_dspy.channels.undefined import Floats
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.scoring.cross_encoder import CrossEncoderNLI
 from eldgr_dspy.programs.scoring.nli import CachedNLI, load_nli
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
+from eldgr_dspy.programs.scoring.pair_reader import Pair
+from eldgr_dspy.programs.scoring.pair_reader import Reader as PairReader
 from eldgr_dspy.programs.selector import Selector
+from tests.case_tables import each_case
+from tests.refusing import refuses
 from tests.tiny_nli import held_out
 
 Pairs = Sequence[tuple[str, str]]
 
 texts = st.sampled_from(["", "a", "b", "ab", "\0", "a\0", "\ud800"])
 calls = st.lists(st.lists(st.tuples(texts, texts), max_size=5), max_size=8)
+PREMISE = "Doha is the capital of Qatar."
 
 
 class Counting:  # reads the lengths of the texts, and counts what it is asked
@@ -57,16 +65,13 @@ def test_it_reads_alike_and_asks_only_what_it_lacks(questions: list[list[tuple[s
     assert cached.read == sum(map(len, counting.asked))
 
 
-def test_another_name_is_another_model() -> None:
+def test_another_name_is_another_model_and_what_is_returned_may_be_changed_without_harm() -> None:
     counting = Counting()
     cached = CachedNLI(counting)
     assert cached.probabilities([("a", "b")])[0, 2] == len("counting")
     counting.name = "renamed-since"
     assert cached.probabilities([("a", "b")])[0, 2] == len("renamed-since")
     assert cached.name == "renamed-since"
-
-
-def test_what_is_returned_may_be_changed_without_harm() -> None:
     cached = CachedNLI(Counting())
     cached.probabilities([("a", "b")])[:] = 7
     assert cached.probabilities([("a", "b")])[0, 2] == len("counting")
@@ -88,7 +93,7 @@ def test_threads_that_ask_the_same_ask_the_model_once() -> None:
     assert counting.asked == [pairs]
 
 
-def test_a_call_that_fails_leaves_nothing_behind_and_the_next_one_is_asked() -> None:
+def test_neither_a_call_that_fails_nor_a_reader_that_returns_another_shape_leaves_anything_behind() -> None:
     class Failing(Counting):
         def probabilities(self, pairs: Pairs) -> Floats:
             if not self.asked:
@@ -97,12 +102,9 @@ def test_a_call_that_fails_leaves_nothing_behind_and_the_next_one_is_asked() -> 
             return super().probabilities(pairs)
 
     cached = CachedNLI(Failing())
-    with pytest.raises(OSError, match="no device"):
-        cached.probabilities([("a", "b")])
+    refuses(OSError, "no device", cached.probabilities, [("a", "b")])
     assert len(cached) == 0 and np.isfinite(cached.probabilities([("a", "b")])).all()
 
-
-def test_a_reader_that_returns_another_shape_is_refused() -> None:
     class Short(Counting):
         def probabilities(self, pairs: Pairs) -> Floats:
             return np.zeros((len(pairs), 2))
@@ -111,19 +113,12 @@ def test_a_reader_that_returns_another_shape_is_refused() -> None:
         CachedNLI(Short()).probabilities([("a", "b")])
 
 
-def test_a_copy_of_a_program_shares_the_model_and_what_is_remembered(nli: CrossEncoderNLI) -> None:
+def test_a_copy_shares_the_model_and_what_is_remembered_and_a_pickle_has_the_reader_alone(nli: CrossEncoderNLI) -> None:
     cached = CachedNLI(nli)
     assert copy.deepcopy({"scorer": cached})["scorer"] is cached
     assert copy.deepcopy({"reader": nli})["reader"] is nli
     scorer: Any = Selector(scorers=NLIScorer(cached)).deepcopy().scorers[0]
     assert copy.copy(nli) is nli and scorer.nli is cached
-
-
-def pickled(one: Any) -> Any:
-    return pickle.loads(pickle.dumps(one))  # noqa: S301 -- our own
-
-
-def test_a_pickle_has_the_reader_and_the_room_and_nothing_that_was_read() -> None:
     cached = CachedNLI(Counting(), 3)
     cached.probabilities([("a", "b"), ("b", "a")])
     again = pickled(cached)
@@ -132,7 +127,13 @@ def test_a_pickle_has_the_reader_and_the_room_and_nothing_that_was_read() -> Non
     assert len(again) == 3
 
 
-def test_a_saved_program_loads_its_model_from_where_it_lay(nli_folder: Path, tmp_path: Path) -> None:
+def pickled(one: Any) -> Any:
+    return pickle.loads(pickle.dumps(one))  # noqa: S301 -- our own
+
+
+def test_a_saved_program_loads_its_model_from_where_it_lay_and_refuses_another(
+    nli_folder: Path, tmp_path: Path
+) -> None:
     """The weights stay out of the file."""
     cached = load_nli(nli_folder, max_length=64, batch_size=2)
     Selector(scorers=NLIScorer(cached)).save(tmp_path / "program", save_program=True)
@@ -141,22 +142,70 @@ def test_a_saved_program_loads_its_model_from_where_it_lay(nli_folder: Path, tmp
     assert nli.name == cached.name and nli.nli is not cached.nli
     assert nli.probabilities(pairs).tobytes() == cached.probabilities(pairs).tobytes()
     assert (tmp_path / "program" / "program.pkl").stat().st_size < 100_000
-
-
-def test_a_saved_program_refuses_another_model_than_its_own(nli_folder: Path, tmp_path: Path) -> None:
-    """Its readings would be others, under the same program."""
+    # Its readings would be others, under the same program.
     folder = shutil.copytree(nli_folder, tmp_path / "nli")
     scorer = NLIScorer(load_nli(folder))
     stated = json.loads((folder / "config.json").read_text("utf-8"))
     (folder / "config.json").write_text(json.dumps(stated | {"since": "changed"}), encoding="utf-8")
-    with pytest.raises(ArgumentError, match=r"^What was saved reads with the NLI model '.*', but '.*' is there now; "):
-        pickled(scorer)
+    refuses(ArgumentError, r"^What was saved reads with the NLI model '.*', but '.*' is there now; ", pickled, scorer)
     shutil.rmtree(folder)
-    with pytest.raises(ArgumentError, match=r"must be a folder on this disk; give the folder that holds the model's"):
-        pickled(scorer)
+    refuses(ArgumentError, r"must be a folder on this disk; give the folder that holds the model's", pickled, scorer)
 
 
-def test_room_for_nothing_is_refused() -> None:
-    message = r"^entries must be at least 1; got 0\. Without a memory, use the reader itself"
-    with pytest.raises(ArgumentError, match=message):
-        CachedNLI(Counting(), 0)
+def tokenizer_of_bytes(*whole: str) -> Any:
+    """A tokenizer as RoBERTa's: it knows ASCII and these letters, and cuts all others into bytes."""
+    bytewise = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    spelt = [bytewise.pre_tokenize_str(letter)[0][0] for letter in whole]
+    merges = [(one[0], one[1]) for one in spelt]
+    pieces = ["<pad>", "</s>", *alphabet, *spelt]
+    bpe = Tokenizer(models.BPE({piece: place for place, piece in enumerate(pieces)}, merges))
+    bpe.pre_tokenizer = bytewise
+    bpe.post_processor = processors.TemplateProcessing(pair="$A </s> $B </s>", special_tokens=[("</s>", 1)])
+    fast: Any = PreTrainedTokenizerFast
+    return fast(tokenizer_object=bpe, pad_token="<pad>", eos_token="</s>")
+
+
+@pytest.fixture
+def reader() -> PairReader:
+    return PairReader(tokenizer_of_bytes("é"), 100)
+
+
+class Saying:  # a model that says the same logits of each pair, and keeps what it was given
+    def __init__(self, logits: Sequence[float]) -> None:
+        self.logits, self.given = logits, list[Pair]()
+
+    def __call__(self, pairs: list[Pair]) -> NDArray[Any]:
+        self.given += pairs
+        return np.array([self.logits] * len(pairs), dtype=np.float32)
+
+
+@each_case("scoring", "letters of bytes")
+def test_a_letter_that_is_cut_into_bytes_is_not_known(reader: PairReader, text: str, read: bool) -> None:
+    """Such a tokenizer has no unknown token, and would have the model read bytes."""
+    assert np.isfinite(reader.probabilities([(PREMISE, text)], Saying([0, 0, 0]), (0, 1, 2))).all() == read
+
+
+def test_what_cannot_be_read_is_not_given_to_the_model_and_none_is_called_for_nothing(reader: PairReader) -> None:
+    saying = Saying([0, 0, 0])
+    reader.probabilities([("", "x"), (PREMISE, "x\u200b"), (PREMISE, "多哈"), (PREMISE, "")], saying, (0, 1, 2))
+    assert saying.given == [(PREMISE, "x")]
+    saying = Saying([0, 0, 0])
+    assert np.isnan(reader.probabilities([("", "x")], saying, (0, 1, 2))).all()
+    assert saying.given == []
+
+
+def test_columns_are_put_in_order_the_premise_is_cut_and_another_number_of_logits_refused(reader: PairReader) -> None:
+    result = reader.probabilities([(PREMISE, "x")], Saying([0.0, np.log(2.0), np.log(5.0)]), (2, 0, 1))
+    assert result[0] == pytest.approx([5 / 8, 1 / 8, 2 / 8], abs=1e-6)
+    # 100 tokens, two of them separators, a letter a token.
+    pairs = [("p" * premise, "h" * n) for premise, n in ((60, 38), (60, 49), (60, 50), (20, 78), (20, 79))]
+    result = reader.probabilities(pairs, Saying([0, 0, 0]), (0, 1, 2))
+    assert np.isfinite(result).all(axis=1).tolist() == [True, True, False, True, False]
+    with pytest.raises(ArgumentError, match=r"^The model returned the shape \(1, 2\) for 1 pairs, but three logits"):
+        reader.probabilities([(PREMISE, "x")], Saying([0, 0]), (0, 1, 2))
+
+
+@pytest.mark.parametrize("logit", [float("nan"), float("inf"), float("-inf")])
+def test_one_logit_that_is_not_finite_makes_the_row_nothing(reader: PairReader, logit: float) -> None:
+    assert np.isnan(reader.probabilities([(PREMISE, "x")], Saying([1.0, logit, 0.0]), (0, 1, 2))).all()

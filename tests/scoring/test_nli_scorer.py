@@ -17,6 +17,7 @@ from eldgr_dspy.channels.undefined import Floats
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.scoring.group import EARLIER
 from eldgr_dspy.programs.scoring.nli_scorer import UNREAD, NLIScorer
+from tests.case_tables import each_case
 from tests.scoring.readers import Everything, Reader, Says
 
 HOSTED = Passage("2022 FIFA World Cup", "The tournament was hosted by Qatar.")
@@ -26,6 +27,8 @@ QUESTION = "What is the capital of the host?"
 FIRST, SECOND = "The host was Qatar.", "The capital of Qatar is Dubai."
 TEXT = f"Step 1: {FIRST}\nStep 2: {SECOND}"
 ALL_GROUNDED: tuple[Channel, ...] = ("fact", "epist", "triang", "adv", "min")
+NO_SOFTMAX = "three probabilities that sum to 1 were expected"
+NO_ANSWERS = "returned 1 answers for 2; expected one for each"
 
 
 def qatar(premise: str, hypothesis: str) -> Says:
@@ -65,69 +68,54 @@ def test_a_text_becomes_a_table_that_says_which_passage_decided() -> None:
     assert first.channels["logic"] == second.channels["logic"] == 0.5 and reasons(first) == reasons(second) == {}
 
 
-def test_a_step_is_read_without_its_marker_under_question_and_earlier_steps_and_under_each_document() -> None:
+def test_a_step_is_read_without_its_marker_and_reading_and_weighting_are_handed_on() -> None:
     reader = Reader()
     scored(reader, Reasoning(TEXT, QUESTION), retriever=Everything(CAPITAL, Passage("", "No title.")))
     under_documents = {("Doha\nDoha is the capital of Qatar.", FIRST), ("No title.", FIRST)}
     assert {pair for pair in reader.pairs if pair[1] == FIRST} == {(QUESTION, FIRST), *under_documents}
     assert (f"{QUESTION}\n{FIRST}", SECOND) in reader.pairs
+    step = one(FIRST, HOSTED, reading="expected", weighting=PAPER.without("logic"))
+    assert step.channels["fact"] == pytest.approx((1 + 0.97) / 2) and step.gate == step.channels["fact"]
 
 
-def test_a_step_that_is_its_only_claim_takes_eleven_pairs_with_five_documents() -> None:
+def test_what_is_read_of_a_text_and_when_no_model_is_called() -> None:
     reader = Reader()
     documents = [Passage(f"Title {at}", f"Text {at}.") for at in range(9)]
     scored(reader, Reasoning(SECOND, QUESTION), retriever=Everything(*documents))
     assert len(reader.pairs) == 1 + 5 + 5
-
-
-def test_no_text_and_nothing_to_read_call_no_model() -> None:
     reader = Reader()
     assert NLIScorer(reader).score([]) == []
     NLIScorer(reader).score([Reasoning(""), Reasoning("One", QUESTION, (BREAD,)), Reasoning(FIRST)])
     assert reader.calls == []
 
 
-def test_a_shared_corpus_takes_the_place_of_a_texts_own_passages() -> None:
+def test_a_shared_corpus_takes_the_place_of_a_texts_own_passages_and_each_query_is_searched_for_once() -> None:
     reader, corpus = Reader(qatar), Everything(BREAD, HOSTED)
     (step,) = scored(reader, Reasoning(FIRST, QUESTION, (CAPITAL,)), retriever=corpus)
     assert step.document == 1 and not any("Doha" in premise for premise, _ in reader.pairs)
-
-
-def test_what_several_texts_search_for_is_searched_for_once() -> None:
     corpus = Everything(HOSTED)
     NLIScorer(Reader(), corpus).score([Reasoning(TEXT, QUESTION), Reasoning(TEXT, "Another?")])
     assert corpus.queries == [FIRST, SECOND]
 
 
-def test_of_many_earlier_steps_the_latest_are_read() -> None:
+def test_of_earlier_steps_the_latest_are_read_and_of_one_that_is_too_long_its_end() -> None:
     reader = Reader()
     lines = [f"Line number {at} says {'so ' * 60}" for at in range(30)]
     scored(reader, Reasoning("\n".join(lines), QUESTION))
     premises = [premise for premise, hypothesis in reader.pairs if hypothesis.startswith("Line number 29 ")]
     assert len(premises) == 1 and len(premises[0]) <= len(QUESTION) + EARLIER + len(lines)
     assert premises[0].startswith(f"{QUESTION}\nLine number 23 ") and premises[0].endswith(lines[28].strip())
-
-
-def test_of_an_earlier_step_that_is_too_long_its_end_is_read() -> None:
     reader = Reader()
     scored(reader, Reasoning(f"1. So it was.\n2. {'x' * 100_000} end\n3. {FIRST}", QUESTION))
     (premise,) = [premise for premise, hypothesis in reader.pairs if hypothesis == FIRST]
     assert premise == f"{QUESTION}\n{'x' * (EARLIER - 4)} end"
 
 
-def test_reading_and_weighting_are_handed_on() -> None:
-    step = one(FIRST, HOSTED, reading="expected", weighting=PAPER.without("logic"))
-    assert step.channels["fact"] == pytest.approx((1 + 0.97) / 2) and step.gate == step.channels["fact"]
-
-
 # --- each channel -----------------------------------------------------------------------------------------------------
-def test_contradicting_documents_beside_a_neutral_one_are_not_hidden() -> None:  # hazard: one neutral document
+def test_contradicting_documents_are_not_hidden_and_those_that_entail_a_step_count_once_a_source() -> None:
     step = one(SECOND, CAPITAL, BREAD, says=lambda p, h: "entailment" if p.startswith("What") else qatar(p, h))
     assert (step.channels["fact"], step.channels["logic"], step.least, step.contradicting) == (0.5, 1, -1, 0)
     assert (step.conflated, step.conflated_not_neutral) == (False, True)
-
-
-def test_documents_that_entail_a_step_count_once_a_source() -> None:
     copies = [HOSTED, Passage("Another title", HOSTED.text), Passage(HOSTED.title, "Another text, hosted by Qatar.")]
     assert one(FIRST, *copies).channels["triang"] == pytest.approx(1 / 3)
     assert one(FIRST, HOSTED, Passage("News", "It was hosted by Qatar in winter.")).channels["triang"] == pytest.approx(
@@ -135,29 +123,17 @@ def test_documents_that_entail_a_step_count_once_a_source() -> None:
     )
 
 
-def test_each_claim_of_a_step_is_held_against_the_documents_by_itself() -> None:
+def test_each_claim_is_held_against_the_documents_once_and_channels_without_material_are_undefined() -> None:
     text = f"{FIRST} The bread was baked there. Bread is from Dubai."
     (step,) = scored(Reader(qatar), Reasoning(f"1. {text}\n2. {text}"), retriever=Everything(HOSTED, CAPITAL))[:1]
     assert step.channels["min"] == pytest.approx(math.exp(-0.2))
-
-
-def test_a_claim_that_an_earlier_step_made_is_not_new() -> None:
     first, second = scored(Reader(), Reasoning(f"{SECOND}\n{SECOND}"), retriever=Everything(BREAD))
     assert first.channels["min"] == pytest.approx(math.exp(-0.1)) and second.channels["min"] == 1
-
-
-def test_without_anything_to_change_adv_is_undefined_and_costs_no_pair() -> None:
     reader = Reader()
     (step,) = scored(reader, Reasoning("nothing of the kind", QUESTION), retriever=Everything(HOSTED))
     assert reasons(step)["adv"] == "nothing in the step can be changed" and len(reader.pairs) == 2
-
-
-def test_info_is_that_of_words_and_knows_the_answer() -> None:
     (step,) = scored(Reader(), Reasoning("It is Doha then.", "Which capital?", None, "Doha"))
     assert step.channels["info"] == pytest.approx((1 + 1 / 2) / 2)
-
-
-def test_nothing_stands_before_a_first_step_without_a_question() -> None:
     first, second = scored(Reader(), Reasoning(TEXT))
     assert first.channels["logic"] == Undefined("nothing stands before the step") and second.channels["logic"] == 0.5
 
@@ -171,7 +147,7 @@ class Stubborn:  # says one thing of every step, and keeps what it was asked
         return [self.said] * len(steps)
 
 
-def test_claims_and_changed_steps_come_from_whoever_is_given_once_for_each_step() -> None:
+def test_claims_and_changed_steps_come_from_whoever_is_given_and_may_be_abstentions() -> None:
     reader, claims = Reader(), Stubborn(("Somebody hosted it.",))
     changes = Stubborn(Counterfactual("Oman hosted it.", "entity"))
     scorer = NLIScorer(reader, Everything(HOSTED), claims=claims, counterfactuals=changes)
@@ -181,41 +157,15 @@ def test_claims_and_changed_steps_come_from_whoever_is_given_once_for_each_step(
         *(FIRST, "Somebody hosted it.", "Oman hosted it.")
     }
     assert claims.asked == changes.asked == [StepInContext(FIRST, QUESTION, (), (hosted,))]
-
-
-def test_an_abstention_of_theirs_is_undefined_with_its_reason() -> None:
     gave_up: Any = Stubborn(Undefined("the LM gave up"))
     step = one(FIRST, HOSTED, claims=gave_up, counterfactuals=gave_up)
-    assert reasons(step) == {
-        "epist": "there are no token probabilities",
-        "adv": "the LM gave up",
-        "min": "the LM gave up",
-    }
-
-
-# --- confidences ------------------------------------------------------------------------------------------------------
-def test_without_token_probabilities_epist_is_undefined() -> None:
+    assert reasons(step) == {"epist": "there are no token probabilities"} | dict.fromkeys(
+        ("adv", "min"), "the LM gave up"
+    )
     assert reasons(one(FIRST, HOSTED)) == {"epist": "there are no token probabilities"}
     values: list[Score] = [Undefined("the tokens were lost")]
     (step,) = scored(Reader(), Reasoning(FIRST, QUESTION, (HOSTED,), confidences=values))
     assert reasons(step) == {"epist": "the tokens were lost"}
-
-
-@pytest.mark.parametrize(
-    ("confidences", "message"),
-    [
-        ([0.5], r"reasonings\[1\].confidences has 1 entries, but the text has 2 steps"),
-        ([0.5, 0.5, 0.5], r"reasonings\[1\].confidences has 3 entries, but the text has 2 steps"),
-        ([0.5, 1.5], r"reasonings\[1\]\.confidences\[1\] must be a number from 0 to 1; got 1\.5"),
-        ([math.nan, 0.5], r"reasonings\[1\]\.confidences\[0\] must be .*; got nan"),
-    ],
-    ids=["too few", "too many", "out of range", "nan"],
-)
-def test_confidences_that_do_not_fit_the_steps_are_refused_unread(confidences: list[float], message: str) -> None:
-    reader = Reader()
-    with pytest.raises(ArgumentError, match=message):
-        NLIScorer(reader).score([Reasoning(FIRST, QUESTION), Reasoning(TEXT, QUESTION, confidences=confidences)])
-    assert reader.calls == []
 
 
 # --- what can't be measured -------------------------------------------------------------------------------------------
@@ -238,19 +188,7 @@ def test_nothing_found_in_a_corpus_that_exists_is_neutral_and_still_gated(passag
     assert step.conflated == Undefined("no document was retrieved") and step.least == 0
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        (" \n\t", "the step is empty"),
-        ("\u200b\u200d", "the step is empty"),
-        ("Doha", "the step has one word"),
-        ("Do\u200bha", "the step has one word"),
-        ("?!", "the step has no word"),
-        ("```\nprint('The capital of Qatar')\n```", "the step is only code or LaTeX"),
-        ("a b " * 25_000, "the step is longer than 2,000 characters"),
-    ],
-    ids=["blank", "invisible", "one word", "one word in two", "no word", "code", "100 kB"],
-)
+@each_case("scoring", "unscorable steps")
 def test_a_step_that_cannot_be_scored_is_undefined_throughout_and_never_read(text: str, why: str) -> None:
     reader = Reader()
     for passages, confidences in (((CAPITAL,), [0.5]), (None, None)):
@@ -259,34 +197,31 @@ def test_a_step_that_cannot_be_scored_is_undefined_throughout_and_never_read(tex
     assert step.reward == Undefined("no channel that has a weight was measured")
 
 
-def test_an_empty_text_has_a_table_without_steps() -> None:
+def test_an_empty_text_has_a_table_without_steps_and_a_step_beside_unscorable_ones_is_scored_as_ever() -> None:
     (table,) = NLIScorer(Reader()).score([Reasoning("", QUESTION, (CAPITAL,), confidences=[])])
     assert table == StepTable("", (), ())
-
-
-def test_a_step_beside_such_steps_is_scored_as_ever() -> None:
     steps = scored(Reader(qatar), Reasoning(f"1. {'x' * 100_000}\n2. Doha\n3. {FIRST}", QUESTION, (HOSTED,)))
     assert [step.channels["fact"] for step in steps[2:]] == [1]
     assert all(len(reasons(step)) == 7 for step in steps[:2])
 
 
-def test_zero_width_characters_change_no_pair() -> None:
+def test_zero_width_characters_and_documents_beyond_k_change_no_pair() -> None:
     plain, hidden = Reader(), Reader()
     for reader, mark in ((plain, ""), (hidden, "\u200b")):
         passage = Passage("Doha", f"Doha{mark} is the capi{mark}tal of Qatar.")
         scored(reader, Reasoning(f"The capi{mark}tal of Qatar is Dubai.{mark}", f"{QUESTION}{mark}", (passage,)))
     assert plain.pairs == hidden.pairs != []
 
+    class Lavish(Everything):
+        def search(self, queries: Sequence[str], k: int = 5) -> list[list[Hit]]:
+            return super().search(queries, 99)
 
-@pytest.mark.parametrize(
-    ("text", "passage"),
-    [
-        ("卡塔尔的首都是多哈。", "多哈是卡塔尔的首都。"),
-        ("عاصمة قطر هي الدوحة.", "الدوحة هي عاصمة قطر."),
-        ("Столица Катара — Доха.", "Доха — столица Катара."),
-    ],
-    ids=["Chinese", "Arabic", "Russian"],
-)
+    reader = Reader()
+    (step,) = scored(reader, Reasoning(FIRST), retriever=Lavish(BREAD, HOSTED, CAPITAL), k=1)
+    assert {premise for premise, _ in reader.pairs} == {f"{BREAD.title}\n{BREAD.text}"} and step.document == 0
+
+
+@each_case("scoring", "other languages")
 def test_a_text_that_is_not_english_is_found_and_read(text: str, passage: str) -> None:
     (step,) = scored(Reader(lambda *_: "entailment"), Reasoning(text, "?", (BREAD, Passage("", passage))))
     assert (step.channels["fact"], step.document) == (1, 1)
@@ -311,11 +246,13 @@ def test_where_the_model_gave_no_number_its_channels_are_undefined(lost: Any, ch
     assert reasons(step) == {name: f"the NLI model gave no number for {what}" for name, what in channels.items()}
 
 
-def test_where_the_model_gave_no_number_for_a_claim_only_min_is_undefined() -> None:
+def test_where_the_model_gave_no_number_for_a_claim_or_a_part_of_one_the_channel_is_undefined() -> None:
     reader = Reader(lambda _, hypothesis: "nothing" if hypothesis == "It was cold." else "neutral")
     (step,) = scored(reader, Reasoning(f"1. {FIRST} It was cold.\n2. It was over.", QUESTION, (HOSTED,)))[:1]
     assert reasons(step)["min"] == "the NLI model gave no number for 1 of 1 pairs"
     assert set(reasons(step)) == {"epist", "min"}
+    (step,) = scored(Wrong([[math.nan, 0.5, 0.5]]), Reasoning(FIRST, QUESTION))
+    assert reasons(step)["logic"] == UNREAD.reason
 
 
 class Wrong(Reader):  # an NLI model that returns what its protocol does not allow
@@ -325,11 +262,6 @@ class Wrong(Reader):  # an NLI model that returns what its protocol does not all
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> Floats:
         return np.array(self.returned)
-
-
-def test_a_row_of_which_one_number_is_missing_is_not_a_reading() -> None:
-    (step,) = scored(Wrong([[math.nan, 0.5, 0.5]]), Reasoning(FIRST, QUESTION))
-    assert reasons(step)["logic"] == UNREAD.reason
 
 
 @pytest.mark.parametrize("passages", [None, (), (HOSTED,)], ids=["no corpus", "nothing found", "a document"])
@@ -360,54 +292,30 @@ class Astray(Everything):  # returns a number that none of its documents has
         return [[Hit(self.number, 1.0)] for _ in queries]
 
 
-NO_SOFTMAX = "three probabilities that sum to 1 were expected"
+SHAPES = [
+    ([[0.5, 0.5]], r"\(1, 2\) for \d pairs; expected \(\d, 3\)"),
+    ([[0.0, 0.0, 1.0]] * 99, r"\(99, 3\) for \d pairs"),
+]
+SHAPES += [([], r"\(0,\) for \d pairs")]
 MISTAKEN: list[tuple[dict[str, Any], str]] = [
-    (
-        {"nli": Wrong([[0.5, 0.5]])},
-        r"The NLI model 'reader' returned the shape \(1, 2\) for \d pairs; expected \(\d, 3\)",
-    ),
-    ({"nli": Wrong([[0.0, 0.0, 1.0]] * 99)}, r"returned the shape \(99, 3\) for \d pairs"),
-    ({"nli": Wrong([])}, r"returned the shape \(0,\) for \d pairs"),
+    *(({"nli": Wrong(rows)}, f"^The NLI model 'reader' returned the shape {said}") for rows, said in SHAPES),
     ({"nli": Wrong([[2.0, -3.0, 1.0]] * 6)}, f"{NO_SOFTMAX}; give the softmax"),
     ({"nli": Wrong([[math.inf, 0.0, 0.0]] * 6)}, NO_SOFTMAX),
-    ({"retriever": Forgetful()}, r"^Forgetful\.search returned 1 answers for 2; expected one for each"),
-    ({"claims": Forgetful()}, "^Forgetful returned 1 answers for 2; expected one for each"),
-    ({"counterfactuals": Forgetful()}, "^Forgetful returned 1 answers for 2; expected one for each"),
+    ({"retriever": Forgetful()}, rf"^Forgetful\.search {NO_ANSWERS}"),
+    *(({name: Forgetful()}, f"^Forgetful {NO_ANSWERS}") for name in ("claims", "counterfactuals")),
     *(
         ({"retriever": Astray(number)}, rf"Astray\.search returned \[Hit\(document={number}, .* of its documents")
         for number in (-1, 1, 99)
     ),
     *(
-        ({"claims": Stubborn(said)}, r"^Stubborn returned .*; expected for each a .*\.$")
-        for said in ("a text in the place of several", None, (1,))
+        ({name: Stubborn(said)}, r"^Stubborn returned .*; expected for each a .*\.$")
+        for name, *replies in (("claims", "a text in the place of several", None, (1,)), ("counterfactuals", "a text"))
+        for said in replies
     ),
-    ({"counterfactuals": Stubborn("a text without its kind")}, r"^Stubborn returned .*; expected for each a .*\.$"),
 ]
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        *(({"k": k}, "k must be a whole number of at least 1; got ") for k in (0, -1, 2.0, True, "5")),
-        ({"reading": "argmax"}, "reading='argmax' is not known; use one of 'label', 'expected', 'settled'"),
-    ],
-)
-def test_a_setting_that_is_not_one_is_refused_before_anything_is_read(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(ArgumentError, match=message):
-        NLIScorer(**{"nli": Reader(), "retriever": Everything(HOSTED), **settings})
 
 
 @pytest.mark.parametrize(("settings", "message"), MISTAKEN)
 def test_what_no_protocol_allows_is_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         NLIScorer(**{"nli": Reader(), "retriever": Everything(HOSTED), **settings}).score([Reasoning(TEXT, QUESTION)])
-
-
-def test_a_retriever_that_returns_more_than_k_documents_does_not_make_a_step_cost_more() -> None:
-    class Lavish(Everything):
-        def search(self, queries: Sequence[str], k: int = 5) -> list[list[Hit]]:
-            return super().search(queries, 99)
-
-    reader = Reader()
-    (step,) = scored(reader, Reasoning(FIRST), retriever=Lavish(BREAD, HOSTED, CAPITAL), k=1)
-    assert {premise for premise, _ in reader.pairs} == {f"{BREAD.title}\n{BREAD.text}"} and step.document == 0

@@ -17,16 +17,23 @@ from eldgr_dspy.programs.scoring.channel_scorer import ChannelScorer
 from eldgr_dspy.programs.testing import Line, scripted_lm
 from eldgr_dspy.testing import json_values, lm_replies, raw_text
 from eldgr_dspy.words import CHANNELS
+from tests.case_tables import each_case
 from tests.scoring.asking import DOCUMENTS, QUESTION, TEXT, entry, fields, obliging, reasons_of, scored
 from tests.selecting import Returns
 
-# --- what a reply may have wrong --------------------------------------------------------------------------------------
-
 WHOLE = [entry(step, 0.5) for step in range(3)]
+LENIENT = [dspy.JSONAdapter(), dspy.ChatAdapter(use_json_adapter_fallback=True)]
+_scores = st.none() | st.floats(0, 1) | st.sampled_from([0, 1, -1, 2, True, "0.5"]) | json_values
+_numbers = st.integers(-1, 3) | st.sampled_from([True, "0", 0.0, None, 10**30])
+_entries = st.fixed_dictionaries({"step": _numbers}, optional=dict.fromkeys((*CHANNELS, "score"), _scores))
+_sound = st.fixed_dictionaries(
+    {"step": st.integers(0, 2)} | dict.fromkeys(map(str, CHANNELS), st.none() | st.floats(0, 1))
+)
+_lists = st.lists(_sound, max_size=3) | st.lists(_entries | json_values, max_size=4) | json_values
+_replies = st.fixed_dictionaries({"step_rationale": raw_text, "step_scores": _lists}).map(json.dumps) | lm_replies()
 
 
 def whole(**changed: Any) -> dict[str, Any]:
-    """A reply whose first entry is changed."""
     return fields([{**WHOLE[0], **changed}, *WHOLE[1:]])
 
 
@@ -57,31 +64,21 @@ def test_a_reply_that_is_wrong_in_one_place_is_an_abstention_on_the_whole(reply:
     assert (result["reward"], result["undefined"]) == (None, "no step was measured")
 
 
-@pytest.mark.parametrize(
-    ("reply", "why"),
-    [
-        (Line(json.dumps(whole())[:-1], cut=True), "cut off"),  # hazard 58
-        (lm15.ContextLengthError("too long: 9,000 tokens"), "prompt too long"),  # hazard 82
-    ],
-)
-def test_a_reply_that_was_cut_and_a_prompt_that_is_too_long_are_abstentions_that_say_so(reply: Any, why: str) -> None:
-    assert reasons_of(scored(scripted_lm(lambda _: reply)))["logic"].startswith(f"the LM abstained: {why}")
+def test_a_reply_that_was_cut_and_a_prompt_that_is_too_long_are_abstentions_that_say_so() -> None:  # hazards 58 and 82
+    error = lm15.ContextLengthError("too long: 9,000 tokens")
+    for reply, why in ((Line(json.dumps(whole())[:-1], cut=True), "cut off"), (error, "prompt too long")):
+        reasons = reasons_of(scored(scripted_lm([reply] * 2)))
+        assert reasons["logic"].startswith(f"the LM abstained: {why}")
 
 
-def test_a_step_that_is_left_out_is_undefined_alone() -> None:
+def test_a_step_that_is_left_out_or_scored_null_is_undefined_alone() -> None:
     result = scored(scripted_lm(lambda _: fields(WHOLE[:2])))
     assert reasons_of(result, 2) == dict.fromkeys(CHANNELS, "the LM left the step out")
     assert reasons_of(result, 0) == {}
-
-
-def test_a_null_is_undefined_alone() -> None:
     result = scored(
         obliging(lambda step: {"fact": None if step == 1 else 1, **dict.fromkeys({*CHANNELS} - {"fact"}, 1)})
     )
     assert [reasons_of(result, at) for at in range(3)] == [{}, {"fact": "the LM gave no score"}, {}]
-
-
-LENIENT = [dspy.JSONAdapter(), dspy.ChatAdapter(use_json_adapter_fallback=True)]
 
 
 @pytest.mark.parametrize("adapter", LENIENT, ids=["JSON", "chat"])
@@ -98,37 +95,9 @@ def saying(**fields: Any) -> ChannelScorer:
     return scorer
 
 
-@pytest.mark.parametrize(
-    ("fields", "reason"),
-    [
-        ({"abstained": "I know nothing of it"}, "I know nothing of it"),
-        ({"abstained": 5}, "5"),
-        ({}, "step_scores is None, not a list"),
-        ({"step_scores": [5]}, "step_scores[0] is 5, not an object"),
-        ({"step_scores": [{"step": 10**5_000}]}, "unreadable: step_scores holds a number of 1,000 digits or more"),
-        (
-            {"step_scores": [{"step": 0, "fact": 10**400}]},
-            f"step_scores[0].fact is 1{'0' * 79}, not a number from 0 to 1",
-        ),
-        ({"step_scores": [{"step": 0, "fact": 2}]}, "step_scores[0].fact is 2, not a number from 0 to 1"),
-        ({"step_scores": [{"step": 1}, {"step": 1}]}, "step_scores has two entries for step 1"),
-    ],
-    ids=["abstained", "without a reason", "nothing", "no object", "a huge step", "a huge score", "2", "twice"],
-)
+@each_case("scoring", "replies of a role of one's own", pow=pow)
 def test_a_role_of_one_s_own_is_held_to_the_same(fields: dict[str, Any], reason: str) -> None:
     assert reasons_of(scored(obliging(), saying(**fields)))["fact"] == f"the LM abstained: {reason}"
-
-
-# --- laws -------------------------------------------------------------------------------------------------------------
-
-_scores = st.none() | st.floats(0, 1) | st.sampled_from([0, 1, -1, 2, True, "0.5"]) | json_values
-_numbers = st.integers(-1, 3) | st.sampled_from([True, "0", 0.0, None, 10**30])
-_entries = st.fixed_dictionaries({"step": _numbers}, optional=dict.fromkeys((*CHANNELS, "score"), _scores))
-_sound = st.fixed_dictionaries(
-    {"step": st.integers(0, 2)} | dict.fromkeys(map(str, CHANNELS), st.none() | st.floats(0, 1))
-)
-_lists = st.lists(_sound, max_size=3) | st.lists(_entries | json_values, max_size=4) | json_values
-_replies = st.fixed_dictionaries({"step_rationale": raw_text, "step_scores": _lists}).map(json.dumps) | lm_replies()
 
 
 def lawful(table: StepTable, text: str) -> None:

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.scoring.cross_encoder import DEFAULT, LABELS, CrossEncoderNLI, stated_columns
 from eldgr_dspy.programs.scoring.weights import commit_of, find_model, revision_of
-from tests.refusing import refused
+from tests.case_tables import each_case
+from tests.refusing import refused, refuses
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -37,16 +38,24 @@ def is_one_sentence(message: str) -> bool:
     return message.endswith(".") and "\n" not in message and ". " not in message
 
 
-def test_a_folder_is_found_by_its_path(tmp_path: Path) -> None:
+def test_a_folder_is_found_by_its_path_and_a_digest_tells_files_apart_by_content_and_by_name(tmp_path: Path) -> None:
     folder = model_at(tmp_path / "nli")
     assert find_model(folder) == find_model(str(folder)) == folder
+    before = revision_of(folder)
+    assert before == revision_of(folder)
+    (folder / "config.json").write_text("changed", encoding="utf-8")
+    changed = revision_of(folder)
+    (folder / "config.json").rename(folder / "other.json")
+    assert len({before, changed, revision_of(folder)}) == 3
 
 
 def no_network(*_: Any, **__: Any) -> None:
     raise AssertionError("the network was used")
 
 
-def test_a_model_in_the_cache_is_found_without_the_network(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_whole_model_in_the_cache_is_found_without_the_network_and_a_part_is_fetched(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A network that accepts a call and never answers would stop the start of every run."""
     monkeypatch.setattr("huggingface_hub.HfApi.repo_info", no_network)
     here = cache / "models--some--model"
@@ -56,9 +65,12 @@ def test_a_model_in_the_cache_is_found_without_the_network(cache: Path, monkeypa
     assert find_model("some/model") == folder
     assert revision_of(folder) == COMMIT[:12] and commit_of(folder) == COMMIT
     assert find_model("some/model", commit_of(folder)) == folder
+    model_at(cache / "models--part--model" / "snapshots" / COMMIT, "config.json")
+    monkeypatch.setattr("huggingface_hub.HfApi.list_repo_tree", no_network)
+    refuses(AssertionError, "the network was used", find_model, "part/model", COMMIT)
 
 
-def test_a_model_that_is_not_on_the_disk_is_missed_in_one_sentence(cache: Path) -> None:
+def test_a_model_that_is_not_on_the_disk_is_missed_in_one_sentence_with_its_revision(cache: Path) -> None:
     with pytest.raises(ArgumentError) as caught:
         CrossEncoderNLI()
     assert str(caught.value) == (
@@ -66,18 +78,7 @@ def test_a_model_that_is_not_on_the_disk_is_missed_in_one_sentence(cache: Path) 
         f"{DEFAULT} --exclude '*/*' --exclude '*.bin' --local-dir nli`, bring the folder nli here, and give its path."
     )
     assert is_one_sentence(str(caught.value))
-
-
-def test_a_part_of_a_model_in_the_cache_is_fetched_all_the_same(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    model_at(cache / "models--some--model" / "snapshots" / COMMIT, "config.json")
-    monkeypatch.setattr("huggingface_hub.HfApi.list_repo_tree", no_network)
-    with pytest.raises(AssertionError, match="the network was used"):
-        find_model("some/model", COMMIT)
-
-
-def test_the_revision_is_part_of_the_way_to_get_it(cache: Path) -> None:
-    with pytest.raises(ArgumentError, match=r"hf download some/model --revision v2 --exclude"):
-        find_model("some/model", "v2")
+    refuses(ArgumentError, r"hf download some/model --revision v2 --exclude", find_model, "some/model", "v2")
 
 
 @pytest.mark.parametrize(
@@ -92,52 +93,20 @@ def test_without_a_network_the_sentence_comes_within_seconds(tmp_path: Path, swi
     )
     began = time.monotonic()
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", script],
-        env={"HF_HOME": str(tmp_path), "PATH": "", **switch},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
+        [sys.executable, "-W", "error", "-c", script], env={"HF_HOME": str(tmp_path), "PATH": "", **switch},
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
     assert time.monotonic() - began < 60
     assert done.stdout.startswith(f"model='{DEFAULT}' is not on this disk") and is_one_sentence(done.stdout.strip())
 
 
-@pytest.mark.parametrize("path", ["./nli", "~/no/such/folder", "/no/such/folder", "models/of/mine"])
-def test_a_path_that_leads_nowhere_is_not_the_name_of_a_model(path: str) -> None:
-    with pytest.raises(
-        ArgumentError, match=rf"^model='{path}' must be a folder on this disk; give the folder"
-    ) as caught:
-        find_model(path)
-    assert is_one_sentence(str(caught.value))
-
-
-@pytest.mark.parametrize(
-    ("names", "lacking"),
-    [
-        (["model.safetensors"], r"config\.json"),
-        (["config.json", "pytorch_model.bin"], r"\*\.safetensors"),
-        (["README.md"], r"config\.json and no \*\.safetensors"),
-    ],
-)
+@each_case("scoring", "partial models")
 def test_a_folder_without_a_whole_model_is_refused(tmp_path: Path, names: list[str], lacking: str) -> None:
     """A .bin file is a pickle, which is not read."""
     folder = model_at(tmp_path / "nli", *names)
-    with pytest.raises(ArgumentError, match=rf"which has no {lacking}; give a folder that holds a whole model"):
-        find_model(folder)
+    refuses(ArgumentError, rf"which has no {lacking}; give a folder that holds a whole model", find_model, folder)
 
 
-def test_a_digest_tells_files_apart_by_content_and_by_name(tmp_path: Path) -> None:
-    folder = model_at(tmp_path / "nli")
-    before = revision_of(folder)
-    assert before == revision_of(folder)
-    (folder / "config.json").write_text("changed", encoding="utf-8")
-    changed = revision_of(folder)
-    (folder / "config.json").rename(folder / "other.json")
-    assert len({before, changed, revision_of(folder)}) == 3
-
-
-# -- labels --
 def columns(config: Any, folder: Path) -> tuple[int, int, int]:
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     return stated_columns(folder, "some/model")
@@ -152,32 +121,7 @@ def test_any_order_is_read(order: list[str], spelt: Any, tmp_path_factory: pytes
     assert [order[column] for column in result] == list(LABELS)
 
 
-@pytest.mark.parametrize(
-    "config",
-    [
-        {"id2label": dict(enumerate(labels))}
-        for labels in (
-            ["LABEL_0", "LABEL_1", "LABEL_2"],
-            ["entailment", "contradiction"],
-            ["entailment", "not_entailment"],
-            ["neutral", "entailment", "entailment"],
-            [*LABELS, "other"],
-            [*LABELS, "neutral"],
-            [],
-        )
-    ]
-    + [
-        {"num_labels": 3},
-        {"label2id": {"neutral": 0}},
-        {"id2label": None},
-        [],
-        {"id2label": list(LABELS)},
-        {"id2label": {"0": 1}},
-        {"id2label": {"a": "neutral", "b": "entailment", "c": "contradiction"}},
-        {"id2label": {"1": "neutral", "2": "entailment", "3": "contradiction"}},
-    ],
-    ids=repr,
-)
+@each_case("scoring", "refused labels")
 def test_a_model_without_exactly_the_three_labels_is_refused_with_what_to_write(config: Any, tmp_path: Path) -> None:
     """A library would fill in labels of its own, two of them, and find that the weights do not fit."""
     plain = json.loads(json.dumps(config))

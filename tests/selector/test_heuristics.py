@@ -2,11 +2,10 @@
 
 import asyncio
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import dspy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,7 +24,6 @@ EVIDENCE = [
     show_passage("Wembley", "It was rebuilt in 2007."),
 ]
 ASPECTS = {"logic", "fact", "epist", "info", "triang", "adv", "min", "scalar"}
-
 texts = st.text(alphabet=st.characters(), max_size=40)
 
 
@@ -34,11 +32,15 @@ def shown(row: Row) -> tuple[list[str], list[str]]:
     return evidence, [show_candidate(candidate.text, candidate.answer) for candidate in row.candidates]
 
 
-@pytest.mark.parametrize(
-    ("heuristic", "backed"), [(LexicalJudge, Judge), (ExtractiveRepairer, Repairer), (SilentDeriver, Deriver)]
-)
+TWINS = {LexicalJudge: Judge, ExtractiveRepairer: Repairer, SilentDeriver: Deriver}
+
+
+@pytest.mark.parametrize(("heuristic", "backed"), TWINS.items())
 def test_an_heuristic_role_takes_what_its_twin_takes(heuristic: Callable[[], Any], backed: Callable[[], Any]) -> None:
-    assert inspect.signature(heuristic().forward) == inspect.signature(backed().forward)
+    """It holds no predictor and no state: there is nothing for an optimizer to change and nothing to save."""
+    role = heuristic()
+    assert inspect.signature(role.forward) == inspect.signature(backed().forward)
+    assert (role.predictors(), role.dump_state()) == ([], {})
 
 
 answers = texts.filter(lambda text: answer_class(text, "retrieval") is not None)  # "\x1b" shows nothing
@@ -57,11 +59,7 @@ def test_the_core_accepts_every_verdict_of_the_judge(question: str, evidence: li
 
 @pytest.mark.parametrize(
     ("candidates", "preferred"),
-    [
-        (["Wembley", "Stade de France"], 1),
-        (["Anfield", "Celtic Park"], 0),  # hazard 68: a tie goes to the earliest
-        ([], None),  # hazard 1
-    ],
+    [(["Wembley", "Stade de France"], 1), (["Anfield", "Celtic Park"], 0), ([], None)],  # hazards 68 (the earliest), 1
 )
 def test_the_judge_prefers_the_best_supported_candidate(candidates: list[str], preferred: int | None) -> None:
     result = LexicalJudge()(question=QUESTION, evidence=EVIDENCE, candidates=candidates).toDict()
@@ -70,14 +68,6 @@ def test_the_judge_prefers_the_best_supported_candidate(candidates: list[str], p
         assert result == {"abstained": "there is no candidate to judge"}
     else:
         assert "no LM was asked" in result["judge_rationale"]
-
-
-def test_aspects_that_words_cannot_measure_are_none() -> None:
-    [one] = LexicalJudge()(question=QUESTION, evidence=EVIDENCE, candidates=["Wembley"]).assessments
-    assert set(one) == ASPECTS
-    assert {name for name, value in one.items() if value is None} == {"logic", "epist", "info", "adv", "min"}
-    [one] = LexicalJudge()(question="1 + 1?", evidence=[], candidates=["1 + 1 = 2\nFinal answer: 2"]).assessments
-    assert {name for name, value in one.items() if value is not None} == {"logic", "scalar"}
 
 
 @given(texts, st.lists(st.tuples(texts, texts), max_size=4))
@@ -90,7 +80,7 @@ def test_the_core_accepts_every_repair_and_it_is_in_its_passage(question: str, p
         assert reply.answer in text
 
 
-def test_a_repair_is_certified_and_who_abstains_says_why() -> None:
+def test_aspects_that_words_cannot_measure_are_none_and_a_repair_is_certified() -> None:
     repairer = ExtractiveRepairer()
     result = repairer(question=QUESTION, evidence=EVIDENCE)
     assert (result.repaired_answer, result.repair_passage) == ("Stade de France", 0)
@@ -101,29 +91,23 @@ def test_a_repair_is_certified_and_who_abstains_says_why() -> None:
     ):
         assert repairer(question=question, evidence=EVIDENCE).toDict() == {"abstained": why}
     assert SilentDeriver()(question="1 + 1?").toDict() == {"abstained": "the heuristic deriver derives nothing"}
+    [one] = LexicalJudge()(question=QUESTION, evidence=EVIDENCE, candidates=["Wembley"]).assessments
+    assert set(one) == ASPECTS
+    assert {name for name, value in one.items() if value is None} == {"logic", "epist", "info", "adv", "min"}
+    [one] = LexicalJudge()(question="1 + 1?", evidence=[], candidates=["1 + 1 = 2\nFinal answer: 2"]).assessments
+    assert {name for name, value in one.items() if value is not None} == {"logic", "scalar"}
 
 
 def test_async_and_sync_say_the_same() -> None:
     """Law 18 for the heuristic roles."""
-    material: dict[str, str | Sequence[str]] = {"question": QUESTION, "evidence": EVIDENCE}
+    material: dict[str, Any] = {"question": QUESTION, "evidence": EVIDENCE}
     judged = {**material, "candidates": ["Wembley", "Stade de France"]}
-    calls: list[tuple[dspy.Module, dict[str, Any]]] = [
-        (LexicalJudge(), judged),
-        (ExtractiveRepairer(), material),
-        (SilentDeriver(), {"question": QUESTION}),
-    ]
-    for role, inputs in calls:
+    calls = {LexicalJudge(): judged, ExtractiveRepairer(): material, SilentDeriver(): {"question": QUESTION}}
+    for role, inputs in calls.items():
         assert asyncio.run(role.acall(**inputs)).toDict() == role(**inputs).toDict()
 
 
-def test_heuristic_roles_hold_no_predictor_and_no_state() -> None:
-    """There is nothing for an optimizer to change and nothing to save."""
-    for role in (LexicalJudge(), ExtractiveRepairer(), SilentDeriver()):
-        assert role.predictors() == []
-        assert role.dump_state() == {}
-
-
-def test_on_real_arithmetic_the_judge_beats_the_first_candidate(pools_dir: Path) -> None:
+def test_on_real_pools_the_judge_beats_the_first_candidate_and_repairs_are_verbatim(pools_dir: Path) -> None:
     judge, right, first, n = LexicalJudge(), 0, 0, 300
     for row in open_pool(pools_dir / "gsm8k-openai4.jsonl.gz").rows(n):
         _, candidates = shown(row)
@@ -131,9 +115,6 @@ def test_on_real_arithmetic_the_judge_beats_the_first_candidate(pools_dir: Path)
         right += numeric_equal(row.candidates[result.get("preferred", 0)].answer, row.gold)
         first += numeric_equal(row.candidates[0].answer, row.gold)
     assert right > first
-
-
-def test_on_real_retrieval_the_judge_beats_the_first_candidate_and_repairs_are_verbatim(pools_dir: Path) -> None:
     right = first = 0
     for row in open_pool(pools_dir / "hotpotqa-reflexion12.jsonl.gz").rows():
         evidence, candidates = shown(row)

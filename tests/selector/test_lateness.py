@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import dspy
@@ -13,9 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eldgr_dspy.certificates import Certificate
-from eldgr_dspy.channels.step_table import StepTable
-from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.calls import Calls
+from eldgr_dspy.programs.engines.ollama import ollama
 from eldgr_dspy.programs.requests.metered_lms import metered_lm
 from eldgr_dspy.programs.requests.retrying import Limit, with_limit
 from eldgr_dspy.programs.roles import Judge
@@ -24,21 +24,11 @@ from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.service.threads import in_thread
 from eldgr_dspy.rule.consultations import Abstention
 from eldgr_dspy.rule.questions import Question
+from tests.case_tables import each_case
 from tests.lm_server import Answer, serving
 from tests.public_strategies import questions
-from tests.selecting import (
-    ABSTAINS,
-    CONTESTED,
-    DERIVATION,
-    SETTLED,
-    Returns,
-    each_call,
-    each_way,
-    inputs_of,
-    repair,
-    select_acall,
-    selector_of,
-)
+from tests.scenes import ABSTAINS, CONTESTED, DERIVATION, SETTLED, repair
+from tests.selecting import Returns, each_call, each_way, inputs_of, select_acall, selector_of
 
 SPAN = repair("Persian Gulf", 1)
 SOON, LONG = 0.02, 60.0
@@ -64,12 +54,12 @@ def never() -> Iterator[Never]:
     role.over.set()
 
 
-# -- law 15, of lateness ----------------------------------------------------------------------------------------------
+spans, derivations = st.sampled_from(("", "Paris", "1976")), st.sampled_from((ABSTAINS, DERIVATION))
+
+
 @pytest.mark.law("failed_judge_equals_silent_judge", "property")
 @settings(max_examples=25)
-@given(
-    question=questions(), span=st.sampled_from(("", "Paris", "1976")), derived=st.sampled_from((ABSTAINS, DERIVATION))
-)
+@given(question=questions(), span=spans, derived=derivations)
 def test_a_late_judge_decides_as_a_silent_one(question: Question, span: str, derived: dict[str, Any]) -> None:
     """With any repairer and deriver, who are asked alike."""
     others = repair(span, -1), derived
@@ -91,68 +81,43 @@ def test_the_repairer_is_asked_and_ships_though_the_judge_hangs(call: Any, never
     assert pred.failures == {"judge": late}
 
 
-# -- who was not asked ------------------------------------------------------------------------------------------------
 @each_call
 def test_a_role_for_which_no_time_is_left_was_not_asked_and_it_is_said_who_used_it_up(call: Any, never: Never) -> None:
     """A share that one gives to the judge oneself may be all that there is."""
     select = selector_of(never, SPAN, on_failure="abstain", timeout=SOON, role_timeouts={"judge": LONG})
     pred = call(select, CONTESTED)
     assert (pred.answer, pred.branch, pred.consulted) == ("Dubai", "consensus", ["judge"])
-    assert pred.failures == {
-        "judge": "TimeoutError: the judge did not answer within the question's timeout of 0.02 s",
-        "repairer": "TimeoutError: the repairer was not asked, because the judge used up the question's timeout of"
-        " 0.02 s",
-    }
+    late = "did not answer within the question's timeout of 0.02 s"
+    unasked = "was not asked, because the judge used up the question's timeout of 0.02 s"
+    assert [*pred.failures] == ["judge", "repairer"]
+    assert [*pred.failures.values()] == [f"TimeoutError: the judge {late}", f"TimeoutError: the repairer {unasked}"]
     assert pred.abstentions["repairer"] == f"failed: {pred.failures['repairer']}"
 
 
-def test_a_rule_that_takes_the_time_itself_is_said_to() -> None:
+def test_roles_and_scorers_are_asked_though_a_certificate_hangs_or_the_rule_takes_the_time(never: Never) -> None:
     calls = Calls("abstain", 1e-9)
     late = calls.ask("judge", Returns(ABSTAINS), {}, ["repairer"])
     assert isinstance(late, Abstention) and (late.kind, late.failed) == ("TimeoutError", True)
     assert calls.failures["judge"].endswith("not asked, because the rule used up the question's timeout of 1e-09 s")
     assert calls.unasked == {"judge"}
+    options: dict[str, Any] = {"on_failure": "abstain", "timeout": LONG, "scorers": hanging(never)}
+    soon = {"certificate": SOON, "scorer": SOON}
+    pred = select_acall(Selector(certificate=never_certified, role_timeouts=soon, **options), CONTESTED)
+    assert pred.failures == {"certificate": "TimeoutError: the certificate did not answer within its timeout of 0.02 s"}
+    assert pred.scores[0]["undefined"].endswith("the scorer did not answer within its timeout of 0.02 s")
 
 
-# -- shares -----------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("who", "later", "scorers", "own", "seconds"),
-    [
-        ("judge", (), 0, {}, 12),
-        ("judge", ("repairer",), 0, {}, 6),
-        ("judge", ("repairer",), 1, {}, 4),
-        ("certificate", ("judge", "repairer", "repair_certificate"), 0, {}, 3),
-        ("scorer", (), 2, {}, 6),
-        ("scorer", (), 1, {}, 12),
-        ("judge", ("repairer",), 0, {"judge": 9}, 9),
-        ("judge", ("repairer",), 0, {"judge": 15}, 12),
-        ("judge", ("repairer",), 0, {"repairer": 2}, 10),
-        ("judge", ("repairer",), 0, {"repairer": 15}, 6),
-    ],
-)
-def test_what_is_left_of_twelve_seconds_is_divided_among_those_who_may_still_be_asked(
-    who: str, later: tuple[str, ...], scorers: int, own: dict[str, float | None], seconds: int
-) -> None:
-    """A timeout of its own comes first and is kept for a role. Where a failure is raised, nobody is asked after it."""
+@each_case("selector", "shares of twelve seconds")
+def test_what_is_left_is_divided(who: str, later: list[str], scorers: int, own: Any, seconds: int) -> None:
+    """Among those who may still be asked; a timeout of its own comes first. Where a failure is raised, nobody is."""
     for on_failure in ("abstain", "raise"):
         limit = Calls(on_failure, 12.0, own, scorers)._limit(who, later)
         expected = seconds if on_failure == "abstain" else min(own.get(who) or 12, 12)
         assert limit is not None and round(limit.ends - time.monotonic()) == expected
 
 
-@pytest.mark.parametrize(
-    ("rule", "name", "heard", "later"),
-    [
-        ("eldgr", "judge", (), ["repairer"]),
-        ("eldgr", "repairer", (), []),
-        ("eldgr", "certificate", (), ["judge", "repairer"]),
-        ("judge", "judge", (), []),
-        ("near(1)", "repairer", (), ["judge"]),
-        ("near(1)", "repairer", ("judge",), []),
-        ("my_rules:own", "repairer", ("judge",), ["deriver"]),
-    ],
-)
-def test_who_may_still_be_asked(rule: str, name: Any, heard: tuple[str, ...], later: list[str]) -> None:
+@each_case("selector", "who may still be asked")
+def test_who_may_still_be_asked(rule: str, name: Any, heard: list[str], later: list[str]) -> None:
     kind = Selector().type
     assert later_roles(name, rule, kind, heard, certifies=False) == later
     certified = [*later, "repair_certificate"] if "repairer" in (name, *later) else later
@@ -164,56 +129,20 @@ async def never_certified(answer: str, evidence: Any, question: str) -> Certific
     raise AssertionError(answer)
 
 
-class Hangs:  # a scorer that does not answer while a test runs
-    def __init__(self, over: threading.Event) -> None:
-        self.over = over
-
-    def score(self, reasonings: Any) -> list[StepTable]:
-        self.over.wait(1)  # a loop that ends waits for its threads
-        return []
-
-
-def test_roles_and_scorers_are_asked_though_a_certificate_hangs(never: Never) -> None:
-    select = Selector(
-        certificate=never_certified,
-        on_failure="abstain",
-        timeout=LONG,
-        role_timeouts={"certificate": SOON, "scorer": SOON},
-        scorers=Hangs(never.over),
-    )
-    pred = select_acall(select, CONTESTED)
-    assert pred.failures == {"certificate": "TimeoutError: the certificate did not answer within its timeout of 0.02 s"}
-    assert pred.scores[0]["undefined"].endswith("the scorer did not answer within its timeout of 0.02 s")
+def hanging(never: Never) -> Any:
+    """A scorer that does not answer while a test runs; a loop that ends waits for its threads."""
+    return SimpleNamespace(score=lambda reasonings: never.over.wait(1))
 
 
 @each_call
-def test_a_late_scorer_leaves_its_scores_undefined(call: Any, never: Never) -> None:
-    pred = call(Selector(scorers=Hangs(never.over), timeout=SOON), SETTLED)
-    never.over.set()
+def test_a_late_scorer_leaves_its_scores_undefined_and_a_timeout_of_a_role_is_enough(call: Any, never: Never) -> None:
+    select = selector_of(never, SPAN, on_failure="abstain", role_timeouts={"judge": SOON})
+    assert (call(select, CONTESTED).answer, Selector().role_timeouts) == ("Persian Gulf", {})
+    pred = call(Selector(scorers=hanging(never), timeout=SOON), SETTLED)
     late = "the scorer failed: TimeoutError: the scorer did not answer within the question's timeout of 0.02 s"
     assert (pred.answer, pred.scores[0]["undefined"]) == ("Doha", late)
 
 
-@each_call
-def test_a_timeout_of_a_role_needs_none_of_the_question(call: Any, never: Never) -> None:
-    select = selector_of(never, SPAN, on_failure="abstain", role_timeouts={"judge": SOON})
-    assert (call(select, CONTESTED).answer, Selector().role_timeouts) == ("Persian Gulf", {})
-
-
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        ({"referee": 5}, r"^role_timeouts must map 'judge', .*, 'scorer' to seconds; got \{'referee': 5\}\."),
-        (5, r"^role_timeouts must map 'judge', .* to seconds; got 5\."),
-        ({"judge": 0}, r"^role_timeouts\['judge'\] must be a number of seconds above 0 and at most .*; got 0\."),
-    ],
-)
-def test_timeouts_of_roles_that_cannot_be_kept_are_refused(value: Any, message: str) -> None:
-    with pytest.raises(ArgumentError, match=message):
-        Selector(role_timeouts=value)
-
-
-# -- the LM of a late call --------------------------------------------------------------------------------------------
 class Watched(Judge):  # a judge that says when its call has ended
     def __init__(self) -> None:
         super().__init__()
@@ -224,10 +153,6 @@ class Watched(Judge):  # a judge that says when its call has ended
             return super().forward(**inputs)
         finally:
             self.ended.set()
-
-
-def lm_at(address: str) -> Any:
-    return dspy.LM("openai/gpt-4o-mini", api_base=address, api_key="k", cache=False)
 
 
 @contextmanager
@@ -288,14 +213,22 @@ def test_an_error_is_reported_if_the_request_after_it_hangs_and_is_none_if_it_pa
     assert pred.answer == ("Doha" if passes else "Dubai")
 
 
-def test_an_lm_whose_requests_somebody_else_sends_again_is_left_as_it_is() -> None:
-    lm = metered_lm(lm_at("http://127.0.0.1:9/v1"))
-    assert with_limit(lm, Limit(time.monotonic(), 1.0)) is lm
-    once = with_limit(lm_at("http://127.0.0.1:9/v1"), Limit(time.monotonic(), 1.0))
-    assert with_limit(once, Limit(time.monotonic(), 1.0)) is once
+def lm_at(address: str = "http://127.0.0.1:9/v1") -> Any:
+    return dspy.LM("openai/gpt-4o-mini", api_base=address, api_key="k", cache=False)
 
 
-def test_selectors_in_threads_of_dspy_do_not_wait_for_one_another() -> None:
+def test_a_late_call_of_ollama_ends_with_its_limit() -> None:
+    """Else it keeps its thread for the five minutes that the engine waits."""
+    ends = time.monotonic() + LONG
+    twins = [with_limit(ollama("tiny", timeout=seconds), Limit(ends, 2.0)) for seconds in (300.0, 1.0)]
+    engines = [engine for one in twins for engine in (one._engine_spec, one._async_engine_spec)]
+    assert [engine.timeout for engine in engines] == [2.0, 2.0, 1.0, 1.0]
+    # An LM whose requests somebody else sends again is left as it is.
+    for lm in (metered_lm(lm_at()), with_limit(lm_at(), Limit(time.monotonic(), 1.0))):
+        assert with_limit(lm, Limit(time.monotonic(), 1.0)) is lm
+
+
+def test_selectors_in_threads_of_dspy_do_not_wait_for_one_another_and_stop_iteration_fails() -> None:
     """Eight calls hold all threads of `dspy.asyncify`; each still awaits a certificate that is not async."""
 
     class Slow(dspy.Module):
@@ -311,8 +244,6 @@ def test_selectors_in_threads_of_dspy_do_not_wait_for_one_another() -> None:
 
     assert [one.answer for one in asyncio.run(several())] == ["Doha"] * 8
 
-
-def test_a_program_that_ends_by_stop_iteration_fails_when_it_is_awaited() -> None:
     async def stopped() -> Any:
         return await asyncio.wait_for(in_thread(lambda: next(iter(()))), 60)
 

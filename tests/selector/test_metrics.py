@@ -1,25 +1,154 @@
-"""A score is that of the answer that ships; feedback says what came of each role's reply, and what was right."""
+"""Feedback says what came of each role's reply; by it optimizers teach judges of every kind, and the laws hold."""
 
+import functools
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import dspy
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy import signatures
 from eldgr_dspy.formats.rows import CandidateRow, Row
 from eldgr_dspy.pools import open_pool
-from eldgr_dspy.programs.heuristics import heuristic_selector
+from eldgr_dspy.programs.heuristics import SilentDeriver, heuristic_selector
 from eldgr_dspy.programs.inputs import to_question
+from eldgr_dspy.programs.judges import PairwiseJudge, PointwiseJudge, SliceJudge, SwapConsistent
 from eldgr_dspy.programs.metrics import examples_of, role_of_predictor, selection_feedback, selection_score
+from eldgr_dspy.programs.roles import Judge
+from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.testing import ScriptedLM, role_of, scripted_lm, text_of
+from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.rule.voting import majority
-from tests.selecting import CONTESTED, DERIVATION, PENS, SETTLED, SILENT, example_of, repair, selector_of, verdict
+from tests.case_tables import each_case
+from tests.public_strategies import questions
+from tests.scenes import CONTESTED, DERIVATION, PENS, SILENT, WORDS, in_style, repair, verdict
+from tests.selecting import Program, example_of, inputs_of, selector_of, shipped_lawfully
+
+KNACK = "Follow the passages."
+JUDGES: dict[str, Callable[[], Any]] = {
+    "plain": Judge,
+    "swapped": lambda: SwapConsistent(Judge()),
+    "pairwise": PairwiseJudge,
+    "pointwise": PointwiseJudge,
+    "slices": SliceJudge,
+}
+each_judge = pytest.mark.parametrize("kind", JUDGES)
+
+
+def selector_with(kind: str, **options: Any) -> Selector:
+    select = Selector(consult="always", **options)
+    select.judge, select.deriver = JUDGES[kind](), SilentDeriver()
+    return select
+
+
+def examples(n: int, inputs: dict[str, Any] = CONTESTED, gold: str = "Doha") -> list[dspy.Example]:
+    return [example_of({**inputs, "question": f"{number}. {inputs['question']}"}, gold=[gold]) for number in range(n)]
+
+
+def teachable(request: Any) -> Any:
+    """Prefers Doha, in whatever way it is asked, once its instructions have the knack; before that, Dubai."""
+    has_knack = KNACK in text_of(request)
+    if role_of(request) == "deriver":
+        return {**DERIVATION, "derived_answer": "36" if has_knack else "1", "derivation_steps": []}
+    wanted = "Doha" if has_knack else "Dubai"
+    shown = re.split("<(?:candidate|slice) ", request.messages[-1].text or "")[1:]
+    index = next((index for index, one in enumerate(shown) if wanted in one), 0)
+    return in_style(request, index, float(bool(shown) and wanted in shown[0]))
+
+
+def rewritten(
+    select: Any, reply: Callable[[Any], Any] = teachable, inputs: Any = CONTESTED, gold: str = "Doha", **options: Any
+) -> tuple[Any, ScriptedLM]:
+    """The program compiled by GEPA, and the LM that wrote its instructions."""
+    reflection = scripted_lm(lambda _: {"new_instruction": KNACK})
+    chosen = {"max_metric_calls": 30, "num_threads": 1, "seed": 0, "reflection_minibatch_size": 2, **options}
+    optimizer: Any = dspy.GEPA(metric=selection_feedback, reflection_lm=reflection, **chosen)
+    with dspy.context(lm=scripted_lm(reply)):
+        compiled = optimizer.compile(select, trainset=examples(4, inputs, gold), valset=examples(2, inputs, gold))
+    return compiled, reflection
+
+
+def instructions_of(module: Any) -> list[str]:
+    return [predictor.signature.instructions for predictor in module.predictors()]
+
+
+@each_judge
+def test_gepa_rewrites_a_judge_by_the_feedback_and_it_is_saved_and_loaded(kind: str, tmp_path: Path) -> None:
+    compiled, reflection = rewritten(selector_with(kind))
+    assert instructions_of(compiled.judge) == [KNACK]
+    compiled.save(tmp_path / "compiled.json")
+    loaded = selector_with(kind)
+    loaded.load(tmp_path / "compiled.json")
+    for select in (compiled, loaded):
+        with dspy.context(lm=scripted_lm(teachable)):
+            pred = select(**CONTESTED)
+        assert (pred.answer, pred.branch, select.settings) == ("Doha", "judge", Settings(consult="always"))
+    told = "".join(map(text_of, reflection.requests))
+    assert "is wrong; candidate 2 is right. It did not override: it is consensus's own." in told
+
+
+def test_gepa_rewrites_the_deriver_of_a_nested_selector() -> None:
+    """It fails on a predictor that is never asked, as the judge's is here: there is no trace to reflect upon."""
+    program = Program()
+    program.select = Selector(answer="number", derivation="stated", timeout=60)
+    compiled, _ = rewritten(program, inputs=PENS, gold="36")
+    assert instructions_of(compiled) == [KNACK]
+    with dspy.context(lm=scripted_lm(teachable)):
+        assert compiled(**PENS).answer == "36"
+
+
+# A knockout continues without the comparison.
+@pytest.mark.parametrize("kind", ["plain", "swapped", "pointwise", "slices"])
+def test_gepa_learns_from_replies_that_cannot_be_parsed_if_they_are_raised(kind: str) -> None:
+    """One that the selector takes for silence leaves DSPy no trace of the call, hence nothing to reflect upon."""
+
+    def reply(request: Any) -> Any:
+        asked = request.config.response_format["schema"]["properties"]
+        return teachable(request) if KNACK in text_of(request) or "repaired_answer" in asked else "It is Dubai."
+
+    options: dict[str, Any] = {"add_format_failure_as_feedback": True}
+    compiled, reflection = rewritten(selector_with(kind, on_error="raise"), reply, **options)
+    assert instructions_of(compiled.judge) == [KNACK]
+    assert "It is Dubai." in text_of(reflection.requests[0])
+
+
+@each_judge
+def test_bootstrapping_teaches_from_right_answers_alone(kind: str) -> None:
+    wrong = examples(2, {**CONTESTED, "question": "Which town?"}, "Lusail")
+    select: Any = selector_with(kind)
+    for predictor in select.judge.predictors():
+        predictor.signature = predictor.signature.with_instructions(KNACK)
+    optimizer = dspy.BootstrapFewShot(metric=selection_score, max_bootstrapped_demos=4, max_labeled_demos=0)
+    with dspy.context(lm=scripted_lm(teachable)):
+        compiled: Any = optimizer.compile(select, trainset=[*wrong, *examples(2)])
+    demos = [demo for predictor in compiled.judge.predictors() for demo in predictor.demos]
+    assert len(demos) == 2
+    assert not any("Which town?" in demo["question"] for demo in demos)
+
+
+@functools.cache
+def compiled(kind: str) -> Selector:
+    select: Selector = rewritten(selector_with(kind))[0]
+    return select
+
+
+@each_judge
+@settings(max_examples=20, deadline=None)
+@given(question=questions("retrieval"), whim=st.integers(0, 3), span=st.sampled_from(("", "Paris", "1976")))
+def test_no_optimizer_breaks_a_law(kind: str, question: Question, whim: int, span: str) -> None:
+    with dspy.context(lm=scripted_lm(lambda request: in_style(request, whim, whim / 3, span=span))):
+        pred = compiled(kind)(**inputs_of(question))
+    shipped_lawfully(pred, question, Settings(consult="always"))
+
 
 POOLS = Path(__file__).resolve().parents[2] / "artifacts"
 DOHA = example_of(CONTESTED, gold=["Doha"])
 UNPARSED = {"abstained": "unparsable: The reply is not exactly one JSON object"}
+NAMES: dict[str, Any] = {"UNPARSED": UNPARSED, "SILENT": SILENT}
 
 
 def feedback(pred: Any, predictor: str | None, gold: dspy.Example = DOHA) -> str:
@@ -31,66 +160,22 @@ def selected(judge: Any = UNPARSED, repairer: Any = SILENT, **inputs: Any) -> An
     return selector_of(judge, repairer, consult="always")(**{**CONTESTED, **inputs})
 
 
-@pytest.mark.parametrize(
-    ("judge", "repairer", "predictor", "message"),
-    [
-        (verdict(2), SILENT, "judge.predict", "The judge preferred candidate 2, which is right."),
-        (verdict(0), SILENT, "judge.predict", "candidate 0, which is wrong; candidate 2 is right."),
-        (verdict(0), SILENT, "judge.predict", "It did not override: it is consensus's own."),
-        (UNPARSED, SILENT, "judge.predict",
-         "The judge's reply did not count: unparsable: The reply is not exactly"),
-        (verdict(7), SILENT, "judge.predict", "did not count: preferred=7 is not a whole number from 0 to 2"),
-        (verdict(0), repair("Doha"), "repairer.predict", "The repairer gave 'Doha', which is right."),
-        (verdict(0), repair("Persian Gulf", 1), "repairer.predict", "gave 'Persian Gulf', which is wrong."),
-        (verdict(2), repair("Doha"), "repairer.predict",
-         "It did not override: a certified preference comes before it."),
-        (verdict(0), repair("Lusail"), "repairer.predict", "It did not override: it carries no certificate."),
-        (verdict(2), SILENT, "repairer.predict", "The repairer's reply did not count: no span."),
-        (verdict(2), SILENT, "deriver.predict", "The deriver was not asked"),
-    ],
-)  # fmt: skip
-def test_feedback_is_about_the_role_that_it_is_for(judge: Any, repairer: Any, predictor: str, message: str) -> None:
-    text = feedback(selected(judge, repairer), predictor)
+@each_case("selector", "feedback about a role", **WORDS, name=NAMES.get)
+def test_feedback_is_about_the_role_that_it_is_for(judge: Any, repairer: Any, role: str, message: str) -> None:
+    text = feedback(selected(judge, repairer), f"{role}.predict")
     assert message in text
-    others = {"judge", "repairer", "deriver"} - {role_of_predictor(predictor)}
+    others = {"judge", "repairer", "deriver"} - {role}
     assert not any(f"The {role} " in text or f"The {role}'s" in text for role in others)
 
 
-AS_IT_IS = CONTESTED["candidates"]
-OPENINGS: list[tuple[Any, list[Any], Any, str]] = [
-    (verdict(2), AS_IT_IS, "Doha", "The answer 'Doha' shipped (branch judge, certified), and it is right."),
-    (
-        verdict(0),
-        AS_IT_IS,
-        "Doha",
-        "The answer 'Dubai' shipped (branch consensus, uncertified), and it is wrong; the right answer is 'Doha'.",
-    ),
-    (UNPARSED, [None, ""], "Doha", "No answer shipped (branch consensus, uncertified)"),
-    (
-        UNPARSED,
-        ["no", "no", "yes"],
-        ["yes", "true"],
-        "The answer 'no' shipped (branch consensus, to which no certificate applies), and it is wrong; the right "
-        "answer is 'yes' or 'true'.",
-    ),
-]
-
-
-@pytest.mark.parametrize(("judge", "candidates", "gold", "message"), OPENINGS)
+@each_case("selector", "openings of feedback", **WORDS, name=NAMES.get)
 def test_feedback_opens_with_what_shipped(judge: Any, candidates: list[Any], gold: Any, message: str) -> None:
     for predictor in (None, "judge.predict", "another.predict"):
         pred = selected(judge, candidates=candidates)
         assert feedback(pred, predictor, example_of(CONTESTED, gold=gold)).startswith(message)
 
 
-@pytest.mark.parametrize(
-    ("candidates", "preferred", "why"),
-    [
-        (["Doha", "Doha", "Qatar"], 2, "consensus is certified"),
-        (["yes", "yes", "Doha"], 2, "consensus is a yes or no or a refusal, and final"),
-        (["Dubai", "Dubai", "Manama"], 2, "it carries no certificate"),
-    ],
-)
+@each_case("selector", "why a preference did not override")
 def test_feedback_says_why_a_preference_did_not_override(candidates: list[str], preferred: int, why: str) -> None:
     gold = example_of({**CONTESTED, "candidates": candidates}, gold="Lusail")
     text = feedback(selected(verdict(preferred), candidates=candidates), "judge.predict", gold)
@@ -98,12 +183,7 @@ def test_feedback_says_why_a_preference_did_not_override(candidates: list[str], 
     assert "which is wrong; no candidate is right." in text
 
 
-def test_feedback_for_the_program_speaks_of_every_role() -> None:
-    text = feedback(selected(verdict(2), repair("Doha")), None)
-    assert all(f"The {role}" in text for role in ("judge", "repairer", "deriver"))
-
-
-def test_a_derivation_that_was_not_accepted_comes_with_its_reason() -> None:
+def test_a_derivation_that_was_not_accepted_comes_with_its_reason_and_options_are_scored_by_letter_or_text() -> None:
     gold = example_of(PENS, gold=["36"])
     right = selector_of(deriver=DERIVATION)(**PENS)
     assert "The deriver gave '36', which is right." in feedback(right, "deriver.predict", gold)
@@ -111,50 +191,39 @@ def test_a_derivation_that_was_not_accepted_comes_with_its_reason() -> None:
     assert "It did not override: the derivation is not accepted: " in feedback(wrong, "deriver.predict", gold)
     assert selection_score(gold, right) is True
     assert selection_score(gold, wrong) is False
+    judges = ("judge.predict", "select.judge.judge.predict")
+    names = [*judges, "select.repairer.predict", "judges.predict", "respond.predict"]
+    assert [*map(role_of_predictor, names)] == ["judge", "judge", "repairer", None, None]
+    select = heuristic_selector(answer="choice")
+    examples = {gold.id: gold for gold in examples_of(open_pool(POOLS / "demo-choice.jsonl").rows())}
+    preds = {id_: select(**gold.inputs()) for id_, gold in examples.items()}
+    right = [id_ for id_, gold in examples.items() if selection_score(gold, preds[id_])]
+    assert (len(right), preds["c10"].answer, examples["c10"].gold) == (10, "D", ["Group O"])
+    reply = selection_feedback(examples["c11"], preds["c11"], None, "judge.predict").feedback
+    assert "The judge preferred candidate 3, which is right." in reply
 
 
 @given(st.sampled_from([None, "judge.predict", "select.repairer.predict", "x"]), st.sampled_from(["Doha", "Dubai"]))
 def test_the_score_is_the_same_for_every_predictor(predictor: str | None, gold: str) -> None:
-    """Otherwise GEPA warns and takes the program's."""
-    example, pred = example_of(CONTESTED, gold=gold), selected(verdict(2))
+    """Otherwise GEPA warns and takes the program's. Feedback for the program speaks of every role."""
+    example, pred = example_of(CONTESTED, gold=gold), selected(verdict(2), repair("Doha"))
     result = selection_feedback(example, pred, None, predictor, None)
     assert result.score == float(selection_score(example, pred)) == float(gold == "Doha")
-
-
-def test_a_yes_is_not_a_prediction_to_an_optimizer_that_asks_yes_or_no() -> None:
-    """Pinned, for it is why there are two metrics: a prediction with the score 0.0 is true."""
-    assert bool(selection_feedback(DOHA, selected())) is True
-    assert selection_score(DOHA, selected()) is False
+    assert predictor or all(f"The {role}" in result.feedback for role in ("judge", "repairer", "deriver"))
 
 
 def test_a_prediction_without_a_decision_is_scored_by_its_answer() -> None:
     assert feedback(dspy.Prediction(answer="Doha"), None).startswith("The answer 'Doha' shipped, and it is right.")
     assert feedback(dspy.Prediction(answer="Doha"), "judge.predict").endswith("and it is right.")  # asked or not?
     assert selection_score(DOHA, dspy.Prediction()) is False
-
-
-@pytest.mark.parametrize("gold", [None, [], ""])
-def test_an_example_without_a_gold_answer_is_refused(gold: Any) -> None:
-    with pytest.raises(ArgumentError, match=r"gold of an example must be an answer or a list of answers, .*; got "):
-        selection_score(example_of(SETTLED, gold=gold), dspy.Prediction(answer="x"))
-
-
-@pytest.mark.parametrize(
-    ("name", "role"),
-    [
-        ("judge.predict", "judge"),
-        ("select.judge.judge.predict", "judge"),
-        ("select.repairer.predict", "repairer"),
-        ("judges.predict", None),
-        ("respond.predict", None),
-    ],
-)
-def test_a_predictor_plays_the_role_that_its_path_names(name: str, role: str | None) -> None:
-    assert role_of_predictor(name) == role
+    # Pinned, for it is why there are two metrics: a prediction with the score 0.0 is true.
+    assert bool(selection_feedback(DOHA, selected())) is True
+    assert selection_score(DOHA, selected()) is False
 
 
 @pytest.mark.parametrize("pool", ["demo-retrieval", "demo-arithmetic"])
 def test_examples_are_the_questions_of_the_pool(pool: str) -> None:
+    """No label has the name of an output: optimizers would show it as a demonstration of the role."""
     rows = list(open_pool(POOLS / f"{pool}.jsonl").rows())
     examples = examples_of(rows)
     assert [one.id for one in examples] == [row.id for row in rows]
@@ -164,23 +233,6 @@ def test_examples_are_the_questions_of_the_pool(pool: str) -> None:
         assert (result.text, result.passages, one.gold) == (expected.text, expected.passages, row.gold)
     bare = Row(id="a", question="q", task="retrieval", candidates=[CandidateRow(text="", answer="x", source=None)])
     assert examples_of([bare]) == []  # it has no gold answer
-
-
-def test_no_label_has_the_name_of_an_output() -> None:
-    """Optimizers would show it as a demonstration of the role."""
-    from eldgr_dspy import signatures
-
-    (first, *_) = examples_of(open_pool(POOLS / "demo-retrieval.jsonl").rows(1))
     kinds = [getattr(signatures, name) for name in signatures.__all__]
     outputs = {name for kind in kinds for name in getattr(kind, "output_fields", ())}
-    assert not outputs & set(first.labels().keys())
-
-
-def test_letters_and_texts_of_an_option_are_scored_alike() -> None:
-    select = heuristic_selector(answer="choice")
-    examples = {gold.id: gold for gold in examples_of(open_pool(POOLS / "demo-choice.jsonl").rows())}
-    preds = {id_: select(**gold.inputs()) for id_, gold in examples.items()}
-    right = [id_ for id_, gold in examples.items() if selection_score(gold, preds[id_])]
-    assert (len(right), preds["c10"].answer, examples["c10"].gold) == (10, "D", ["Group O"])
-    reply = selection_feedback(examples["c11"], preds["c11"], None, "judge.predict").feedback
-    assert "The judge preferred candidate 3, which is right." in reply
+    assert not outputs & set(examples[0].labels().keys())

@@ -1,10 +1,11 @@
-"""Who streams or observes DSPy has one span a role, under the name of the module that plays it, and its calls below."""
+"""Who streams or observes DSPy has one span a role, with its calls below; nobody looks through what DSPy remembers."""
 
 import asyncio
 import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,31 +16,23 @@ import pytest
 
 from eldgr_dspy.programs.engines.strict import StrictJSONAdapter, StrictStreamListener
 from eldgr_dspy.programs.judges import Comparer, PairwiseJudge, PointwiseJudge, SwapConsistent
-from eldgr_dspy.programs.roles import Judge
+from eldgr_dspy.programs.lms.credentials import remember_credentials
+from eldgr_dspy.programs.lms.lms import holds_lm, with_lms
+from eldgr_dspy.programs.roles import Judge, Repairer
+from eldgr_dspy.programs.run.fingerprints import describe
+from eldgr_dspy.programs.run.role_calls import role_call
+from eldgr_dspy.programs.sampled import Sampled
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm
-from tests.selecting import (
-    CONTESTED,
-    DERIVATION,
-    PENS,
-    SETTLED,
-    SILENT,
-    Announce,
-    Returns,
-    Spans,
-    each_call,
-    each_way,
-    repair,
-    saying,
-    streamed,
-    verdict,
-)
+from eldgr_dspy.programs.typed_answers import outputs
+from tests.case_tables import built, each_case
+from tests.modules import Announce, Spans
+from tests.scenes import CONTESTED, DERIVATION, PENS, SETTLED, SILENT, repair, verdict
+from tests.selecting import each_call, each_way, saying, selector_of, streamed
 
 EACH = [(None, {}), (None, {"timeout": 60}), (None, {"replies": "lenient"}), (StrictJSONAdapter(), {})]
-REPAIRED = ["Repairer", ["Predict"]]
 
 
-# -- streams ----------------------------------------------------------------------------------------------------------
 def stream_of(listener: Any, is_async: bool, adapter: Any = None, lm: Any = None, **options: Any) -> Any:
     """The text of a field, the messages and the prediction of a stream."""
     streaming: dict[str, Any] = {"stream_listeners": [listener], "status_message_provider": Announce()}
@@ -60,15 +53,12 @@ def test_a_field_streams_and_a_message_says_who_is_asked(is_async: bool, adapter
     assert [message for message in messages if message != "Selector"] == ["Judge", "Predict", "Repairer", "Predict"]
 
 
-def test_a_listener_of_ours_reads_the_user_s_chat_adapter_too() -> None:
+def test_a_listener_of_ours_reads_the_user_s_chat_adapter_too_and_dspy_s_own_hears_nothing_of_strict_replies() -> None:
+    """Pinned, as the reason for `StrictStreamListener`: DSPy's knows three adapters, by the names of their classes."""
     reply = "[[ ## repair_passage ## ]]\n0\n\n[[ ## repaired_answer ## ]]\nDoha\n\n[[ ## completed ## ]]"
     chat = dspy.ChatAdapter(use_json_adapter_fallback=False)
     text, _, pred = stream_of(StrictStreamListener("repaired_answer"), False, chat, saying("?", reply))
     assert text == pred.answer == "Doha"
-
-
-def test_dspy_s_own_listener_hears_nothing_of_strict_replies() -> None:
-    """Pinned, for it is why `StrictStreamListener` exists: it knows three adapters, by the names of their classes."""
     text, _, pred = stream_of(dspy.streaming.StreamListener("repaired_answer"), False)
     assert (text, pred.answer) == ("", "Persian Gulf")
     with pytest.raises(ValueError, match="Unsupported adapter for streaming: StrictJSONAdapter"):
@@ -76,7 +66,6 @@ def test_dspy_s_own_listener_hears_nothing_of_strict_replies() -> None:
         stream_of(dspy.streaming.StreamListener("repaired_answer"), True, StrictJSONAdapter())
 
 
-# -- usage ------------------------------------------------------------------------------------------------------------
 @each_way
 def test_usage_is_counted_for_all_roles_within_a_timeout_or_without(call: Callable[..., Any]) -> None:
     usage = []
@@ -88,13 +77,10 @@ def test_usage_is_counted_for_all_roles_within_a_timeout_or_without(call: Callab
             usage.append(call(select, CONTESTED).get_lm_usage())
             assert call(select, SETTLED).get_lm_usage() == {}  # nobody is asked
     assert usage[0] == usage[1]
-    assert {name: count["total_tokens"] > 0 for name, count in usage[0].items()} == {
-        "scripted/judge": True,
-        "scripted/repairer": True,
-    }
+    tokens = {name: count["total_tokens"] > 0 for name, count in usage[0].items()}
+    assert tokens == {"scripted/judge": True, "scripted/repairer": True}
 
 
-# -- spans ------------------------------------------------------------------------------------------------------------
 def scripted(output: str, reply: dict[str, Any]) -> Any:
     """An LM that replies where this output is wanted, and has no span."""
 
@@ -104,32 +90,22 @@ def scripted(output: str, reply: dict[str, Any]) -> Any:
     return scripted_lm(answer)
 
 
-POINTS = {"candidate_rationale": "", "assessment": [5] * 8}
-TREES: dict[str, tuple[Callable[[], Any], Any, list[Any]]] = {
-    "a role": (Judge, saying(verdict(0)), ["Judge", ["Predict"]]),
-    "two orders": (
-        lambda: SwapConsistent(Judge()),
-        saying(verdict(0)),
-        ["SwapConsistent", *[["Judge", ["Predict"]]] * 2],
-    ),
-    "pairs": (
-        lambda: PairwiseJudge(SwapConsistent(Comparer())),
-        scripted("better", {"comparison_rationale": "", "better": 0}),
-        ["PairwiseJudge", ["SwapConsistent", *[["Comparer", ["Predict"]]] * 2]],
-    ),
-    "points": (PointwiseJudge, scripted("assessment", POINTS), ["PointwiseJudge", *[["Assessor", ["Predict"]]] * 2]),
-}
+BETTER = scripted("better", {"comparison_rationale": "", "better": 0})
+POINTS = scripted("assessment", {"candidate_rationale": "", "assessment": [5] * 8})
+LMS = {"judge": saying(verdict(0)), "better": BETTER, "assessment": POINTS}
+KINDS: dict[str, Any] = {"Judge": Judge, "SwapConsistent": SwapConsistent, "Comparer": Comparer}
+KINDS |= {"PairwiseJudge": PairwiseJudge, "PointwiseJudge": PointwiseJudge}
 
 
 @each_call
-@pytest.mark.parametrize(("judge", "lm", "tree"), TREES.values(), ids=TREES)
-def test_each_role_is_one_span(call: Callable[..., Any], judge: Callable[[], Any], lm: Any, tree: list[Any]) -> None:
-    select, spans = Selector(), Spans()
-    select.judge, select.deriver = judge(), Returns(DERIVATION)
-    with dspy.context(lm=lm, callbacks=[spans]):
+@each_case("selector", "spans of judges")
+def test_each_role_is_one_span(call: Callable[..., Any], judge: Any, lm: str, tree: list[Any]) -> None:
+    spans = Spans()
+    select = selector_of(built(judge, KINDS), Repairer(), DERIVATION)
+    with dspy.context(lm=LMS[lm], callbacks=[spans]):
         call(select, CONTESTED)
         call(select, PENS)
-    assert spans.below() == [["Selector", tree, REPAIRED], ["Selector", ["Returns"]]]
+    assert spans.below() == [["Selector", tree, ["Repairer", ["Predict"]]], ["Selector", ["Returns"]]]
 
 
 # MLflow patches DSPy for good, so it is observed in a process of its own. Its imports warn; what is ours may not.
@@ -178,3 +154,73 @@ def test_mlflow_s_autolog_has_one_span_a_role_under_its_name(tmp_path: Path) -> 
         assert [name for name, above in trace if above is None] == ["Selector.forward"]
         predicts = [above for name, above in trace if name == "Predict.forward"]
         assert predicts == [name for name, above in trace if above == "Selector.forward"]
+
+
+REPLY = "[[ ## answer ## ]]\nDoha\n\n[[ ## completed ## ]]"
+
+
+class Desk(dspy.Module):  # a program that retrieves its own passages
+    def __init__(self) -> None:
+        super().__init__()
+        self.respond = dspy.Predict("context: list[str], question -> answer")
+
+    def forward(self, question: str) -> Any:
+        return self.respond(context=["Doha is the capital of Qatar."], question=question)
+
+    async def aforward(self, question: str) -> Any:
+        return await self.respond.acall(context=["Doha is the capital of Qatar."], question=question)
+
+
+def function_calls(work: Callable[[], Any]) -> int:
+    """How many functions are called meanwhile, in this thread and in those that it starts."""
+    counted = 0
+
+    def count(frame: Any, event: str, argument: Any) -> None:
+        nonlocal counted
+        counted += event in ("call", "c_call")
+
+    threading.setprofile(count)
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    return counted
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_later_call_of_a_sampled_program_calls_as_many_functions_as_an_early_one(is_async: bool) -> None:
+    sampled = Sampled(Desk(), n=3, num_threads=1)
+
+    def call() -> Any:
+        return asyncio.run(sampled.acall(question="Which?")) if is_async else sampled(question="Which?")
+
+    with dspy.context(lm=scripted_lm(lambda _: REPLY)):
+        for _ in range(3):
+            call()
+        early = function_calls(call)
+        for _ in range(20):
+            call()
+        assert len(sampled.history) == 3 * 24
+        assert function_calls(call) < 1.1 * early  # a walk through the history makes it twice as many
+
+
+class Sealed(list[Any]):  # a record that nobody may read
+    def __iter__(self) -> Any:
+        raise AssertionError("The record was read.")
+
+
+@pytest.mark.parametrize(
+    "look",
+    [lambda program: with_lms(program, lambda lm: lm), remember_credentials, holds_lm, outputs, describe, role_call],
+    ids=["with_lms", "remember_credentials", "holds_lm", "outputs", "describe", "role_call"],
+)
+def test_who_looks_for_modules_and_lms_does_not_read_what_they_remember(look: Callable[[Any], Any]) -> None:
+    lm = scripted_lm(lambda _: REPLY)
+    program: Any = Sampled(Desk(), select=Selector())
+    program.program.set_lm(lm)
+    several: list[Any] = [lm, program, program.program, program.program.respond, program.select, program.select.judge]
+    for one in several:
+        one.history = Sealed([{"messages": [{"content": "Which?"}]}])
+    look(program)

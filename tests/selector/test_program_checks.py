@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import dspy
 import pydantic
@@ -13,6 +13,9 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.scripted import value_of
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import check_selector, scripted_lm
+from tests.case_tables import each_case
+from tests.modules import Does
+from tests.refusing import says
 from tests.selecting import Returns
 
 ASKED = {"question": "What is the capital of Qatar?"}
@@ -33,12 +36,14 @@ class Program(dspy.Module):
         return self.returned(self.selected(question))
 
     def selected(self, question: str) -> Any:
-        pool = [self.sample(question, number) for number in range(3)]
-        return self.select(question=question, candidates=pool, evidence=PASSAGES)
+        return self.select(question=question, candidates=self.samples(question), evidence=PASSAGES)
 
     async def later(self, question: str) -> Any:
         pool = [await self.answer.acall(question=question, context=PASSAGES) for _ in range(3)]
         return await self.select.acall(question=question, candidates=pool, evidence=PASSAGES)
+
+    def samples(self, question: str) -> Any:
+        return [self.sample(question, number) for number in range(3)]
 
     def sample(self, question: str, number: int) -> Any:
         return self.answer(question=question, context=PASSAGES, config={"rollout_id": number})
@@ -71,17 +76,14 @@ class Awaited(dspy.Module):  # has no forward
 
 
 class Completions(Program):  # draws its samples as completions of a module that it makes when it is called
-    def selected(self, question: str) -> Any:
-        pool = dspy.Predict("question, context: list[str] -> answer", n=3)(question=question, context=PASSAGES)
-        return self.select(question=question, candidates=pool, evidence=PASSAGES)
+    def samples(self, question: str) -> Any:
+        return dspy.Predict("question, context: list[str] -> answer", n=3)(question=question, context=PASSAGES)
 
 
 class Threads(Program):  # draws its samples in threads that do not have the caller's settings
-    def selected(self, question: str) -> Any:
+    def samples(self, question: str) -> Any:
         with ThreadPoolExecutor(3) as pool:
-            futures = [pool.submit(self.sample, question, number) for number in range(3)]
-            result = [one.result() for one in futures]
-        return self.select(question=question, candidates=result, evidence=PASSAGES)
+            return [*pool.map(lambda number: self.sample(question, number), range(3))]
 
 
 class TwoHops(Program):  # selects a city, then something about it: two selectors, the last of which counts
@@ -90,62 +92,41 @@ class TwoHops(Program):  # selects a city, then something about it: two selector
         self.bridge = Selector()
 
     def selected(self, question: str) -> Any:
-        pool = [self.sample(question, number) for number in range(3)]
-        result = self.bridge(question=question, candidates=pool, evidence=PASSAGES)
+        result = self.bridge(question=question, candidates=self.samples(question), evidence=PASSAGES)
         return super().selected(f"What of {result.answer}?")
 
 
-class Both(Program):  # two selectors at once, of which it returns the first
-    def __init__(self) -> None:
-        super().__init__()
-        self.other = Selector()
-
+class Both(TwoHops):  # two selectors at once, of which it returns the first
     async def aforward(self, question: str) -> Any:
         call = {"question": question, "evidence": PASSAGES}
         one = self.select.acall(**call, candidates=["Paris", "Lusail"])
-        other = self.other.acall(**call, candidates=["Lyon", "Doha"])
+        other = self.bridge.acall(**call, candidates=["Lyon", "Doha"])
         return (await asyncio.gather(one, other))[0]
 
     forward = cast("Any", None)
 
 
-class Found(pydantic.BaseModel):
-    """What a sample says beside its answer."""
-
-    places: list[str]
-    sure: bool | None
+Found = pydantic.create_model("Found", places=(list[str], ...), sure=(bool | None, ...))
+SIGNATURE: Any = dspy.Signature
+OUTPUTS = "result: Found, kind: Literal['count', 'size'], answer: float"
 
 
-class Typed(dspy.Signature):
-    """Answer with a number and more."""
-
-    question: str = dspy.InputField()
-    context: list[str] = dspy.InputField()
-    result: Found = dspy.OutputField()
-    kind: Literal["count", "size"] = dspy.OutputField()
-    answer: float = dspy.OutputField()
-
-
-class Number(Program):  # samples numbers, and returns one
-    signature = Typed
+class Number(Program):  # samples numbers and more, and returns one
+    signature = SIGNATURE(f"question, context: list[str] -> {OUTPUTS}", custom_types={"Found": Found})
 
     def returned(self, pred: Any) -> Any:
         return {"answer": float(pred.answer) if str(pred.answer).isdecimal() else pred.answer}
 
 
+def ask_another(self: Any, question: str, candidates: list[str], **_: Any) -> Any:
+    answer = self.inner(question=question, candidates=candidates, evidence=["Lusail"]).answer
+    return dspy.Prediction(preferred=candidates.index(answer) if answer in candidates else -1)
+
+
 class Judged(Program):  # a selector whose judge asks another selector
-    class Judge(dspy.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.inner = Selector()
-
-        def forward(self, question: str, candidates: list[str], **_: Any) -> Any:
-            answer = self.inner(question=question, candidates=candidates, evidence=["Lusail"]).answer
-            return dspy.Prediction(preferred=candidates.index(answer) if answer in candidates else -1)
-
     def __init__(self) -> None:
         super().__init__()
-        self.select.judge = self.Judge()
+        self.select.judge = Does(ask_another, inner=Selector())
 
 
 LAWFUL: dict[str, Callable[[], dspy.Module]] = {
@@ -170,7 +151,7 @@ def test_a_lawful_program_passes_and_the_calls_of_its_selectors_are_counted(make
 
 class Sums(Program):  # has no evidence
     def selected(self, question: str) -> Any:
-        return self.select(question=question, candidates=[self.sample(question, number) for number in range(3)])
+        return self.select(question=question, candidates=self.samples(question))
 
 
 OTHERWISE: dict[str, tuple[Callable[[], dspy.Module], Any, Any]] = {
@@ -188,8 +169,16 @@ def test_other_inputs_and_the_adapter_of_the_context_may_be_given(make: Any, inp
     assert calls > (20 if isinstance(inputs, list) else 5)
 
 
-def test_the_program_and_its_lms_are_left_alone() -> None:
+def test_the_program_and_its_lms_are_left_alone_and_it_may_change_its_inputs() -> None:
     """LMs that may not be asked, in the program and in the settings; and the state as it was."""
+
+    class Pops(Program):
+        def forward(self, question: Any) -> Any:
+            return super().forward(question.pop())
+
+    inputs = {"question": ["Where is Doha?"]}
+    check_selector(Pops(), inputs, max_examples=3)
+    assert inputs == {"question": ["Where is Doha?"]}
     program, lm = Program(), scripted_lm([])
     before = program.dump_state()
     program.set_lm(lm)
@@ -200,29 +189,18 @@ def test_the_program_and_its_lms_are_left_alone() -> None:
     assert program.dump_state() == before
 
 
-def test_a_program_may_change_its_inputs() -> None:
-    class Pops(Program):
-        def forward(self, question: Any) -> Any:
-            return super().forward(question.pop())
-
-    inputs = {"question": ["Where is Doha?"]}
-    check_selector(Pops(), inputs, max_examples=3)
-    assert inputs == {"question": ["Where is Doha?"]}
-
-
 # -- programs that ignore the lock -------------------------------------------------------------------------------------
-class Prefers(Program):  # returns what the judge prefers
+class Prefers(Program):  # returns what the judge prefers, in the selector's own prediction
     def selected(self, question: str) -> Any:
-        pool = [self.sample(question, number).answer for number in range(3)]
+        pool = [one.answer for one in self.samples(question)]
         pred = self.select(question=question, candidates=pool, evidence=PASSAGES)
-        if pred.preference is not None:
-            pred.answer = pool[pred.preference]
+        pred.answer = pred.answer if pred.preference is None else pool[pred.preference]
         return pred
 
 
 class AsksTheJudge(Program):  # asks the judge after the selector, and returns what it says
     def selected(self, question: str) -> Any:
-        pool = [self.sample(question, number).answer or "?" for number in range(3)]
+        pool = [one.answer or "?" for one in self.samples(question)]
         pred = self.select(question=question, candidates=pool, evidence=PASSAGES)
         verdict = self.select.judge(question=question, evidence=PASSAGES, candidates=pool)
         return dspy.Prediction(answer=pool[verdict.preferred]) if verdict.preferred in range(3) else pred
@@ -235,31 +213,21 @@ class FirstHop(TwoHops):  # returns the city of the first selector
         return result
 
 
-BROKEN = [
-    Prefers,
-    AsksTheJudge,
-    returning("ReturnsConsensus", lambda pred: dspy.Prediction(answer=pred.consensus)),
-    returning("Invents", lambda pred: pred.answer or "Atlantis"),
-    FirstHop,
-]
+class Awaits(Program):  # ignores the lock only if it is awaited
+    async def aforward(self, question: str) -> Any:
+        pred = await self.select.acall(question=question, candidates=["Paris", "Doha"], evidence=PASSAGES)
+        return dspy.Prediction(answer=pred.consensus)
+
+
+CONSENSUS = returning("ReturnsConsensus", lambda pred: dspy.Prediction(answer=pred.consensus))
+BROKEN = [Prefers, AsksTheJudge, CONSENSUS, returning("Invents", lambda pred: pred.answer or "Atlantis"), FirstHop]
 
 
 @pytest.mark.parametrize("make", BROKEN)
 def test_a_program_that_ignores_the_lock_is_found_out(make: Callable[[], dspy.Module]) -> None:
     with pytest.raises(AssertionError, match=r"^\w+ returned '.*'; its selector shipped ") as caught:
         check_selector(make(), ASKED, max_examples=0)
-    note, *_ = caught.value.__notes__
-    assert note.startswith("  inputs      {'question': 'What is the capital of Qatar?'}\n")
-
-
-class Awaits(Program):  # ignores the lock only if it is awaited
-    async def aforward(self, question: str) -> Any:
-        pool = ["Paris", "Doha"]
-        pred = await self.select.acall(question=question, candidates=pool, evidence=PASSAGES)
-        return dspy.Prediction(answer=pred.consensus)
-
-
-def test_a_program_is_awaited_too() -> None:
+    assert caught.value.__notes__[0].startswith("  inputs      {'question': 'What is the capital of Qatar?'}\n")
     with pytest.raises(AssertionError, match=r"^Awaits returned 'Paris'; its selector shipped "):
         check_selector(Awaits(), ASKED, max_examples=1)
 
@@ -297,30 +265,27 @@ class Hidden(dspy.Module):  # has its selector where no module is found
         return self.find(question=question, candidates=["Doha"])
 
 
-class Node(pydantic.BaseModel):
-    """A type that may hold itself."""
-
+class Node(pydantic.BaseModel):  # a type that may hold itself
     text: str
     next: "Node | None"
 
 
-def test_an_output_that_may_hold_itself_ends() -> None:
+def test_an_output_that_may_hold_itself_ends_and_the_answer_may_be_in_another_field() -> None:
     schema = Node.model_json_schema()
     assert value_of(schema, "word", 0, schema["$defs"]) == {"text": "word", "next": None}
+    assert check_selector(NoAnswer(), ASKED, answer_field="reply", max_examples=2)["selector_calls"] > 0
+    with pytest.raises(ArgumentError, match="no field 'said'"):
+        check_selector(NoAnswer(), ASKED, answer_field="said", max_examples=2)
 
 
-def test_an_exception_of_a_program_comes_with_a_small_example() -> None:
+def test_an_exception_of_a_program_or_a_role_comes_with_a_small_example() -> None:
     ranks = {"Paris": 1, None: 0, "Doha": 2}  # a bug where an answer of one candidate ships
     raises = returning("Raises", lambda pred: {"answer": pred.answer, "rank": ranks[pred.answer]})
     with pytest.raises(KeyError, match=r"Lyon|97|yes|Qatar|Lusail") as caught:
         check_selector(raises(), ASKED)
     note, *_ = caught.value.__notes__
     assert note.startswith("  inputs      {'question': 'What is the capital of Qatar?'}\n")
-    assert "\n  LM replies  {'reasoning': " in note
-    assert "\n  shipped     " in note
-
-
-def test_an_exception_of_a_role_comes_with_an_example() -> None:
+    assert "\n  LM replies  {'reasoning': " in note and "\n  shipped     " in note
     program = Program()
     program.select.judge = Returns(KeyError("a bug"))
     with pytest.raises(KeyError, match="a bug") as caught:
@@ -328,46 +293,15 @@ def test_an_exception_of_a_role_comes_with_an_example() -> None:
     assert caught.value.__notes__[0].startswith("  inputs ")
 
 
-WITHOUT = "selector must be a Selector, or a program with one among its modules; got "
-REFUSED: dict[str, tuple[Callable[[], Any], Any, str]] = {
-    "not a module": (lambda: str, ASKED, WITHOUT),
-    "without a selector": (lambda: dspy.Predict("question -> answer"), ASKED, WITHOUT),
-    "with a hidden one": (Hidden, ASKED, WITHOUT),
-    "that returns None": (
-        returning("Nothing", lambda pred: None),
-        ASKED,
-        "Nothing returned None; its selector shipped 'Paris'.",
-    ),
-    "without an answer": (
-        NoAnswer,
-        ASKED,
-        "The prediction of NoAnswer has no field 'answer'; it has reply, why. Name the field that holds the answer:"
-        " check_selector(..., answer_field=...).",
-    ),
-    "that bypasses its selector": (
-        Bypasses,
-        ASKED,
-        "Bypasses returned 'Doha' without having called a selector. Return what its selector ships, or no answer.",
-    ),
-    "that never calls it": (
-        NeverCalls,
-        ASKED,
-        "NeverCalls never called its Selector, so nothing was checked. Call it as self.select(...) for these inputs, or"
-        " give others.",
-    ),
-    "that cannot be called": (Empty, ASKED, "Empty never called its Selector, so nothing was checked."),
-    "no inputs": (Program, [], "inputs must have at least one mapping; got none."),
-}
+MAKERS: dict[str, Callable[[], Any]] = {
+    "str": lambda: str, "Predict": lambda: dspy.Predict("question -> answer"), "Hidden": Hidden, "NoAnswer": NoAnswer,
+    "Nothing": returning("Nothing", lambda pred: None), "Bypasses": Bypasses, "NeverCalls": NeverCalls, "Empty": Empty,
+    "Program": Program,
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("make", "inputs", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_cannot_be_checked_is_told_in_a_sentence(make: Callable[[], Any], inputs: Any, message: str) -> None:
+@each_case("selector", "programs that cannot be checked")
+def test_what_cannot_be_checked_is_told_in_a_sentence(make: str, sentence: str) -> None:
     with pytest.raises((ArgumentError, AssertionError)) as caught:
-        check_selector(make(), inputs, max_examples=2)
-    assert str(caught.value).startswith(message)
-
-
-def test_the_answer_may_be_in_another_field() -> None:
-    assert check_selector(NoAnswer(), ASKED, answer_field="reply", max_examples=2)["selector_calls"] > 0
-    with pytest.raises(ArgumentError, match="no field 'said'"):
-        check_selector(NoAnswer(), ASKED, answer_field="said", max_examples=2)
+        check_selector(MAKERS[make](), [] if make == "Program" else ASKED, max_examples=2)
+    assert says(sentence, str(caught.value))

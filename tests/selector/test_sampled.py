@@ -4,22 +4,26 @@ import asyncio
 import itertools
 import json
 import logging
-from threading import Barrier
-from typing import Any, Literal
+from operator import mul
+from threading import Barrier, Event
+from typing import Any
 
 import dspy
 import pytest
 from dspy.utils import BaseCallback
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
 from eldgr_dspy import Sampled, Selector
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.samples import question_of
 from eldgr_dspy.programs.service.service_log import LOG
 from eldgr_dspy.programs.testing import ScriptedLM, role_of, scripted_lm
 from eldgr_dspy.rule.stopping import Posterior
 from tests.caching import cached_by_dspy
-from tests.refusing import refused
-from tests.selecting import SILENT, Answers, evaluating, example_of, repair, right
+from tests.case_tables import each_case
+from tests.modules import Answers, Does
+from tests.scenes import SILENT, repair
+from tests.selecting import evaluating, example_of, right
 
 PASSAGES = ["Doha is the capital of Qatar.", "Dubai lies on the coast."]
 QUESTION = {"question": "What is the capital of Qatar?", "context": PASSAGES}
@@ -34,8 +38,6 @@ def answering(answers: list[Any], *, roles: Any = None, **options: Any) -> Scrip
         if role_of(request) is not None:
             return SILENT if roles is None else roles
         answer = next(left)
-        if isinstance(answer, Exception):
-            return answer
         text = answer if isinstance(answer, str) else json.dumps(answer)
         return f"[[ ## reasoning ## ]]\nI say {text}\n\n[[ ## answer ## ]]\n{text}\n\n[[ ## completed ## ]]"
 
@@ -49,6 +51,10 @@ def answers(*values: Any) -> list[dspy.Prediction]:
 SIGNATURE: Any = dspy.Signature
 
 
+def signature_of(kind: str) -> Any:
+    return SIGNATURE(f"{ASK}: {kind}", custom_types={"City": City})
+
+
 def called(program: Sampled, lm: Any, way: str = "sync", **inputs: Any) -> dspy.Prediction:
     with dspy.context(lm=lm):
         given = inputs or QUESTION
@@ -59,7 +65,7 @@ ways = pytest.mark.parametrize("way", ["sync", "async"])
 
 
 @ways
-def test_it_ships_what_the_selector_decides_with_the_other_fields_of_that_sample(way: str) -> None:
+def test_it_ships_what_the_selector_decides_and_a_second_call_under_the_cache_asks_nothing(way: str) -> None:
     lm = answering(["Dubai", "Doha", "Doha", "Doha", "doha."])
     pred: Any = called(Sampled(dspy.ChainOfThought(ASK)), lm, way)
     assert (pred.answer, pred.branch, pred.certified, pred.reasoning) == ("Doha", "consensus", True, "I say Doha")
@@ -67,6 +73,13 @@ def test_it_ships_what_the_selector_decides_with_the_other_fields_of_that_sample
     assert sorted(pred.completions.answer) == ["Doha", "Doha", "Doha", "Dubai", "doha."]
     assert (len(pred.completions), pred.failed_samples, len(lm.requests), len(lm.history)) == (5, [], 5, 5)
     assert pred.passages[pred.witness["passage"]] == PASSAGES[0]
+    lm = answering(["Doha", "Doha", "Doha", "Dubai", "Nice"], cache=True)
+    with cached_by_dspy():
+        first: Any = called(Sampled(dspy.Predict(ASK)), lm, way)
+        again: Any = called(Sampled(dspy.Predict(ASK)), lm, way)
+    assert len(lm.requests) == 5
+    assert first.completions.answer == again.completions.answer
+    assert sorted(first.completions.answer) == ["Doha", "Doha", "Doha", "Dubai", "Nice"]
 
 
 @ways
@@ -110,32 +123,17 @@ def test_num_threads_limits_the_samples_under_way(way: str) -> None:
     assert max(most) <= 2
 
 
-@ways
-def test_samples_differ_under_the_cache_and_a_second_call_asks_nothing(way: str) -> None:
-    lm = answering(["Doha", "Doha", "Doha", "Dubai", "Nice"], cache=True)
-    with cached_by_dspy():
-        first: Any = called(Sampled(dspy.Predict(ASK)), lm, way)
-        again: Any = called(Sampled(dspy.Predict(ASK)), lm, way)
-    assert len(lm.requests) == 5
-    assert first.completions.answer == again.completions.answer
-    assert sorted(first.completions.answer) == ["Doha", "Doha", "Doha", "Dubai", "Nice"]
-
-
-@pytest.mark.parametrize("bind", ["context", "own", "a list of predictors"])
+@pytest.mark.parametrize("bind", ["context", "own", "a list of predictors", "call"])
 def test_a_bound_lm_is_sampled_like_that_of_the_settings(bind: str) -> None:
-    class Two(dspy.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.steps = [dspy.Predict(ASK), dspy.Predict(ASK)]
-
-        def forward(self, **inputs: Any) -> dspy.Prediction:
-            return [step(**inputs) for step in self.steps][-1]
-
-    lm, program = answering(["Doha"], cache=True), Two() if bind == "a list of predictors" else dspy.Predict(ASK)
-    if bind != "context":
+    lm, program, steps = answering(["Doha"], cache=True), dspy.Predict(ASK), [dspy.Predict(ASK), dspy.Predict(ASK)]
+    if bind == "a list of predictors":
+        program = Does(lambda self, **inputs: [step(**inputs) for step in self.steps][-1], steps=steps)
+    if bind not in ("context", "call"):
         program.set_lm(lm)
+    settings = {"lm": lm, "config": {"top_p": 0.5}} if bind == "call" else {}
     with cached_by_dspy(), dspy.context(lm=lm if bind == "context" else None, trace=[]):
-        Sampled(program)(**QUESTION)
+        Sampled(program)(**QUESTION, **settings)
+        assert question_of({"query": "What?", **settings}) == "What?"
         results = {id(predictor) for predictor, _, _ in dspy.settings.trace}
     assert len(lm.requests) == 5
     assert results == {id(predictor) for _, predictor in program.named_predictors()}
@@ -143,16 +141,12 @@ def test_a_bound_lm_is_sampled_like_that_of_the_settings(bind: str) -> None:
 
 
 def test_rollouts_of_the_program_and_sampling_within_sampling_stay_apart() -> None:
-    class Own(dspy.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.ask = dspy.Predict(ASK)
+    def thrice(self: Any, **inputs: Any) -> Any:
+        first, *_ = [self.ask(**inputs, config={"rollout_id": number}) for number in range(3)]
+        return first
 
-        def forward(self, **inputs: Any) -> dspy.Prediction:
-            replies = [self.ask(**inputs, config={"rollout_id": number}) for number in range(3)]
-            return replies[0]
-
-    for program, requests in ((Own(), 6), (Sampled(dspy.Predict(ASK), n=3), 6), (Sampled(Own(), n=2), 12)):
+    own = Does(thrice, ask=dspy.Predict(ASK))
+    for program, requests in ((own, 6), (Sampled(dspy.Predict(ASK), n=3), 6), (Sampled(own, n=2), 12)):
         lm = answering(["Doha"], cache=True)
         with cached_by_dspy():
             called(Sampled(program, n=2), lm)
@@ -204,99 +198,42 @@ class City(BaseModel):
     land: str | None = None
 
 
-@pytest.mark.parametrize(
-    ("kind", "reply", "shipped", "certified"),
-    [
-        (bool, [True, True, False], True, None),
-        (int, [3, 3, 4], 3, False),
-        (float, [4.0, 4, 3], 4.0, False),
-        (Literal["Doha", "Dubai"], ["Doha", "Doha", "Dubai"], "Doha", True),
-        (Literal[1, 2], [2, 2, 1], 2, False),
-        (list[str], [["Doha", "Qatar"], ["Dubai"], ["doha", "Qatar"]], ["Doha", "Qatar"], True),
-        (list[str], [["Doha", "Paris"], ["Doha", "Paris"], ["Nice"]], ["Doha", "Paris"], False),
-        (City, [{"name": "Doha", "land": "Qatar"}] * 2, City(name="Doha", land="Qatar"), True),
-        (City, [{"name": "Doha", "land": None}, {"name": "Nice", "land": None}], City(name="Doha"), None),
-        (dict[str, int], [{"a": 1}, {"a": 1}, {"a": 2}], {"a": 1}, False),
-    ],
-    ids=str,
-)
-def test_a_typed_answer_comes_back_in_its_type(kind: Any, reply: Any, shipped: Any, certified: bool | None) -> None:
-    signature: Any = SIGNATURE(ASK).with_updated_fields("answer", type_=kind)
+@each_case("selector", "typed answers")
+def test_a_typed_answer_comes_back_in_its_type(kind: str, reply: Any, shipped: Any, certified: bool | None) -> None:
+    signature = signature_of(kind)
+    annotation: Any = signature.output_fields["answer"].annotation
+    expected = TypeAdapter(annotation).validate_python(shipped)
     pred: Any = called(Sampled(dspy.Predict(signature), n=len(reply), num_threads=1), answering(reply))
-    assert (pred.answer, type(pred.answer), pred.certified) == (shipped, type(shipped), certified)
+    assert (pred.answer, type(pred.answer), pred.certified) == (expected, type(expected), certified)
     assert isinstance(pred.consensus, str)
 
 
-@pytest.mark.parametrize(
-    ("kind", "reply", "span", "shipped", "branch"),
-    [
-        (int, ["7", "7", "8"], "12", 12, "repair"),
-        (int, ["7", "7", "8"], "Doha", 7, "consensus"),
-        (Literal["Nice", "Doha"], ["Nice", "Nice"], "Doha", "Doha", "repair"),
-        (Literal["Nice", "Rome"], ["Nice", "Rome"], "Doha", "Nice", "consensus"),
-        (list[str], [["Nice"], ["Rome"]], "Doha", ["Nice"], "consensus"),
-    ],
-    ids=str,
-)
-def test_a_repair_of_another_type_is_an_abstention(kind: Any, reply: Any, span: str, shipped: Any, branch: str) -> None:
-    signature: Any = SIGNATURE(ASK).with_updated_fields("answer", type_=kind)
+@each_case("selector", "repairs of typed answers")
+def test_a_repair_of_another_type_is_an_abstention(kind: str, reply: Any, span: str, shipped: Any, branch: str) -> None:
     lm = answering(reply, roles={"repaired_answer": span, "repair_passage": 0})
     passages = [*PASSAGES, "There are 12 gates."]
-    pred = called(Sampled(dspy.Predict(signature), n=len(reply), num_threads=1), lm, question="?", context=passages)
+    program = Sampled(dspy.Predict(signature_of(kind)), n=len(reply), num_threads=1)
+    pred = called(program, lm, question="?", context=passages)
     assert (pred.answer, type(pred.answer), pred.branch) == (shipped, type(shipped), branch)
     assert ("repairer" in pred.abstentions) == (branch == "consensus")
     assert pred.certified is (branch == "repair")
 
 
-def test_what_an_lm_wrote_is_not_evidence() -> None:
-    """Else an answer would be certified by the quotation that was made up for it."""
-    written = "[[ ## evidence ## ]]\nNice is the capital.\n\n[[ ## answer ## ]]\nNice\n\n[[ ## completed ## ]]"
-    lm = scripted_lm(lambda request: SILENT if role_of(request) else written)
-    pred: Any = called(Sampled(dspy.Predict("question -> evidence, answer"), n=2), lm, question="?")
-    assert (pred.answer, pred.certified, pred.evidence) == ("Nice", False, "Nice is the capital.")
-
-
-def test_passages_that_the_samples_retrieve_are_evidence_together() -> None:
+@pytest.mark.parametrize("stop", [None, "settled"])
+def test_passages_that_the_samples_retrieve_are_evidence_together_and_read_once(stop: Any) -> None:
+    """A program may return an iterator."""
     result = zip(["Nice", "Doha", "Doha"], [*PASSAGES, PASSAGES[0]], strict=True)
     replies = [dspy.Prediction(answer=answer, context=[passage]) for answer, passage in result]
-    pred = Sampled(Answers(*replies), n=3, num_threads=1)(query="What?")
+    pred: Any = Sampled(Answers(*replies), 3, num_threads=1)(query="What?")
     assert (pred.answer, pred.certified, pred.passages) == ("Doha", True, PASSAGES)
-
-
-def test_an_inner_input_that_is_named_as_evidence_and_is_none_is_not_taken_for_it() -> None:
-    class Personal(dspy.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.answer = dspy.Predict("context: dict, question -> answer")
-
-        def forward(self, question: str) -> dspy.Prediction:
-            return self.answer(context={"user": "Ann"}, question=question)
-
-    pred: Any = called(Sampled(Personal(), n=2), answering(["Nice"], roles=SILENT), question="?")
-    assert (pred.answer, pred.certified) == ("Nice", False)
-
-
-@pytest.mark.parametrize("stop", [None, "settled"])
-def test_the_passages_of_a_sample_are_read_once(stop: Any) -> None:
-    """A program may return an iterator."""
     replies = [dspy.Prediction(answer="Doha", context=iter(PASSAGES)) for _ in range(5)]
-    pred: Any = Sampled(Answers(*replies), stop=stop, num_threads=1)(question="?")
+    pred = Sampled(Answers(*replies), stop=stop, num_threads=1)(question="?")
     assert (pred.certified, pred.passages, len(pred.completions)) == (True, PASSAGES, 5 if stop is None else 3)
 
 
 # -- stopping ---------------------------------------------------------------------------------------------------------
 @ways
-@pytest.mark.parametrize(
-    ("texts", "stop", "n", "drawn"),
-    [
-        (["Doha"], "settled", 5, 3),
-        (["Doha", "Dubai"], "settled", 4, 3),
-        (["Nice"], "settled", 5, 5),
-        (["Doha"], None, 5, 5),
-        (["Nice"], Posterior(), 40, 4),
-        (["Nice"], Posterior(0.99), 40, 6),
-    ],
-)
+@each_case("selector", "how many samples are drawn", Posterior=Posterior)
 def test_it_stops_in_batches(texts: list[str], stop: Any, n: int, drawn: int, way: str) -> None:
     lm = answering(texts, roles=SILENT)
     pred: Any = called(Sampled(dspy.Predict(ASK), n=n, stop=stop, num_threads=1), lm, way)
@@ -305,19 +242,7 @@ def test_it_stops_in_batches(texts: list[str], stop: Any, n: int, drawn: int, wa
 
 # -- failing samples, by number ---------------------------------------------------------------------------------------
 @ways
-@pytest.mark.parametrize(
-    ("bad", "reason"),
-    [
-        (KeyError("no such city"), "KeyError: 'no such city'"),
-        (None, "UnfitProgramError: Answers must return a dspy.Prediction with 'answer'; got None."),
-        ("Doha", "UnfitProgramError: Answers must return a dspy.Prediction with 'answer'; got 'Doha'."),
-        (dspy.Prediction(response="Doha"), "has no field 'answer'; it has 'response'. Name the field that holds"),
-        (dspy.Prediction(answer=float("inf")), "must be text, a finite number or None; got inf"),
-        (dspy.Prediction(answer=[object()]), "An answer must be a text, a number, or a value that JSON can hold"),
-        (dspy.Prediction(answer="x" * 500_001), "has 500,001 characters; give at most 500,000."),
-    ],
-    ids=["exception", "nothing", "text", "another field", "infinity", "object", "too long"],
-)
+@each_case("selector", "failing samples", Prediction=dspy.Prediction, KeyError=KeyError, object=object, times=mul)
 def test_one_failing_sample_is_reported(bad: Any, reason: str, way: str, caplog: pytest.LogCaptureFixture) -> None:
     doha = answers(*["Doha"] * 4)
     program = Sampled(Answers(doha[0], bad, *doha[1:]), num_threads=1)
@@ -326,8 +251,7 @@ def test_one_failing_sample_is_reported(bad: Any, reason: str, way: str, caplog:
         pred: Any = called(program, None, way)
     assert (pred.answer, pred.votes) == ("Doha", {"Doha": 4})
     (failed,) = pred.failed_samples
-    assert failed["sample"] == 1
-    assert reason in failed["error"]
+    assert failed["sample"] == 1 and reason in failed["error"]
     assert pred.completions.answer[1] is None
     assert "completions[1] of 5 failed" in caplog.text
     json.dumps(pred.toDict())
@@ -343,29 +267,18 @@ def test_a_program_that_fails_on_every_sample_raises_its_own_error(on_failure: A
 
 
 AWAY = dspy.LMServerError("away")
-OVERLONG = dspy.ContextWindowExceededError(message="too long")
+ERRORS: dict[str, Any] = {"away": AWAY, "late": TimeoutError("late"), "KeyError": KeyError("x")}
+ERRORS["overlong"] = dspy.ContextWindowExceededError(message="too long")  # it came through, and cannot be answered
 
 
 @ways
-@pytest.mark.parametrize(
-    ("error", "on_failure", "on_error", "raises"),
-    [
-        (AWAY, "raise", "abstain", True),
-        (AWAY, "abstain", "raise", False),
-        (TimeoutError("late"), "raise", "abstain", True),
-        (TimeoutError("late"), "abstain", "raise", False),
-        (OVERLONG, "raise", "abstain", False),  # it came through, and cannot be answered
-        (OVERLONG, "abstain", "raise", True),
-        (KeyError("x"), "raise", "abstain", False),
-        (KeyError("x"), "abstain", "raise", True),
-    ],
-    ids=str,
-)
-def test_on_failure_is_about_calls(error: Exception, on_failure: Any, on_error: Any, raises: bool, way: str) -> None:
+@pytest.mark.parametrize("error", ERRORS)
+@pytest.mark.parametrize(("on_failure", "on_error"), [("raise", "abstain"), ("abstain", "raise")])
+def test_on_failure_is_about_calls(error: str, on_failure: Any, on_error: Any, way: str) -> None:
     select = Selector(on_failure=on_failure, on_error=on_error)
-    program = Sampled(Answers(*answers("Doha"), error, *answers("Doha")), n=3, select=select, num_threads=1)
-    if raises:
-        with pytest.raises(type(error)) as raised:
+    program = Sampled(Answers(*answers("Doha"), ERRORS[error], *answers("Doha")), n=3, select=select, num_threads=1)
+    if (on_failure if error in ("away", "late") else on_error) == "raise":
+        with pytest.raises(type(ERRORS[error])) as raised:
             called(program, None, way)
         assert "completions[1]" in raised.value.__notes__[-1]
         return
@@ -374,69 +287,52 @@ def test_on_failure_is_about_calls(error: Exception, on_failure: Any, on_error: 
     assert [one["sample"] for one in pred.failed_samples] == [1]
 
 
-def test_a_failed_call_in_the_first_batch_asks_for_no_second_one() -> None:
+@ways
+def test_a_sample_later_than_the_selector_s_timeout_is_a_failed_call(way: str) -> None:
+    first, over = itertools.count(), Event()
+
+    def hang(_: Any, **inputs: Any) -> Any:
+        if next(first) == 0:
+            over.wait(30)
+        return dspy.Prediction(answer="Doha")
+
+    program = Sampled(Does(hang), n=3, select=Selector(on_failure="abstain", timeout=0.1))
+    pred: Any = called(program, None, way)
+    over.set()
+    error = "TimeoutError: the program did not answer within the selector's timeout of 0.1 s"
+    assert (pred.votes, [one["error"] for one in pred.failed_samples]) == ({"Doha": 2}, [error])
+
+
+def test_no_sample_is_drawn_in_vain_and_a_program_without_the_answer_field_says_how_to_name_it() -> None:
     left = Answers(*answers("Doha", "Dubai"), AWAY, *answers("Doha", "Doha"))
     with pytest.raises(dspy.LMServerError):
         Sampled(left, stop="settled", num_threads=1)(**QUESTION)
     assert len([*left.left]) == 2
-
-
-def test_evidence_that_cannot_be_used_is_refused_before_a_sample_is_drawn() -> None:
     left = Answers(*answers("Doha"))
     with pytest.raises(ArgumentError, match="evidence must be a list"):
         Sampled(left, n=1)(question="?", evidence=5)
     assert len([*left.left]) == 1
-
-
-def test_a_program_without_the_answer_field_says_how_to_name_it() -> None:
     reply = dspy.Prediction(reasoning="So.", response="Doha")
     with pytest.raises(ArgumentError, match="has no field 'answer'; it has 'reasoning', 'response'"):
         Sampled(Answers(*[reply] * 5), num_threads=1)(question="?")
-    pred = Sampled(Answers(*[reply] * 5), select=Selector(answer_field="response"))(question="?", evidence=PASSAGES)
+    program = Sampled(Answers(*[reply] * 5), select=Selector(answer_field="response"))
+    pred: Any = program(question="?", evidence=PASSAGES)
     assert (pred.response, pred.answer, pred.reasoning) == ("Doha", "Doha", "So.")
-
-
-def test_no_answer_at_all_ships_none() -> None:
     program = Sampled(Answers(*answers(None, " ", None)), n=3, num_threads=1)
     pred = called(program, answering([]), question="?", evidence=[])
     assert (pred.answer, pred.reason, pred.votes) == (None, "no_answers", {})
 
 
-@pytest.mark.parametrize(
-    ("argument", "value", "expected"),
-    [
-        ("program", dspy.Predict, "program must be a dspy.Module"),
-        ("program", len, "program must be a dspy.Module"),
-        ("n", 0, "n must be a whole number from 1 to 1,000; got 0."),
-        ("n", True, "n must be a whole number from 1 to 1,000; got True."),
-        ("n", 1001, "n must be a whole number from 1 to 1,000; got 1001."),
-        ("select", dspy.majority, "select must be a Selector"),
-        ("stop", "beta", "stop must be None, 'settled' or a Posterior; got 'beta'."),
-        ("temperature", 0, "temperature must be above 0, or all samples are the same; got 0."),
-        ("temperature", float("nan"), "temperature must be above 0"),
-        ("num_threads", 0, "num_threads must be a whole number of at least 1; got 0."),
-    ],
-)
-def test_arguments_that_cannot_be_used_are_refused(argument: str, value: Any, expected: str) -> None:
-    options = {"program": dspy.Predict(ASK), argument: value}
-    assert expected in refused(lambda: Sampled(**options))
-
-
 # -- in DSPy ----------------------------------------------------------------------------------------------------------
-def test_inputs_may_be_given_by_position_where_the_program_takes_them_so() -> None:
+def test_how_a_program_may_be_called_and_whose_its_predictors_are() -> None:
+    """By position where it takes its inputs so; an async one is awaited."""
+    roles = ["select.judge.predict", "select.repairer.predict"]
+    assert [name for name, _ in Sampled(dspy.ChainOfThought(ASK)).named_predictors()] == ["program.predict", *roles]
+
     class Echo(dspy.Module):
         def forward(self, question: str, *, evidence: Any = None) -> dspy.Prediction:
             return dspy.Prediction(answer=question)
 
-    assert Sampled(Echo())("Doha", evidence=PASSAGES).certified
-    for program in (Echo(), dspy.ChainOfThought(ASK), dspy.Predict(ASK)):
-        with pytest.raises(TypeError, match="takes its inputs by name; got 2 by position"):
-            Sampled(program)("a", "b")
-    with pytest.raises(TypeError, match="Echo got 'question' by position and by name"):
-        Sampled(Echo())("a", question="b")
-
-
-def test_an_async_program_is_awaited_and_refused_in_a_call() -> None:
     class Slow(dspy.Module):
         async def aforward(self, **_: Any) -> dspy.Prediction:
             return dspy.Prediction(answer="Doha")
@@ -445,16 +341,15 @@ def test_an_async_program_is_awaited_and_refused_in_a_call() -> None:
         async def forward(self, question: str) -> dspy.Prediction:
             return dspy.Prediction(answer="Doha")
 
+    assert Sampled(Echo())("Doha", evidence=PASSAGES).certified
+    for program in (Echo(), dspy.ChainOfThought(ASK), dspy.Predict(ASK)):
+        with pytest.raises(TypeError, match="takes its inputs by name; got 2 by position"):
+            Sampled(program)("a", "b")
+    with pytest.raises(TypeError, match="Echo got 'question' by position and by name"):
+        Sampled(Echo())("a", question="b")
     assert called(Sampled(Slow()), None, "async", question="?", evidence=PASSAGES).votes == {"Doha": 5}
     with pytest.raises(ArgumentError, match="program is async"):
         Sampled(Wrong())(question="?")
-
-
-def test_its_predictors_are_those_of_the_program_and_of_the_selector() -> None:
-    program: Any = Sampled(dspy.ChainOfThought(ASK))
-    parts = {part: getattr(program, part).named_predictors() for part in ("program", "select")}
-    names = [f"{part}.{name}" for part, predictors in parts.items() for name, _ in predictors]
-    assert [name for name, _ in program.named_predictors()] == names
 
 
 @pytest.mark.parametrize("bound", [False, True])
@@ -483,23 +378,32 @@ def test_many_threads_may_call_it_and_mix_nothing_up() -> None:
     assert len(lm.requests) == 3 * 36
 
 
-def test_a_program_that_streams_is_sampled() -> None:
+@pytest.mark.parametrize("bound", [False, True])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_program_that_streams_is_sampled(is_async: bool, bound: bool) -> None:
     """DSPy streams a program that is not async from one thread alone, so samples are drawn there, in turn."""
-    sampled: Any = dspy.streamify(Sampled(dspy.Predict(ASK), n=2), async_streaming=False)
-    with dspy.context(lm=answering(["Doha", "Dubai"])):
-        *_, last = sampled(**QUESTION)
-    assert last.answer == "Doha"
+    lm, program = answering(["Doha", "Dubai"]), Sampled(dspy.Predict(ASK), n=2, num_threads=1)
+    if bound:
+        program.program.set_lm(lm)
+    listeners: Any = [dspy.streaming.StreamListener("answer", allow_reuse=True)]
+    sampled: Any = dspy.streamify(program, stream_listeners=listeners, is_async_program=is_async, async_streaming=False)
+    with dspy.context(lm=lm):
+        *pieces, last = sampled(**QUESTION)
+    assert ("".join(piece.chunk for piece in pieces), last.answer) == ("DohaDubai", "Doha")
 
 
-def test_evidence_that_is_none_is_not_given() -> None:
-    """The passages that a program finds by itself certify, whether an optional input is left out or None."""
-
-    class Finds(dspy.Module):
-        def __init__(self) -> None:
-            self.predict = dspy.Predict(ASK)
-
-        def forward(self, question: str, context: Any = None) -> dspy.Prediction:
-            return self.predict(question=question, context=PASSAGES)
-
-    prediction = called(Sampled(Finds(), n=2), answering(["Doha"]), question=QUESTION["question"], context=None)
-    assert prediction.certified
+def test_what_is_evidence_and_what_is_not() -> None:
+    """Not what an LM wrote: an answer would be certified by the quotation that was made up for it."""
+    written = "[[ ## evidence ## ]]\nNice is the capital.\n\n[[ ## answer ## ]]\nNice\n\n[[ ## completed ## ]]"
+    lm = scripted_lm(lambda request: SILENT if role_of(request) else written)
+    pred: Any = called(Sampled(dspy.Predict("question -> evidence, answer"), n=2), lm, question="?")
+    assert (pred.answer, pred.certified, pred.evidence) == ("Nice", False, "Nice is the capital.")
+    # Nor an inner input that is named so and is none.
+    ask = dspy.Predict("context: dict, question -> answer")
+    program = Does(lambda self, question: self.ask(context={"user": "Ann"}, question=question), ask=ask)
+    pred = called(Sampled(program, n=2), answering(["Nice"], roles=SILENT), question="?")
+    assert (pred.answer, pred.certified) == ("Nice", False)
+    # The passages that a program finds by itself certify, whether an optional input is left out or None.
+    program = Does(lambda self, question, context: self.ask(question=question, context=PASSAGES), ask=dspy.Predict(ASK))
+    pred = called(Sampled(program, n=2), answering(["Doha"]), question=QUESTION["question"], context=None)
+    assert pred.certified

@@ -1,9 +1,13 @@
-"""What `save` keeps of a program, what `load` refuses, which roles an optimizer is shown, and what it teaches them."""
+"""What `save` and pickle keep of a selector, what `load` refuses, and which roles an optimizer is shown and teaches."""
 
 import copy
 import json
-import re
+import pickle
+import subprocess
+import sys
 from collections.abc import Callable
+from functools import partial, reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -11,27 +15,22 @@ import dspy
 import pytest
 
 from eldgr_dspy import Sampled
-from eldgr_dspy.answer_types import answer_type
-from eldgr_dspy.decision import Choice, Steps
+from eldgr_dspy.answer_types import BUILT_IN, answer_type
+from eldgr_dspy.answer_types.choice import Choice as Options
+from eldgr_dspy.answer_types.short import ShortText
+from eldgr_dspy.decision import RULES, Choice, Steps, near
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, scripted_lm, text_of
+from eldgr_dspy.rule.questions import Settings
 from eldgr_dspy.rule.stopping import Posterior
+from tests.asking.transport import Silent
+from tests.case_tables import Words, each_case
+from tests.refusing import refused, says
+from tests.scenes import CONTESTED, DERIVATION, PENS, SILENT, repair, verdict
 from tests.scorers import Rewards, ScoringModule
-from tests.selecting import (
-    CONTESTED,
-    DERIVATION,
-    PENS,
-    SILENT,
-    asked,
-    each_call,
-    example_of,
-    repair,
-    right,
-    saying,
-    verdict,
-)
+from tests.selecting import asked, each_call, example_of, right, saying
 
 
 class Program(dspy.Module):  # a user's program around another one
@@ -60,37 +59,9 @@ def sampled(**options: Any) -> Sampled:
     return Sampled(dspy.ChainOfThought("question, evidence: list[str], candidates: list[str] -> answer"), **options)
 
 
-def named(value: object) -> str:
-    """Return a parameter's name in a test's id: the same in every process."""
-    return re.sub(r"<function (\w+) at \w+>", r"\1", getattr(value, "__name__", str(value)))
-
-
-CHOSEN: dict[str, Any] = {
-    "answer": "number",
-    "rule": "judge",
-    "certificate": "token",
-    "consult": "always",
-    "homogeneous": "skip",
-    "preference": "stratum",
-    "derivation": "executed",
-    "on_error": "raise",
-    "on_failure": "abstain",
-    "replies": "lenient",
-    "uncertified": "abstain",
-    "answer_field": "response",
-}
-OTHERS = [*({name: value} for name, value in CHOSEN.items()), {"rule": cautious}, {"certificate": quoted}]
-SAMPLING: list[dict[str, Any]] = [
-    {"n": 3},
-    {"stop": "settled"},
-    {"stop": Posterior()},
-    {"temperature": 0.7},
-    {"n": 9, "stop": Posterior(0.9), "temperature": 1},
-]
-CHOICES = [*((Selector, options) for options in OTHERS), *((sampled, options) for options in SAMPLING)]
+NAMES = {"Selector": Selector, "sampled": sampled, "cautious": cautious, "quoted": quoted}
 each_file = pytest.mark.parametrize("name", ["saved.json", "saved.pkl"])
 each_place = pytest.mark.parametrize("around", [lambda one: one, Program], ids=["itself", "nested"])
-
 VALUES = {**verdict(0, 1), **repair("Doha"), **DERIVATION, "text": "t", "reward": 0.5, "reasoning": "So."}
 VALUES |= {"question": "q", "evidence": ["e"], "candidates": ["a"], "answer": "Doha"}
 
@@ -110,8 +81,7 @@ def loaded_into(module: Any, path: Path) -> Any:
 
 def replying(request: Any) -> Any:
     """Gives each role, a scorer and a sampled program what they ask for."""
-    system = str(request.system)
-    if "reward" in system:
+    if "reward" in str(request.system):
         return "[[ ## reward ## ]]\n0.25\n\n[[ ## completed ## ]]"
     if role_of(request) is None:
         return "[[ ## reasoning ## ]]\nSo.\n\n[[ ## answer ## ]]\nDubai\n\n[[ ## completed ## ]]"
@@ -138,28 +108,21 @@ PROGRAMS: dict[str, Callable[[], Any]] = {
 each_program = pytest.mark.parametrize("make", PROGRAMS.values(), ids=PROGRAMS)
 
 
-# -- saved, loaded and copied -----------------------------------------------------------------------------------------
 @each_program
-@each_file
+@pytest.mark.parametrize("name", ["saved.json", "saved.pkl", "whole"])
 @each_place
 def test_a_loaded_program_asks_the_same(make: Callable[[], Any], name: str, around: Any, tmp_path: Path) -> None:
     saved = taught(around(make()))
-    saved.save(tmp_path / name)
-    again = loaded_into(around(make()), tmp_path / name)
+    if name == "whole":
+        saved.save(tmp_path / name, save_program=True, modules_to_serialize=None)
+        again: Any = dspy.load(str(tmp_path / name), allow_pickle=True)
+    else:
+        saved.save(tmp_path / name)
+        again = loaded_into(around(make()), tmp_path / name)
     assert again.dump_state() == saved.dump_state()
     _, requests = result = outcome(again)
     assert result == outcome(saved)
     assert all("Be brief." in text_of(one) and len(one.messages) == 3 for one in requests)
-
-
-@each_program
-@each_place
-def test_a_program_is_saved_and_loaded_whole(make: Callable[[], Any], around: Any, tmp_path: Path) -> None:
-    saved = taught(around(make()))
-    saved.save(tmp_path / "program", save_program=True, modules_to_serialize=None)
-    again: Any = dspy.load(str(tmp_path / "program"), allow_pickle=True)
-    assert again.dump_state() == saved.dump_state()
-    assert outcome(again) == outcome(saved)
 
 
 @each_program
@@ -178,10 +141,8 @@ def test_a_copy_decides_alike_and_is_apart_from_the_original(make: Any, around: 
 
 @each_file
 @each_place
-@pytest.mark.parametrize(("make", "options"), CHOICES, ids=named)
-def test_the_same_choices_are_loaded_and_others_are_refused_and_change_nothing(
-    make: Callable[..., Any], options: dict[str, Any], name: str, around: Any, tmp_path: Path
-) -> None:
+@each_case("selector", "other choices", name=NAMES.get, Posterior=Posterior)
+def test_only_the_same_choices_are_loaded(make: Any, options: Any, name: str, around: Any, tmp_path: Path) -> None:
     saved = taught(around(make(**options)))
     saved.save(tmp_path / name)
     assert loaded_into(around(make(**options)), tmp_path / name).dump_state() == saved.dump_state()
@@ -200,21 +161,6 @@ def two(**options: Any) -> Any:
     return program
 
 
-@pytest.mark.parametrize(
-    ("saved", "other", "difference"),
-    [
-        (two(consult="always"), two(), 'consult: "always" -> "lazy"'),
-        (sampled(stop=Posterior(0.9)), sampled(stop=Posterior()), r"stop\.posterior: 0\.9 -> 0\.95"),
-    ],
-    ids=["two selectors", "threshold"],
-)
-def test_a_difference_is_named(saved: Any, other: Any, difference: str, tmp_path: Path) -> None:
-    saved.save(tmp_path / "saved.json")
-    loaded_into(saved, tmp_path / "saved.json")
-    with pytest.raises(ArgumentError, match=difference):
-        other.load(tmp_path / "saved.json")
-
-
 @each_file
 def test_a_type_that_is_set_afterwards_is_saved_and_loaded_like_a_given_one(name: str, tmp_path: Path) -> None:
     given, changed, new = taught(Selector(answer="number")), Selector(), Selector(answer="number")
@@ -224,21 +170,25 @@ def test_a_type_that_is_set_afterwards_is_saved_and_loaded_like_a_given_one(name
         assert loaded_into(module, tmp_path / name).dump_state() == given.dump_state()
 
 
-def test_what_serves_one_deployment_is_not_saved(tmp_path: Path) -> None:
+def test_a_difference_is_named_and_what_serves_one_deployment_is_not_saved(tmp_path: Path) -> None:
     """A timeout, scorers and LMs may be other ones."""
+    for saved, other, difference in (
+        (two(consult="always"), two(), 'consult: "always" -> "lazy"'),
+        (sampled(stop=Posterior(0.9)), sampled(stop=Posterior()), "stop.posterior: 0.9 -> 0.95"),
+    ):
+        saved.save(tmp_path / "saved.json")
+        loaded_into(saved, tmp_path / "saved.json")
+        assert difference in refused(partial(other.load, tmp_path / "saved.json"))
     Selector(timeout=5).save(tmp_path / "saved.json")
     assert loaded_into(Selector(timeout=60, scorers=Rewards([])), tmp_path / "saved.json").timeout == 60
 
 
-# -- files of others --------------------------------------------------------------------------------------------------
 def without(*path: Any) -> Callable[[Any], Any]:
     """What leaves out a value of a saved program."""
 
     def change(state: Any) -> Any:
-        inner = state
-        for key in path[:-1]:
-            inner = inner[key]
-        del inner[path[-1]]
+        *above, last = path
+        del reduce(getitem, above, state)[last]
         return state
 
     return change
@@ -246,45 +196,33 @@ def without(*path: Any) -> Callable[[Any], Any]:
 
 def refused_after(change: Callable[[Any], Any], make: Callable[[], Any], folder: Path, error: type[Exception]) -> str:
     """The words with which a program refuses its own file after a change; nothing of the file is loaded."""
-    make().save(folder / "saved.json")
-    state = json.loads((folder / "saved.json").read_text())
-    (folder / "saved.json").write_text(json.dumps(change(state)))
-    program = taught(make())
+    file, program = folder / "saved.json", taught(make())
+    make().save(file)
+    file.write_text(json.dumps(change(json.loads(file.read_text()))))
     before = program.dump_state()
-    with pytest.raises(error) as raised:
-        program.load(folder / "saved.json")
+    message = refused(lambda: program.load(file), error)
     assert program.dump_state() == before
-    return str(raised.value)
+    return message
 
 
-FIELDS = ("judge.predict", "signature", "fields")
-MISMATCHES: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "no choices": (without("choices"), "the keys of this Selector; it lacks 'choices'"),
-    "no judge": (without("judge.predict"), "it lacks 'judge.predict'"),
-    "another's": (lambda state: {**state, "deriver.predict": {}}, "it has 'deriver.predict'"),
-    "neither": (
-        lambda state: {"metadata": state["metadata"], "predict": state["judge.predict"]},
-        "it lacks 'choices', 'judge.predict', 'repairer.predict' and has 'predict'",
-    ),
-    "a field less": (without(*FIELDS, 0), "must have the fields question, evidence, .*; it has 5 fields"),
-    "no prefix": (
-        without(*FIELDS, 0, "prefix"),
-        "what save wrote for a Selector; reading it raised KeyError: 'prefix'",
-    ),
-    "no signature": (without("judge.predict", "signature"), "reading it raised KeyError: 'signature'"),
-    "no lm": (without("judge.predict", "lm"), "reading it raised KeyError: 'lm'"),
-    "no metadata": (without("metadata"), "reading it raised KeyError: 'metadata'"),
-    "no versions": (without("metadata", "dependency_versions"), "reading it raised KeyError: 'dependency_versions'"),
-    "a judge of nothing": (lambda state: {**state, "judge.predict": None}, "reading it raised TypeError"),
-    "a list": (lambda state: [state], "reading it raised TypeError"),
-    "null": (lambda state: None, "reading it raised TypeError"),
-}
+def neither(state: Any) -> Any:
+    return {"metadata": state["metadata"], "predict": state["judge.predict"]}
 
 
-@pytest.mark.parametrize(("change", "reason"), MISMATCHES.values(), ids=MISMATCHES)
-def test_a_file_of_another_program_is_refused_whole(change: Callable[[Any], Any], reason: str, tmp_path: Path) -> None:
-    sentence = refused_after(change, Selector, tmp_path, ArgumentError)
-    assert re.search(rf"{reason}.*\. Make the program as it was when it was saved, or compile", sentence)
+def of_another_source(state: Any) -> Any:  # under its name: it is known by its source
+    assert state["choices"]["rule"].endswith(":cautious")
+    return {**state, "choices": {**state["choices"], "rule_source": "0" * 16}}
+
+
+CHANGES = {"neither": neither, "of another source": of_another_source, "in a list": lambda state: [state]}
+CHANGING: Words = {"without": without, "having": lambda **more: lambda state: {**state, **more}}
+CHANGING |= {"instead": lambda value: lambda state: value, "change": CHANGES.get}
+
+
+@each_case("selector", "files of other programs", **CHANGING)
+def test_a_file_of_another_program_is_refused_whole(change: Any, sentence: str, tmp_path: Path) -> None:
+    rule = cautious if change is of_another_source else "eldgr"
+    assert says(sentence, refused_after(change, lambda: Selector(rule=rule), tmp_path, ArgumentError))
 
 
 @pytest.mark.parametrize("key", ["choices", "select.choices"])
@@ -295,39 +233,7 @@ def test_a_sampled_program_without_choices_is_refused_by_the_key_that_misses(key
     assert nested in refused_after(without(nested), lambda: Program(sampled()), tmp_path, KeyError)
 
 
-def test_a_changed_rule_of_one_s_own_is_refused(tmp_path: Path) -> None:
-    """Under its name: it is known by its source."""
-
-    def change(state: Any) -> Any:
-        assert state["choices"]["rule"].endswith(":cautious")
-        return {**state, "choices": {**state["choices"], "rule_source": "0" * 16}}
-
-    assert 'rule_source: "0000000000000000" -> ' in refused_after(
-        change, lambda: Selector(rule=cautious), tmp_path, ArgumentError
-    )
-
-
-@pytest.mark.parametrize("choices", [None, "retrieval", [], 5])
-def test_choices_that_are_not_a_mapping_are_refused(choices: Any, tmp_path: Path) -> None:
-    message = refused_after(lambda state: {**state, "choices": choices}, Selector, tmp_path, ArgumentError)
-    assert message.startswith("The saved choices of a Selector must be a mapping; got")
-
-
-# -- who can be asked -------------------------------------------------------------------------------------------------
-
-ASKED: list[tuple[dict[str, Any], list[str]]] = [
-    ({}, ["judge", "repairer"]),
-    ({"consult": "always"}, ["judge", "repairer"]),
-    ({"answer": "number"}, ["deriver"]),
-    ({"rule": "judge"}, ["judge"]),
-    ({"rule": "judge", "answer": "number"}, ["judge"]),
-    ({"rule": "majority"}, []),
-    ({"rule": "first", "answer": "number"}, []),
-    ({"rule": cautious}, ["judge", "deriver", "repairer"]),
-]
-
-
-@pytest.mark.parametrize(("options", "roles"), ASKED, ids=named)
+@each_case("selector", "roles that a rule may ask", name=NAMES.get)
 def test_only_roles_that_the_rule_may_ask_are_predictors(options: dict[str, Any], roles: list[str]) -> None:
     program, inputs = Program(Selector(**options)), PENS if options.get("answer") else CONTESTED
     assert [name for name, _ in program.named_predictors()] == [f"inner['select'].{role}.predict" for role in roles]
@@ -336,8 +242,6 @@ def test_only_roles_that_the_rule_may_ask_are_predictors(options: dict[str, Any]
         program(**inputs)
     assert set(asked(lm)) <= set(roles)
 
-
-# -- optimizers (law 20) ----------------------------------------------------------------------------------------------
 
 GOLD: dict[str, tuple[dict[str, Any], str]] = {"short": (CONTESTED, "Doha"), "number": (PENS, "36")}
 
@@ -379,3 +283,56 @@ def test_a_random_search_compiles_a_nested_selector(answer: Any) -> None:
     with dspy.context(lm=saying(verdict(2), repair("Doha"))):
         program = optimizer.compile(program_of(answer), trainset=trainset(answer))
         assert program(**GOLD[answer][0]).answer == GOLD[answer][1]
+
+
+class Loud(ShortText):  # short text under a name of its own
+    name = "loud"
+
+
+LOUD = Loud()
+
+
+def last_of_all(case: Any) -> Any:
+    """Ship the last answer."""
+    yield from ()
+    return Choice("judge", case.question.answers[-1])
+
+
+def pickled(value: Any) -> Any:
+    return pickle.loads(pickle.dumps(value))  # noqa: S301 -- made here
+
+
+@pytest.mark.parametrize(
+    "rule", [*RULES, "near(0)", near(2), last_of_all, f"{__name__}:last_of_all"], ids=lambda rule: str(rule)[:20]
+)
+def test_a_selector_with_any_rule_that_has_a_name_is_pickled(rule: Any) -> None:
+    select = Selector(rule=rule, answer="short")
+    select.judge, select.repairer, select.deriver = Silent(), Silent(), Silent()
+    again = pickled(pickled(select))
+    assert (again.rule, again.settings, again.choices()) == (select.rule, select.settings, select.choices())
+    assert again(**CONTESTED).toDict() == select(**CONTESTED).toDict()
+
+
+@pytest.mark.parametrize("answer", [None, *BUILT_IN.values(), f"{__name__}:Loud", f"{__name__}:LOUD"])
+def test_settings_are_equal_after_pickling_whatever_the_answer_type(answer: Any) -> None:
+    settings = Settings(answer=answer, certificate="token", refusals=("Pass",))
+    again = pickled(settings)
+    assert again == settings and again.type is settings.type
+
+
+def nameless() -> Any:
+    def last_of_all(case: Any) -> Any:
+        yield from ()
+        return Choice("consensus", case.consensus)
+
+    return last_of_all
+
+
+def test_another_process_finds_what_a_pickle_names_and_a_rule_without_a_name_is_not_pickled() -> None:
+    code = "import pickle, sys; one = pickle.load(sys.stdin.buffer); print(one.rule, one.type.name, one.type.loaded_as)"
+    select = Selector(rule=last_of_all, answer=f"{__name__}:Loud")
+    process = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(select), capture_output=True, check=True)
+    assert process.stdout.decode().split() == [f"{__name__}:last_of_all", "loud", f"{__name__}:Loud"]
+    with pytest.raises((pickle.PicklingError, AttributeError), match="last_of_all"):
+        pickle.dumps(Selector(rule=nameless()))  # and is not taken for the one of that name
+    assert pickled(Options(["Doha", "Oslo"])).options == ("Doha", "Oslo")

@@ -29,20 +29,8 @@ from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.signatures import JudgeCandidates, RepairAnswer
 from eldgr_dspy.testing import lm_replies, questions, rule_settings
 from eldgr_dspy.words import ROLES, TASKS, Role
-from tests.selecting import (
-    CONTESTED,
-    DERIVATION,
-    PENS,
-    Returns,
-    example_of,
-    inputs_of,
-    repair,
-    select_acall,
-    select_batch,
-    select_parallel,
-    select_sync,
-    verdict,
-)
+from tests.scenes import CONTESTED, DERIVATION, PENS, repair, verdict
+from tests.selecting import Returns, example_of, inputs_of, select_acall, select_batch, select_parallel, select_sync
 
 EVIDENCE = (Passage("", "Doha is the capital of Qatar."), Passage("", "Qatar lies on the Persian Gulf."))
 QUESTIONS = (
@@ -122,7 +110,6 @@ class SelectorMachine(RuleBasedStateMachine):
         self.lm, self.select.settings = speaking(voice), chosen
 
     # -- whose LM --
-
     @rule(voice=voices())
     def another_lm_in_the_context(self, voice: Any) -> None:
         self.lm = speaking(voice)
@@ -143,7 +130,6 @@ class SelectorMachine(RuleBasedStateMachine):
                     self.select(**inputs_of(question))
 
     # -- what it is made of --
-
     @rule(role=st.sampled_from(ROLES), data=st.data())
     def another_module_in_a_role(self, role: Role, data: st.DataObject) -> None:
         self.kinds[role] = KINDS[role][data.draw(st.integers(0, len(KINDS[role]) - 1))]
@@ -175,7 +161,6 @@ class SelectorMachine(RuleBasedStateMachine):
             )
 
     # -- copies and files --
-
     @rule()
     def saved_and_loaded(self) -> None:
         twin = self.made()
@@ -197,7 +182,6 @@ class SelectorMachine(RuleBasedStateMachine):
         self.select = twin
 
     # -- calls --
-
     @rule(
         call=st.sampled_from((select_sync, select_acall, select_batch, select_parallel)),
         question=st.sampled_from(TASKS).flatmap(questions),
@@ -215,12 +199,11 @@ class SelectorMachine(RuleBasedStateMachine):
                 check_scene(self.select, Trial(question))
 
 
+MOST = max(25, settings().max_examples // 20)
+LIMITS = settings(
+    max_examples=MOST, stateful_step_count=12, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 TestSelectorMachine = pytest.mark.law("no_optimizer_breaks_a_law", "property")(
     pytest.mark.slow(SelectorMachine.TestCase)
 )
-TestSelectorMachine.settings = settings(
-    max_examples=max(25, settings().max_examples // 20),
-    stateful_step_count=12,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+TestSelectorMachine.settings = LIMITS

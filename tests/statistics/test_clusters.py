@@ -11,33 +11,26 @@ from hypothesis import strategies as st
 from scipy.stats import norm, t
 
 from eldgr_dspy.statistics import Interval, SeedVariance, contrast, contrast_of_units, seed_variance
-from tests.listed_contrasts import by_cluster
-from tests.refusing import refused
+from tests.case_tables import each_case
+from tests.listed_contrasts import by_cluster, from_counts
+from tests.refusing import refused, says
 
 outcomes = st.lists(st.tuples(st.integers(0, 4), st.booleans(), st.booleans()), min_size=1, max_size=30)
 
 
 @given(outcomes)
-def test_each_cluster_counts_once_with_the_mean_of_its_outcomes(rows: list[tuple[int, bool, bool]]) -> None:
+@example([(0, True, False), (1, False, False), (0, False, False)])
+def test_each_cluster_counts_once_with_the_mean_of_its_outcomes_in_any_order_and_by_any_name(
+    rows: list[tuple[int, bool, bool]],
+) -> None:
     clusters, rule, against = zip(*rows, strict=True)
     of = {one: [row for row in rows if row[0] == one] for one in clusters}
     means = [sum(a - b for _, a, b in result) / len(result) for result in of.values()]
     assert by_cluster(rule, against, clusters) == contrast(means, [0] * len(means))
-
-
-@given(outcomes)
-def test_one_outcome_a_question_is_the_plain_contrast(rows: list[tuple[int, bool, bool]]) -> None:
-    _, rule, against = zip(*rows, strict=True)
     assert by_cluster(rule, against, range(len(rows))) == contrast(rule, against)
-
-
-@given(outcomes)
-@example([(0, True, False), (1, False, False), (0, False, False)])
-def test_neither_the_order_of_outcomes_nor_the_names_of_clusters_matter(rows: list[tuple[int, bool, bool]]) -> None:
     texts: list[tuple[Any, bool, bool]] = [(f"q{9 - one}", a, b) for one, a, b in rows]
     orders: list[list[tuple[Any, bool, bool]]] = [texts, [*rows], [*rows[::-1]], [*sorted(rows)]]
-    results = {by_cluster(a, b, c) for c, a, b in (zip(*one, strict=True) for one in orders)}
-    assert len(results) == 1
+    assert len({by_cluster(a, b, c) for c, a, b in (zip(*one, strict=True) for one in orders)}) == 1
 
 
 def test_the_same_outcomes_five_times_say_no_more_than_once() -> None:  # hazard 107
@@ -82,16 +75,15 @@ def test_counted_units_have_the_contrast_of_the_listed_outcomes(rows: list[tuple
     assert contrast_of_units(by_one) == contrast(rule, against)
 
 
-@pytest.mark.parametrize(
-    ("units", "message"),
-    [
-        ({}, "rule and against are empty; a paired statistic needs at least one question."),
-        ({(): 1}, "units must have an outcome each; got an empty one. Leave it out."),
-        ({((1.0, 0.0),): -1}, "the count of a unit must be a whole number from 0 to 1,000,000,000,000; got -1."),
-    ],
-)
-def test_units_that_say_nothing_are_refused(units: Any, message: str) -> None:
-    assert refused(lambda: contrast_of_units(units)) == message
+def test_units_that_say_nothing_are_refused() -> None:
+    empty = "rule and against are empty; a paired statistic needs at least one question."
+    assert refused(lambda: from_counts(0, 0, 0)) == empty
+    units: Any = {(): 1}
+    assert (
+        refused(lambda: contrast_of_units(units)) == "units must have an outcome each; got an empty one. Leave it out."
+    )
+    message = "the count of a unit must be a whole number from 0 to 1,000,000,000,000; got -1."
+    assert refused(lambda: contrast_of_units({((1.0, 0.0),): -1})) == message
 
 
 TABLE = [[1.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.0, 1.0], [1.0, 0.0, 0.0, 1.0]]
@@ -135,13 +127,8 @@ def test_the_error_of_the_mean_is_that_of_another_draw_of_both() -> None:
 
 
 def simulated(seeds: float, questions: float, rest: float, n: int) -> list[SeedVariance]:
-    """What is found in tables of 4 seeds and 30 questions whose components have these standard deviations."""
-    generator = np.random.Generator(np.random.PCG64(8))
-    tables = (
-        seeds * generator.normal(size=(n, 4, 1))
-        + questions * generator.normal(size=(n, 1, 30))
-        + rest * generator.normal(size=(n, 4, 30))
-    )
+    normal = np.random.Generator(np.random.PCG64(8)).normal
+    tables = seeds * normal(size=(n, 4, 1)) + questions * normal(size=(n, 1, 30)) + rest * normal(size=(n, 4, 30))
     return [seed_variance(table) for table in tables]
 
 
@@ -158,33 +145,17 @@ def test_the_interval_covers_the_mean_of_all_seeds_and_questions(components: tup
     assert np.mean([one.interval.low <= 0.0 <= one.interval.high for one in result]) > 0.93
 
 
-def test_seeds_that_agree_add_nothing() -> None:  # hazards 107, and 109
+def test_seeds_that_agree_add_nothing_and_identical_arms_have_a_point() -> None:  # hazards 107, and 109
     row = [1.0, 0.0, 0.0, 1.0, 1.0]
     result = seed_variance([row, row, row])
     assert result.rest == pytest.approx(0, abs=1e-30)
     assert result.seeds == pytest.approx(0, abs=1e-30)
     assert result.questions == pytest.approx(np.var(row, ddof=1))
     assert result.standard_error == pytest.approx(np.std(row, ddof=1) / np.sqrt(5))
+    point = seed_variance(np.zeros((3, 4)))
+    assert (point.mean, point.standard_error, point.interval) == (0.0, 0.0, Interval(0.0, 0.0))
 
 
-def test_identical_arms_have_a_point() -> None:  # hazard 109
-    result = seed_variance(np.zeros((3, 4)))
-    assert (result.mean, result.standard_error, result.interval) == (0.0, 0.0, Interval(0.0, 0.0))
-
-
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
-        ([[1, 0]], "scores must be one row a seed, of two or more seeds"),
-        ([[1], [0]], "scores has rows of 1 to 1 questions; give every seed the same two or more"),
-        ([], "scores must be one row a seed, of two or more seeds"),
-        ([[1, 0], [1, 0, 1]], "scores has rows of 2 to 3 questions; give every seed the same two or more"),
-        ([1, 0], "scores[0] must be one number a question, shape (n,); got 1."),
-        (0.5, "scores must be one row a seed, of two or more seeds"),
-        ([[1, 0], [1, None]], "scores[1][1] must be a finite number; got None. Give unscored questions a score"),
-        ([[1, 0], ["1", 0]], "scores[1][0] must be a finite number; got '1'. Give unscored questions a score"),
-    ],
-    ids=["one seed", "one question", "nothing", "ragged", "no table", "a number", "none", "text"],
-)
-def test_what_is_not_a_table_is_refused(table: Any, message: str) -> None:  # hazards 103, 105, and 106
-    assert refused(lambda: seed_variance(table)).startswith(message)
+@each_case("statistics", "of seeds")
+def test_what_is_not_a_table_is_refused(scores: Any, message: str) -> None:  # hazards 103, 105, and 106
+    assert says(message, refused(lambda: seed_variance(scores)))

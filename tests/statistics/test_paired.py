@@ -1,7 +1,9 @@
 """Paired statistics and power: the published table, SciPy, a naive bootstrap and all outcomes are the witnesses."""
 
+import math
 from fractions import Fraction
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -10,40 +12,29 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest, multinomial, norm
 
+from eldgr_dspy import statistics
 from eldgr_dspy.statistics import Interval, contrast, contrast_of_units, mcnemar, mcnemar_power, questions_needed
 from eldgr_dspy.statistics.power import _most_losses
 from eldgr_dspy.statistics.resampling import Sample, resampled_means
+from tests.case_tables import each_case
 from tests.listed_contrasts import from_counts
 from tests.memory import memory_of
-from tests.refusing import refused
-
-# n, wins, losses, delta, interval (percentage points) and p as the paper prints them.
-PUBLISHED = {
-    "gsm8k first": (500, 17, 3, 2.80, (1.20, 4.60), 0.0026),
-    "gsm8k majority": (500, 20, 8, 2.40, (0.40, 4.60), 0.0357),
-    "gsm8k judge": (500, 12, 5, 1.40, (-0.20, 3.00), 0.1435),
-    "hotpotqa first": (300, 7, 1, 2.00, (0.33, 4.00), 0.0703),
-    "hotpotqa majority": (300, 6, 0, 2.00, (0.67, 3.67), 0.0313),
-    "hotpotqa judge": (300, 5, 0, 1.67, (0.33, 3.33), 0.0625),
-    "confirmation first": (30, 4, 0, 13.3, (3.3, 26.7), 0.125),
-    "confirmation majority": (30, 2, 0, 6.7, (0.0, 16.7), 0.500),
-    "confirmation judge": (30, 5, 0, 16.7, (3.3, 30.0), 0.0625),
-}
+from tests.refusing import refused, says
 
 scores = st.lists(st.tuples(st.floats(-100, 100), st.floats(-100, 100)), min_size=1, max_size=30)
 outcomes = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=60)
 
 
-@pytest.mark.parametrize("row", PUBLISHED.values(), ids=PUBLISHED.keys())
-def test_published_contrasts_follow_from_counts(row: tuple[int, int, int, float, tuple[float, float], float]) -> None:
-    n, wins, losses, delta, (low, high), p = row
+@each_case("statistics", "published")
+def test_published_contrasts_follow_from_counts(
+    n: int, wins: int, losses: int, delta: float, interval: list[float], p: float
+) -> None:
     printed, grid = 0.05 if n == 30 else 0.005, 100 / n
     result = from_counts(n, wins, losses, unit=100)
     assert (result.n, result.wins, result.losses) == (n, wins, losses)
     assert result.delta == pytest.approx(delta, abs=printed)
     assert result.p == pytest.approx(p, abs=0.00005 + 1e-12)
-    assert abs(result.interval.low - low) <= grid + printed
-    assert abs(result.interval.high - high) <= grid + printed
+    assert result.interval == pytest.approx(interval, abs=grid + printed)
 
 
 @given(st.integers(0, 3_000), st.integers(0, 3_000))
@@ -56,15 +47,20 @@ def test_mcnemar_is_the_binomial_test_at_one_half(wins: int, losses: int) -> Non
     assert mcnemar(wins, losses) == mcnemar(losses, wins)
 
 
-def test_a_million_discordant_questions_neither_overflow_nor_vanish() -> None:  # hazard 104
+@pytest.mark.parametrize(("wins", "losses"), [(17, 3), (20, 8), (6, 0), (1, 1), (300, 250)])
+def test_mcnemar_is_that_of_statsmodels(wins: int, losses: int) -> None:
+    tables: Any = import_module("statsmodels.stats.contingency_tables")
+    result = tables.mcnemar([[90, wins], [losses, 10]], exact=True)
+    assert mcnemar(wins, losses) == pytest.approx(result.pvalue, rel=1e-9)
+
+
+def test_a_million_discordant_questions_and_a_thousand_times_as_many_neither_overflow_nor_vanish() -> None:
+    # hazard 104
     assert mcnemar(500_000, 499_000) == pytest.approx(binomtest(499_000, 999_000, 0.5).pvalue, rel=1e-9)
     assert mcnemar(10**6, 10**6) == 1.0
     assert mcnemar(600, 500) == pytest.approx(binomtest(500, 1_100, 0.5).pvalue, rel=1e-9)
-
-
-def test_a_thousand_million_discordant_questions_have_the_p_of_the_normal_approximation() -> None:  # hazard 104
     wins, losses = 500_050_000, 499_950_000
-    z = (wins - losses - 1) / (wins + losses) ** 0.5
+    z = (wins - losses - 1) / (wins + losses) ** 0.5  # the normal approximation
     assert mcnemar(wins, losses) == pytest.approx(2 * norm.sf(z), rel=1e-6)
     assert from_counts(10**9, wins, losses).p == mcnemar(wins, losses)
 
@@ -77,25 +73,20 @@ def test_more_questions_than_floats_can_tell_apart_are_refused(count: int) -> No
         assert refused(call).startswith(f"{name} {shown}")
 
 
-def test_without_discordant_questions_p_is_one() -> None:  # hazard 103
-    assert mcnemar(0, 0) == 1.0
-    assert contrast([1, 0, 1], [1, 0, 1]).p == 1.0
-
-
 @given(st.lists(st.floats(-100, 100), min_size=1, max_size=30))
 def test_identical_arms_differ_by_nothing(values: list[float]) -> None:  # hazard 109
     result = contrast(values, values)
     assert (result.delta, result.interval, result.wins, result.losses) == (0.0, Interval(0.0, 0.0), 0, 0)
+    assert result.p == mcnemar(0, 0) == 1.0
 
 
-@pytest.mark.parametrize(("rule", "against", "delta"), [(1, 1, 0.0), (0, 0, 0.0), (1, 0, 1.0), (0, 1, -1.0)])
-def test_all_right_and_all_wrong_have_a_point_as_interval(rule: int, against: int, delta: float) -> None:  # hazard 110
-    result = contrast([rule] * 7, [against] * 7)
+@pytest.mark.parametrize(
+    ("rule", "against", "n"), [(1, 1, 7), (0, 0, 7), (1, 0, 7), (0, 1, 7), (0.4, 0.1, 1), (0.1, 0.0, 11)]
+)
+def test_a_constant_difference_is_a_point_to_the_last_bit(rule: float, against: float, n: int) -> None:
+    delta = rule - against  # hazards 103, and 110: one question, all right and all wrong
+    result = contrast([rule] * n, [against] * n)
     assert (result.delta, result.interval) == (delta, Interval(delta, delta))
-
-
-def test_one_question_has_a_point_as_interval() -> None:  # hazard 103
-    assert contrast([0.4], [0.1]).interval == Interval(0.4 - 0.1, 0.4 - 0.1)
 
 
 def test_what_keeps_a_contrast_from_saying_much_is_said() -> None:  # hazards 103, and 109
@@ -114,51 +105,38 @@ def test_equal_scores_whose_last_digit_differs_are_a_tie() -> None:
         assert (result.wins, result.losses, result.delta, result.p) == (0, 0, 0.0, 1.0)
 
 
-def test_a_constant_difference_is_its_own_mean_to_the_last_bit() -> None:
-    result = contrast([0.1] * 11, [0.0] * 11)
-    assert (result.delta, result.interval) == (0.1, Interval(0.1, 0.1))
-
-
 @given(outcomes)
 @example([(True, False)])
-def test_counts_alone_give_the_same_contrast_as_scores(pairs: list[tuple[bool, bool]]) -> None:
+@example([(True, False)] * 7 + [(True, True)] * 93)  # interpolated, the lower end would be 2.98 questions
+def test_counts_give_the_same_contrast_as_scores_and_its_ends_are_whole_questions(
+    pairs: list[tuple[bool, bool]],
+) -> None:
     rule, against = zip(*pairs, strict=True)
     wins, losses = sum(a > b for a, b in pairs), sum(a < b for a, b in pairs)
     assert contrast(rule, against) == from_counts(len(pairs), wins, losses)
     percent = contrast([100 * a for a in rule], [100 * b for b in against])
     assert percent == from_counts(len(pairs), wins, losses, unit=100)
+    ends = [end * len(pairs) for end in contrast(rule, against).interval]
+    assert ends == pytest.approx([round(end) for end in ends], abs=1e-9)
 
 
 @given(scores)
-def test_the_order_of_questions_does_not_matter(pairs: list[tuple[float, float]]) -> None:
+def test_the_order_of_questions_does_not_matter_and_the_interval_lies_within_the_differences(
+    pairs: list[tuple[float, float]],
+) -> None:
     orders = (pairs, pairs[::-1], sorted(pairs))
     assert len({contrast(*zip(*rows, strict=True)) for rows in orders}) == 1
-
-
-@given(scores)
-def test_the_interval_lies_within_the_differences(pairs: list[tuple[float, float]]) -> None:
     rule, against = (np.array(arm) for arm in zip(*pairs, strict=True))
     low, high = contrast(rule, against).interval
     assert (rule - against).min() - 1e-9 <= low <= high <= (rule - against).max() + 1e-9
 
 
-@given(outcomes)
-@example([(True, False)] * 7 + [(True, True)] * 93)  # interpolated, the lower end would be 2.98 questions
-def test_the_ends_of_an_interval_are_whole_questions(pairs: list[tuple[bool, bool]]) -> None:
-    n = len(pairs)
-    ends = contrast(*zip(*pairs, strict=True)).interval
-    assert [end * n for end in ends] == pytest.approx([round(end * n) for end in ends], abs=1e-9)
-
-
-def graded_scores() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Two arms of 150 F1 values with many zeros, ties and fractions, as token F1 has them."""
-    generator = np.random.Generator(np.random.PCG64(7))
-    arms = generator.choice([0.0, 0.0, 2 / 7, 0.5, 0.8, 1.0], size=(2, 150))
-    return arms[0], arms[1]
+GRADED = np.random.Generator(np.random.PCG64(7)).choice([0.0, 0.0, 2 / 7, 0.5, 0.8, 1.0], size=(2, 150))
+"""F1 values with many zeros, ties and fractions."""
 
 
 def test_the_same_scores_give_the_same_bytes() -> None:  # hazard 108
-    rule, against = graded_scores()
+    rule, against = GRADED
     first = np.array(contrast(rule, against).interval).tobytes()
     assert first == np.array(contrast(rule, against).interval).tobytes()
 
@@ -169,7 +147,7 @@ def means_of(differences: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 @pytest.mark.parametrize("tail", [0.005, 0.025, 0.1, 0.25, 0.4])
 def test_counting_differences_is_the_same_distribution_as_resampling_questions(tail: float) -> None:
-    rule, against = graded_scores()
+    rule, against = GRADED
     generator = np.random.Generator(np.random.PCG64(11))
     naive = (rule - against)[generator.integers(0, rule.size, size=(20_000, rule.size))].mean(axis=1)
     ends = [np.quantile(means, [tail, 1 - tail]) for means in (means_of(rule - against), naive)]
@@ -199,9 +177,8 @@ def test_groups_of_neighbours_keep_the_mean_and_the_spread_of_a_sample() -> None
 
 
 def resample_many_distinct_differences() -> None:
-    generator = np.random.Generator(np.random.PCG64(3))
-    rule, against = generator.integers(0, 5_000, size=100_000) / 5_000, np.zeros(100_000)
-    low, high = contrast(rule, against).interval
+    rule = np.random.Generator(np.random.PCG64(3)).integers(0, 5_000, size=100_000) / 5_000
+    low, high = contrast(rule, np.zeros(100_000)).interval
     assert low < rule.mean() < high
 
 
@@ -240,29 +217,9 @@ def test_a_masked_score_is_refused_whatever_lies_under_the_mask() -> None:  # ha
     assert contrast(np.ma.masked_array([1, 0], mask=False), [0, 0]) == contrast([1, 0], [0, 0])
 
 
-def test_arms_of_unequal_length_are_refused() -> None:  # hazard 105
-    assert refused(lambda: contrast([1, 0, 1], [1, 0]).interval) == (
-        "rule has 3 values and against has 2; both need one value for each of the same questions, in the same order. "
-        "Leave a question out of both or of neither."
-    )
-
-
-def test_no_question_is_refused() -> None:  # hazard 103
-    empty = "rule and against are empty; a paired statistic needs at least one question."
-    assert refused(lambda: contrast([], [])) == empty
-    assert refused(lambda: from_counts(0, 0, 0)) == empty
-
-
-@pytest.mark.parametrize(
-    ("rule", "message"),
-    [
-        ([[1], [0]], f"rule[0] must be a finite number; got [1]. {UNSCORED}"),
-        ([[1], [0, 1]], f"rule[0] must be a finite number; got [1]. {UNSCORED}"),
-        (1.0, "rule must be one number a question, shape (n,); got 1.0."),
-    ],
-)
-def test_scores_that_are_not_one_row_are_refused(rule: Any, message: str) -> None:
-    assert refused(lambda: contrast(rule, [0, 1])) == message
+@each_case("statistics", "paired", nan=lambda: math.nan)
+def test_what_cannot_be_compared_or_planned_is_refused(call: str, options: dict[str, Any], message: str) -> None:
+    assert says(message, refused(lambda: getattr(statistics, call)(**options)))  # hazards 103, and 105
 
 
 @cache
@@ -316,40 +273,13 @@ def test_a_million_questions_have_the_power_of_the_normal_approximation() -> Non
     assert mcnemar_power(n, gain, discordant) == pytest.approx(norm.sf(norm.ppf(0.975) - z), abs=0.002)
 
 
-@pytest.mark.parametrize(
-    ("gain", "discordant", "power", "alpha"),
-    [(0.02, 0.06, 0.8, 0.05), (0.1, 0.3, 0.9, 0.0125), (0.05, 0.05, 0.5, 0.05), (0.2, 1.0, 0.8, 0.05)],
-)
-def test_with_one_question_less_the_power_is_low(gain: float, discordant: float, power: float, alpha: float) -> None:
-    n = questions_needed(gain, discordant, power=power, alpha=alpha)
-    less = mcnemar_power(n - 1, gain, discordant, alpha=alpha)
-    assert less < power <= mcnemar_power(n, gain, discordant, alpha=alpha)
-
-
-def test_where_few_are_discordant_no_smaller_number_will_do() -> None:
+def test_with_one_question_less_the_power_is_low_and_where_few_are_discordant_with_any_fewer() -> None:
+    plans = [(0.02, 0.06, 0.8, 0.05), (0.1, 0.3, 0.9, 0.0125), (0.05, 0.05, 0.5, 0.05), (0.2, 1.0, 0.8, 0.05)]
+    for gain, discordant, power, alpha in plans:
+        n = questions_needed(gain, discordant, power=power, alpha=alpha)
+        less = mcnemar_power(n - 1, gain, discordant, alpha=alpha)
+        assert less < power <= mcnemar_power(n, gain, discordant, alpha=alpha)
     n = questions_needed(0.1, 0.2)
     assert n == 168
     assert [one for one in range(1, n + 1) if mcnemar_power(one, 0.1, 0.2) >= 0.8] == [n]
     assert mcnemar_power(n, 0.1, 0.2) == pytest.approx(0.8, abs=0.01)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: questions_needed(0.0, 0.06), "gain must be above 0; got 0.0."),
-        (lambda: questions_needed(0.08, 0.06),
-         "gain must be from 0 to discordant=0.06, since wins minus losses are at most"),
-        (lambda: questions_needed(-0.1, 0.06), "gain must be from 0 to discordant=0.06"),
-        (lambda: questions_needed(float("nan"), 0.06), "gain must be from 0 to discordant=0.06"),
-        (lambda: questions_needed(1e-5, 0.06), "A gain of 0.001 % with 6 % discordant needs more than 10,000,000"),
-        (lambda: questions_needed(0.02, 0.06, power=1.0), "power must be strictly between 0 and 1; got 1.0"),
-        (lambda: mcnemar_power(0, 0.02, 0.06), "n must be a whole number from 1 to 10,000,000; got 0."),
-        (lambda: mcnemar_power(9, 0.0, 0.0),
-         "discordant must be above 0 and at most 1; got 0.0. Give the share of"),
-        (lambda: mcnemar_power(10**8, 0.0, 0.1),
-         "n must be a whole number from 1 to 10,000,000; got 100000000."),
-        (lambda: mcnemar_power(9, 0.0, 0.1, alpha=0), "alpha must be strictly between 0 and 1; got 0"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_planned_is_refused(call: Any, message: str) -> None:
-    assert refused(lambda: call()).startswith(message)

@@ -13,11 +13,16 @@ from eldgr_dspy.channels.step_table import StepTable, score_steps
 from eldgr_dspy.channels.steps import split_steps
 from eldgr_dspy.channels.undefined import Score, Undefined
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
-from eldgr_dspy.training import StepReward
+from eldgr_dspy.training import GroupReward, StepReward
 from eldgr_dspy.training.curves import FILE
 from tests.scoring.readers import Reader, Says
 
 CUP = Passage("Cup", "The host was Qatar.")
+UNMEASURED = Undefined("not measured")
+SAMPLED = {
+    "loss": 0.1, "reward": 2.5, "rewards/orm/mean": 0.5, "rewards/orm/std": 0.5, "rewards/ra_msd/mean": 0.75,
+    "orm/exact_match": 0.625, "ra_msd/fact": 0.25, "ra_msd/steps": 3.0, "entropy": 0.3,
+}  # fmt: skip
 
 
 def said(text: object) -> list[dict[str, object]]:
@@ -29,6 +34,13 @@ def rows(n: int, **columns: Any) -> dict[str, list[Any]]:
     """Columns of n rows that are alike, in retrieval with one passage, but for those given."""
     alike = {"task": "retrieval", "gold": "Qatar", "question": "Who was the host?", "evidence": [CUP.text]}
     return {**{name: [value] * n for name, value in alike.items()}, **columns}
+
+
+def places(*answers: str, **settings: Any) -> list[float]:
+    """The places of answers to one question, of which the evidence says Qatar."""
+    texts = [f"A: {answer}" if answer else "" for answer in answers]
+    columns = settings.pop("columns", {})
+    return GroupReward(group_size=len(answers), **settings)(["?"] * len(texts), texts, **rows(len(texts), **columns))
 
 
 class Log:
@@ -63,8 +75,6 @@ class Fixed:
 
 
 class ByLength(Fixed):
-    """A scorer that likes long texts."""
-
     def _table(self, text: str) -> StepTable:
         self.logic = self.fact = min(1.0, len(text) / 100)
         return super()._table(text)
@@ -75,8 +85,6 @@ class Model(NamedTuple):
 
 
 class Trainer(NamedTuple):
-    """As much of a trainer as is asked."""
-
     model: Model | None = None
     processing_class: Any = None
     chat_template_kwargs: Any = None
@@ -95,20 +103,11 @@ class Broken:
         raise RuntimeError("out of memory\nat layer 3")
 
 
-UNMEASURED = Undefined("not measured")
-
-
 def by_heart(premise: str, hypothesis: str) -> Says:
     """What a fake model reads: what stands in the premise is entailed, Dubai and bricks are wrong everywhere."""
     if "Dubai" in hypothesis or "bricks" in hypothesis:
         return "contradiction"
     return "entailment" if hypothesis in premise else "neutral"
-
-
-SAMPLED = {
-    "loss": 0.1, "reward": 2.5, "rewards/orm/mean": 0.5, "rewards/orm/std": 0.5, "rewards/ra_msd/mean": 0.75,
-    "orm/exact_match": 0.625, "ra_msd/fact": 0.25, "ra_msd/steps": 3.0, "entropy": 0.3,
-}  # fmt: skip
 
 
 def matched(*values: float | None) -> list[dict[str, Any]]:
@@ -118,7 +117,6 @@ def matched(*values: float | None) -> list[dict[str, Any]]:
 
 
 def kept(folder: Path, logs: list[dict[str, Any]]) -> Path:
-    """A folder in which a trainer has kept these logs."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / FILE).write_text(json.dumps({"global_step": len(logs), "log_history": logs}), "utf-8")
     return folder
@@ -128,13 +126,10 @@ ra_msd = StepReward(NLIScorer(Reader(by_heart)))
 
 
 def constant(prompts: list[Any], by: float = 0.0, **columns: Any) -> list[float]:
-    """A plain function, as TRL takes it too."""
     return [by] * len(prompts)
 
 
 class Half:
-    """An object without a name of its own."""
-
     def __call__(self, prompts: list[Any], **columns: Any) -> list[float]:
         return [0.5] * len(prompts)
 

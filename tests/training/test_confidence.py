@@ -10,13 +10,15 @@ import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eldgr_dspy.channels.undefined import Undefined
 from eldgr_dspy.training import Conditioned, GroupReward, StepReward, TokenConfidence, format, orm
 from eldgr_dspy.training.confidence import spell, token_confidence
 from eldgr_dspy.training.policy import policy_confidence, token_logps
 from tests.tiny_policy import tiny_policy, tiny_tokenizer
 from tests.training.calling import Fixed, rows
 from tests.training.training_on import policy, trainer, trains
+
+PROMPTS = [[5, 6, 7, 8], [9], [4, 5, 4, 5, 4, 5, 4], [4, 5]]
+COMPLETIONS = [[6, 7, 2], [8, 8, 8, 8, 8, 8], [2], []]
 
 
 def directly(model: Any, prompt: list[int], completion: list[int], temperature: float = 1.0) -> list[float]:
@@ -26,10 +28,6 @@ def directly(model: Any, prompt: list[int], completion: list[int], temperature: 
         logits = model(input_ids=torch.tensor([[*prompt, *completion]])).logits[0].double() / temperature
     result = logits.log_softmax(-1)
     return [float(result[len(prompt) - 1 + at, token]) for at, token in enumerate(completion)]
-
-
-PROMPTS = [[5, 6, 7, 8], [9], [4, 5, 4, 5, 4, 5, 4], [4, 5]]
-COMPLETIONS = [[6, 7, 2], [8, 8, 8, 8, 8, 8], [2], []]
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 8])
@@ -118,43 +116,33 @@ def test_the_policy_is_asked_once_and_only_where_a_reward_wants_it(wants: bool) 
         assert caller.asked == reward.confidence == (wants and reward not in (orm, format)), reward.__name__
 
 
-def test_a_step_is_as_sure_as_the_geometric_mean_of_its_tokens_and_a_token_belongs_where_it_ends() -> None:
+def test_a_step_is_as_sure_as_the_geometric_mean_of_its_tokens_and_never_surer_than_certain() -> None:
     logps = tuple(map(math.log, (0.5, 0.5, 0.8, 0.2)))
     tokens = TokenConfidence("One two.\nSix.", (3, 8, 12, 13), logps)
     first, second = tokens.of_steps("One two.\nSix.", [(0, 9), (9, 13)])
     assert first == pytest.approx(0.5) and second == pytest.approx((0.8 * 0.2) ** 0.5)
-
-
-def test_a_certain_token_is_not_surer_than_certain() -> None:
-    """Single precision leaves a log-probability a little above 0."""
+    # Single precision leaves a log-probability a little above 0.
     assert TokenConfidence("ab", (1, 2), (1e-7, 0.0)).of_steps("ab", [(0, 2)]) == [1.0]
     assert TokenConfidence("ab", (1, 2), (-math.inf, 0.0)).of_steps("ab", [(0, 2)]) == [0.0]
-
-
-def test_a_text_that_stands_within_what_was_sampled_is_found_there() -> None:
-    """A chat template may take the thinking away from the completion that rewards are shown."""
+    # A chat template may take the thinking away from the completion that rewards are shown.
     tokens = TokenConfidence("hm\n\nSix.", (2, 4, 7, 8), (-9.0, -9.0, -1.0, -1.0))
     assert tokens.of_steps("Six.", [(0, 4)]) == [math.exp(-1)]
 
 
-@pytest.mark.parametrize(
-    ("text", "spans", "reason"),
-    [
-        ("Seven.", [(0, 6)], "the sampled tokens do not spell the text once"),
-        ("i", [(0, 1)], "the sampled tokens do not spell the text once"),
-        ("Six is", [(0, 1)], "no token ends in the step"),
-        ("Six is", [(3, 6)], "the policy gave no number for a token of the step"),
-    ],
-)
-def test_what_cannot_be_said_is_undefined_with_the_reason(text: str, spans: Any, reason: str) -> None:
-    assert TokenConfidence("Six is", (3, 6), (-1.0, math.nan)).of_steps(text, spans) == [Undefined(reason)]
-
-
-def test_special_tokens_belong_to_no_step() -> None:
+def test_special_tokens_belong_to_no_step_and_time_grows_with_the_number_of_tokens_alone() -> None:
     _, tokenizer = policy()
     ids = tokenizer("The host was Qatar.<|im_end|>").input_ids
     result = token_confidence(tokenizer, ids, [-0.5] * (len(ids) - 1) + [-50.0])
     assert (result.text, result.ends) == ("The host was Qatar.", (3, 8, 12, 18, 19)) and set(result.logps) == {-0.5}
+    decoded = 0
+
+    def decode(ids: list[int]) -> str:
+        nonlocal decoded
+        decoded += len(ids)
+        return Bytes.decode(ids)
+
+    spell(decode, [97] * 1_000)
+    assert decoded < 5_000
 
 
 class Bytes:
@@ -175,15 +163,3 @@ def test_the_tokens_of_a_text_spell_it_and_a_character_in_parts_ends_with_its_la
     assert len(pieces) == len(ids) and "".join(pieces) == text == Bytes.decode(ids)
     if "\ufffd" not in text:
         assert [piece for piece in pieces if piece] == list(text)
-
-
-def test_the_time_it_takes_grows_with_the_number_of_tokens_alone() -> None:
-    decoded = 0
-
-    def decode(ids: list[int]) -> str:
-        nonlocal decoded
-        decoded += len(ids)
-        return Bytes.decode(ids)
-
-    spell(decode, [97] * 1_000)
-    assert decoded < 5_000

@@ -8,7 +8,7 @@ import pytest
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.training import StepReward, format, orm
-from eldgr_dspy.training.curves import FILE, learning_curve, read_curve, rolling_mean
+from eldgr_dspy.training.curves import FILE, learning_curve, read_curve
 from tests.training.calling import SAMPLED, Fixed, kept, matched
 from tests.training.training_on import trainer
 
@@ -17,23 +17,18 @@ HUGE = f'{{"log_history": [{{"loss": 0, "step": 1, "reward": 1{"0" * 400}}}]}}'
 pytestmark = pytest.mark.filterwarnings("ignore:.*gradient_checkpointing:FutureWarning")  # TRL sets the old name
 
 
-def test_a_point_has_exact_match_rewards_and_channels_and_nothing_else() -> None:
+def test_a_point_is_a_step_in_which_something_was_sampled_with_its_rewards_and_channels() -> None:
     (point,) = learning_curve([{**SAMPLED, "step": 1, "sampling/importance_sampling_ratio/min": 0.9}])
     assert asdict(point) == {
-        "step": 1,
-        "exact_match": 0.625,
-        "rolling": 0.625,
-        "reward": 2.5,
-        "rewards": {"orm": 0.5, "ra_msd": 0.75},
+        "step": 1, "exact_match": 0.625, "rolling": 0.625, "reward": 2.5, "rewards": {"orm": 0.5, "ra_msd": 0.75},
         "channels": {"ra_msd/fact": 0.25},
-    }
-
-
-def test_a_step_in_which_nothing_was_sampled_is_null() -> None:
+    }  # fmt: skip
     points = learning_curve(matched(None, 1.0, None, 0.0))
     expected = [(None, None, None), (1.0, 1.0, 2.5), (None, 1.0, None), (0.0, 0.5, 2.5)]
     assert [(one.exact_match, one.rolling, one.reward) for one in points] == expected
     assert points[0].channels == points[0].rewards == {}
+    others = [{"eval_loss": 0.1, "eval_reward": 1.0, "step": 1}, {"train_runtime": 3.0, "train_loss": 0.1, "step": 1}]
+    assert [point.step for point in learning_curve([*matched(0.5), *others])] == [1]
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), None, "1"], ids=["nan", "inf", "none", "text"])
@@ -42,32 +37,17 @@ def test_what_is_not_a_number_is_null(value: Any) -> None:
     assert point.reward is point.exact_match is None
 
 
-def test_evaluations_and_the_summary_at_the_end_are_no_steps() -> None:
-    others = [{"eval_loss": 0.1, "eval_reward": 1.0, "step": 1}, {"train_runtime": 3.0, "train_loss": 0.1, "step": 1}]
-    assert [point.step for point in learning_curve([*matched(0.5), *others])] == [1]
-
-
-def test_the_rolling_mean_is_over_the_last_ten_steps() -> None:
-    assert rolling_mean([float(value) for value in range(12)])[-3:] == [4.5, 5.5, 6.5]
-    assert rolling_mean([1.0, None, 3.0], window=2) == [1.0, 1.0, 3.0]
-    assert rolling_mean([1.0, None, None], window=2) == [1.0, 1.0, None]
-    assert rolling_mean([]) == []
-
-
-def test_the_curve_of_a_run_that_has_not_ended_is_that_of_its_last_checkpoint(tmp_path: Path) -> None:
+def test_the_curve_of_a_run_that_has_not_ended_is_that_of_its_last_whole_checkpoint(tmp_path: Path) -> None:
     kept(tmp_path / "checkpoint-9", matched(0.0))
     kept(tmp_path / "checkpoint-10", matched(0.0, 0.5))
     (tmp_path / "checkpoint-11").mkdir()
     assert [point.exact_match for point in read_curve(tmp_path)] == [0.0, 0.5]
     assert [point.exact_match for point in read_curve(kept(tmp_path, matched(0.0)))] == [0.0, 0.5], "it was resumed"
     assert [point.exact_match for point in read_curve(kept(tmp_path, matched(0.0, 0.5, 1.0)))] == [0.0, 0.5, 1.0]
-
-
-def test_a_checkpoint_that_a_kill_has_torn_leaves_the_curve_of_the_one_before(tmp_path: Path) -> None:
-    kept(tmp_path / "checkpoint-1", matched(0.5))
-    torn = kept(tmp_path / "checkpoint-2", matched(0.5, 1.0)) / FILE
+    kept(tmp_path / "torn" / "checkpoint-1", matched(0.5))
+    torn = kept(tmp_path / "torn" / "checkpoint-2", matched(0.5, 1.0)) / FILE
     torn.write_bytes(torn.read_bytes()[:-9])
-    assert [point.exact_match for point in read_curve(tmp_path)] == [0.5]
+    assert [point.exact_match for point in read_curve(tmp_path / "torn")] == [0.5]
 
 
 @pytest.mark.parametrize("text", ["{}", "[1]", "step", '{"log_history": [{"loss": 1}]}', '{"log_history": [1]}', HUGE])

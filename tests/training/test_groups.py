@@ -15,48 +15,17 @@ from eldgr_dspy.rule.ranking import rank
 from eldgr_dspy.training import GroupReward, StepReward, TokenConfidence, eldgr_rank, format, orm
 from eldgr_dspy.training.groups import Key, midranks
 from eldgr_dspy.training.model_outputs import Message, outputs_of
-from tests.refusing import refused
-from tests.training.calling import Broken, ByLength, Fixed, Log, Model, Trainer, rows, said
+from tests.case_tables import each_case
+from tests.refusing import refuses
+from tests.training.calling import Broken, ByLength, Fixed, Log, Model, Trainer, places, rows, said
 from tests.training.training_on import trains
 
-
-def places(*answers: str, **settings: Any) -> list[float]:
-    """The places of answers to one question, of which the evidence says Qatar."""
-    texts = [f"A: {answer}" if answer else "" for answer in answers]
-    columns = settings.pop("columns", {})
-    return GroupReward(group_size=len(answers), **settings)(["?"] * len(texts), texts, **rows(len(texts), **columns))
-
-
-def test_a_certified_answer_stands_before_a_majority_that_is_not() -> None:
-    assert places("Qatar", "Chile", "Chile", "Chile") == [1, *[1 / 3] * 3]
-
-
-def test_among_supported_answers_consensus_stands_first() -> None:
-    both = {"evidence": [["Qatar and Chile were the hosts."]] * 4}
-    expected = [pytest.approx(1 / 3), *[pytest.approx(5 / 6)] * 2, 0]
-    assert places("Qatar", "Chile", "Chile", "Peru", columns=both) == expected
-
-
-def test_where_nothing_tells_completions_apart_each_is_in_the_middle() -> None:
-    assert places("Qatar", "Qatar", "Qatar") == [0.5] * 3
-    assert places("Chile", "Peru") == [0.5] * 2, "among the unsupported, votes do not count"
-    assert places("Qatar") == [0.5]
-
-
-ASKED = "Was Qatar the host?"
-
-
-def test_a_yes_that_was_not_asked_for_is_behind_every_other_answer() -> None:
-    """Its certificate is inapplicable, so nothing could ever speak against it."""
-    assert places("Qatar", "yes") == [1, 0]
-    assert places("Qatar", "Chile", "yes", "no") == [1, pytest.approx(2 / 3), *[pytest.approx(1 / 6)] * 2]
-    assert places("yes", "yes", "yes", "Chile") == [*[pytest.approx(1 / 3)] * 3, 1], "votes do not help it"
-
-
-def test_where_a_question_asks_for_yes_or_no_either_stands_with_the_certified() -> None:
-    inputs = {"question": [ASKED] * 3}
-    assert places("yes", "Chile", "Qatar", columns=inputs) == [0.75, 0, 0.75]
-    assert places("yes", "no", "yes", columns=inputs) == [0.75, 0, 0.75], "and consensus breaks the tie"
+keys = st.tuples(st.booleans(), st.booleans(), st.none() | st.sampled_from([0.0, 0.5, 1.0]))
+THOUGHT, DRAFT, ANSWER = "The host was Qatar.\nIs it Dubai, then?", "\nA: Dubai", "It is a city there.\nA: Doha"
+INSIDE = {"tags": f"<think>\n{THOUGHT}{DRAFT}\n</think>\n\n{ANSWER}", "prefilled": f"{THOUGHT}{DRAFT}</think>{ANSWER}"}
+DOHA = rows(1, gold=["Doha"])
+UNENDED = f"{THOUGHT}\nA: Doha"
+pieces = st.lists(st.sampled_from(["<think>", "</think>", "\n", " ", "a b", "\n\n", "A: x", "c"]), max_size=8)
 
 
 @pytest.mark.parametrize("size", [2, 3, 4])
@@ -78,34 +47,17 @@ def test_the_mean_advantage_of_a_yes_is_negative_whatever_the_policy_says(yes: f
     assert mean - 0.5 == pytest.approx(-(1 - yes) / 2)
 
 
-def test_a_refusal_earns_no_more_than_an_answer_without_a_certificate() -> None:
-    assert places("None", "Chile") == places("I don't know", "None") == [0.5, 0.5]
-    assert places("None", "Qatar", "None") == [0.25, 1, 0.25]
-
-
-def test_a_completion_without_an_answer_is_among_the_uncertified() -> None:
-    assert places("Qatar", "", "Chile") == [1, 0.25, 0.25]
-    assert places("yes", "", "no", columns={"question": [ASKED] * 3}) == [0.75, 0, 0.75]
-
-
-def test_in_arithmetic_the_auxiliary_score_alone_ranks() -> None:
+def test_the_auxiliary_score_ranks_alone_in_arithmetic_and_elsewhere_within_strata_and_is_logged() -> None:
     columns = {"task": ["arithmetic"] * 3}
-    assert places("7", "7", "8", columns=columns) == [0.5] * 3
     auxiliary = StepReward(ByLength(), confidence=False)
     texts = ["One step.\n#### 7", "Two longer steps.\n#### 7", "The longest of all steps.\n#### 8"]
     assert GroupReward(auxiliary=auxiliary, group_size=3)(["?"] * 3, texts, **rows(3, **columns)) == [0, 0.5, 1]
-
-
-def test_the_auxiliary_score_moves_nothing_across_strata_and_is_logged() -> None:
     log = Log()
     texts = ["A: Qatar", "So much is said of it that it is long. A: Chile", "It is said of it.\nA: Qatar"]
     reward = GroupReward(auxiliary=StepReward(ByLength(), confidence=False), group_size=3)
     assert reward(["?"] * 3, texts, **rows(3), **log.arguments) == [0.5, 0, 1]
     assert log.metrics["eldgr_rank/supported"] == pytest.approx(2 / 3) and 0 < log.metrics["eldgr_rank/auxiliary"] < 1
     assert log.columns["eldgr_rank_supported"] == [True, False, True]
-
-
-keys = st.tuples(st.booleans(), st.booleans(), st.none() | st.sampled_from([0.0, 0.5, 1.0]))
 
 
 @given(st.lists(keys, min_size=1, max_size=6))
@@ -129,10 +81,13 @@ def test_the_position_in_the_group_decides_nothing(answers: list[str], shuffled:
     assert places(*(answers[at] for at in order)) == [result[at] for at in order]
 
 
-def test_groups_are_places_in_the_order_of_the_trainer_and_not_equal_prompts() -> None:
+def test_groups_are_places_in_the_order_of_the_trainer_and_parts_say_what_they_need_and_raise() -> None:
     texts = ["A: Qatar", "A: Chile", "A: Qatar", "A: Chile"]
     evidence = [["It was Qatar."], ["It was Qatar."], ["It was Chile."], ["It was Chile."]]
     assert GroupReward(group_size=2)(["?"] * 4, texts, **rows(4, evidence=evidence)) == [1, 0, 0, 1]
+    reward = GroupReward(auxiliary=StepReward(Broken(), confidence=False), group_size=1)
+    assert reward.needs == ("question", "evidence", "task")
+    refuses(Exception, "out of memory", reward, ["?"], ["A: Qatar"], **rows(1))
 
 
 @pytest.mark.parametrize(("training", "expected"), [(True, [1, 0, 0.5, 0.5]), (False, [1, 1 / 3, 1 / 3, 1 / 3])])
@@ -140,17 +95,6 @@ def test_the_trainer_says_how_many_completions_a_prompt_has(training: bool, expe
     log = Trainer(Model(training)).log
     texts = ["A: Qatar", "A: Chile", "A: Peru", "A: Chile"]
     assert eldgr_rank(["?"] * 4, texts, **rows(4), log_metric=log) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(
-    ("prompts", "size", "wrong"),
-    [(["a"] * 3, 2, "the 1 of group 1"), (["a", "a", "b"], 3, "the 3 of group 0")],
-    ids=["a rest", "two prompts"],
-)
-def test_completions_that_are_not_whole_groups_are_refused(prompts: list[str], size: int, wrong: str) -> None:
-    sentence = f"3 completions are not groups of {size} of one prompt each: {wrong} are too few, or have different"
-    with pytest.raises(ArgumentError, match=sentence):
-        GroupReward(group_size=size)(prompts, ["A: Qatar"] * 3, **rows(3))
 
 
 @dataclass
@@ -169,25 +113,6 @@ def test_prompts_with_equal_images_are_one_prompt_though_each_has_its_own_copy()
     assert reward([pictured(b"red"), pictured(b"red")], ["A: Qatar", "A: Chile"], **rows(2)) == [1, 0]
     with pytest.raises(ArgumentError, match="the 2 of group 0 are too few, or have different prompts"):
         reward([pictured(b"red"), pictured(b"sky")], ["A: Qatar", "A: Chile"], **rows(2))
-
-
-def test_who_cannot_know_the_size_of_a_group_says_so() -> None:
-    with pytest.raises(ArgumentError, match="does not know how many completions a prompt has; give group_size"):
-        eldgr_rank(["?"], ["A: Qatar"], **rows(1))
-    with pytest.raises(ArgumentError, match="group_size must be a whole number of at least 1; got 0"):
-        GroupReward(group_size=0)
-
-
-def test_what_its_parts_need_it_needs_and_what_they_raise_it_raises() -> None:
-    reward = GroupReward(auxiliary=StepReward(Broken(), confidence=False), group_size=1)
-    assert reward.needs == ("question", "evidence", "task")
-    with pytest.raises(Exception, match="out of memory"):
-        reward(["?"], ["A: Qatar"], **rows(1))
-
-
-THOUGHT, DRAFT, ANSWER = "The host was Qatar.\nIs it Dubai, then?", "\nA: Dubai", "It is a city there.\nA: Doha"
-INSIDE = {"tags": f"<think>\n{THOUGHT}{DRAFT}\n</think>\n\n{ANSWER}", "prefilled": f"{THOUGHT}{DRAFT}</think>{ANSWER}"}
-DOHA = rows(1, gold=["Doha"])
 
 
 def thought(name: str, thinking: str = THOUGHT, content: str = ANSWER) -> list[dict[str, object]]:
@@ -213,17 +138,7 @@ def test_thinking_has_steps_and_its_drafts_are_not_the_answer(completion: Any) -
     assert orm(["?"], [completion], **rows(1, gold=["Dubai"])) == [0.0]
 
 
-@pytest.mark.parametrize(
-    "completion",
-    [
-        f"<think>\n{THOUGHT}\nA: Doha",
-        f"<think>a b</think>A: Doha<think>{THOUGHT}\nA: Doha",
-        f"{THOUGHT}\nA: Doha</think>",
-        thought("reasoning_content", f"{THOUGHT}\nA: Doha", ""),
-        [{"role": "assistant", "thinking": f"{THOUGHT}\nA: Doha"}],
-    ],
-    ids=["opened", "opened again", "nothing after", "field", "no content"],
-)
+@each_case("training", "endless thinking")
 def test_thinking_that_does_not_end_in_an_answer_earns_neither_outcome_nor_format(completion: Any) -> None:
     assert orm(["?"], [completion], **DOHA) == format(["?"], [completion], **DOHA) == [0.0]
     assert StepReward(Fixed(), confidence=False)(["?"], [completion], **DOHA) == [1.0], "it still has steps"
@@ -240,13 +155,19 @@ def test_after_a_tool_thinking_that_does_not_end_takes_back_the_earlier_answer(l
     assert orm(["?"], [called + said("<think>Yes.</think>So it is.")], **DOHA) == [1.0]
 
 
-def test_a_message_after_one_of_paragraphs_shares_no_step_with_it() -> None:
+def test_thinking_messages_and_answer_share_no_step_and_tokens_of_tags_no_confidence() -> None:
     messages: list[Message] = [*said("a b\n\nc d"), {"role": "tool", "content": "x"}, *said("e f")]
     (output,) = outputs_of([messages])
     assert [step.content for step in split_steps(output.reasoning).steps] == ["a b", "c d", "e f"]
-
-
-UNENDED = f"{THOUGHT}\nA: Doha"
+    for name in ("reasoning_content", "thinking"):
+        assert orm(["?"], [[{"role": "assistant", name: None, "content": "A: Doha"}]], **DOHA) == [1.0]
+    text = "<think>a b\nc d\n\ne f</think>g h"
+    (output,) = outputs_of([text])
+    assert [step.content for step in split_steps(output.reasoning).steps] == ["a b\nc d", "e f", "g h"]
+    scorer, whole = Fixed(), "<think>\na b\n</think>\nc d"
+    tokens = TokenConfidence(whole, (7, 11, 21, 24), (-9.0, 0.0, -9.0, 0.0))
+    StepReward(scorer)(["?"], [whole], **DOHA, token_confidence=[tokens])
+    assert scorer.given[0].confidences == [1.0, 1.0]
 
 
 def test_a_prompt_that_opens_the_thinking_makes_a_completion_without_tags_one_that_never_ended() -> None:
@@ -267,18 +188,11 @@ def renders(name: str, text: str = "a", **settings: Any) -> Trainer:
 
 
 @trains
-@pytest.mark.parametrize(
-    ("trainer", "expected"),
-    [
-        (lambda: renders("deepseek_r1_distill"), 0.0),
-        (lambda: renders("qwen3"), 1.0),
-        (lambda: renders("qwen3", enable_thinking=False), 1.0),
-        (lambda: renders("qwen2_5"), 1.0),
-    ],
-    ids=["deepseek_r1_distill", "qwen3", "without thinking", "qwen2_5"],
-)
-def test_a_chat_template_that_opens_the_thinking_does_so_for_every_completion(trainer: Any, expected: float) -> None:
-    prompt, log = [{"role": "user", "content": "Who?"}], trainer().log
+@pytest.mark.parametrize("name", ["deepseek_r1_distill", "qwen3", "qwen3 without thinking", "qwen2_5"])
+def test_a_chat_template_that_opens_the_thinking_does_so_for_every_completion(name: str) -> None:
+    settings: dict[str, Any] = {"enable_thinking": False} if "without" in name else {}
+    prompt, log = [{"role": "user", "content": "Who?"}], renders(name.split()[0], **settings).log
+    expected = 0.0 if name == "deepseek_r1_distill" else 1.0
     assert orm([prompt], [said(UNENDED)], **DOHA, log_metric=log) == [expected]
     assert orm([prompt], [said(INSIDE["prefilled"])], **DOHA, log_metric=log) == [1.0]
     assert orm([prompt], [thought("reasoning_content")], **DOHA, log_metric=log) == [1.0]
@@ -314,53 +228,14 @@ def test_a_processor_of_images_renders_text_as_a_part_as_the_trainer_does() -> N
     assert orm([[{"role": "user", "content": "Who?"}]], [said(UNENDED)], **DOHA, log_metric=trainer.log) == [1.0]
 
 
-CALL: list[dict[str, object]] = [{"role": "assistant", "content": ""}, {"role": "tool", "content": "Doha"}]
-
-
 @trains
-@pytest.mark.parametrize(
-    ("tokens", "before", "expected"),
-    [
-        ("\n</think>\n\nA: Doha", [], 1.0),
-        ("A: Doha", [], 0.0),
-        ("a</think>call Doha<think>\n\n</think>\n\nA: Doha", CALL, 1.0),
-        ("a</think>call Doha<think>\nA: Doha", CALL, 0.0),
-    ],
-    ids=["empty", "unended", "empty after a tool", "unended after a tool"],
-)
-def test_the_tokens_of_a_parsed_message_say_whether_its_thinking_ended(
-    tokens: str, before: list[Any], expected: float
-) -> None:
+@each_case("training", "tokens of thinking")
+def test_tokens_of_a_parsed_message_say_whether_thinking_ended(tokens: str, before: list[Any], expected: float) -> None:
     """TRL parses thinking that is empty and thinking that never ends to the same message."""
     trainer = renders("deepseek_r1_distill", tokens)
     ids = trainer.processing_class(tokens).input_ids
     prompt, parsed = [{"role": "user", "content": "Who?"}], [*before, *said("A: Doha")]
     assert orm([prompt], [parsed], **DOHA, completion_ids=[ids], log_metric=trainer.log) == [expected]
-
-
-@pytest.mark.parametrize("name", ["reasoning_content", "thinking"])
-def test_thinking_that_is_not_text_is_refused(name: str) -> None:
-    assert refused(lambda: orm(["?"], [[{"role": "assistant", name: ["a"], "content": "A: Doha"}]], **DOHA)) == (
-        f"completions: a message's {name} must be text; got ['a']. Join the text parts of the message before it is "
-        "rewarded."
-    )
-    assert orm(["?"], [[{"role": "assistant", name: None, "content": "A: Doha"}]], **DOHA) == [1.0]
-
-
-def test_paragraphs_of_thinking_are_not_joined_to_the_answer() -> None:
-    text = "<think>a b\nc d\n\ne f</think>g h"
-    (output,) = outputs_of([text])
-    assert [step.content for step in split_steps(output.reasoning).steps] == ["a b\nc d", "e f", "g h"]
-
-
-def test_the_confidence_of_a_step_is_that_of_its_own_tokens_and_not_of_tags() -> None:
-    scorer, whole = Fixed(), "<think>\na b\n</think>\nc d"
-    tokens = TokenConfidence(whole, (7, 11, 21, 24), (-9.0, 0.0, -9.0, 0.0))
-    StepReward(scorer)(["?"], [whole], **DOHA, token_confidence=[tokens])
-    assert scorer.given[0].confidences == [1.0, 1.0]
-
-
-pieces = st.lists(st.sampled_from(["<think>", "</think>", "\n", " ", "a b", "\n\n", "A: x", "c"]), max_size=8)
 
 
 @given(pieces.map("".join), st.booleans())

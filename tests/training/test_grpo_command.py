@@ -17,6 +17,8 @@ from eldgr_dspy.training.curves import read_curve
 from eldgr_dspy.training.generation import Sampling
 from eldgr_dspy.training.grpo import main, parse_arguments, trainer_of
 from eldgr_dspy.training.sampling import sample_pool
+from tests.case_tables import each_case
+from tests.refusing import refuses
 from tests.tiny_policy import tiny_policy, tiny_tokenizer
 from tests.training.saved import saved_policy
 from tests.training.training_on import ROWS, SMALL, completions, policy, trains
@@ -24,11 +26,11 @@ from tests.training.training_on import ROWS, SMALL, completions, policy, trains
 pytestmark = [trains, pytest.mark.filterwarnings("ignore:.*:ResourceWarning")]
 
 ROOT = Path(__file__).resolve().parents[2]
+MINE = "tests.training.calling"
 
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Data that are loaded once are not taken from the user's own folder."""
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
 
 
@@ -56,16 +58,12 @@ def flags(run: Path) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_run_prints_what_is_trained_and_leaves_model_curve_and_recipe(run: Path) -> None:
+def test_a_run_prints_what_is_trained_leaves_model_curve_and_recipe_and_is_not_begun_twice(run: Path) -> None:
     printed = (run.parent / "printed").read_text("utf-8")
     assert "Trainable parameters: 1,792 of " in printed and f"The model is in {run}." in printed
     assert (run / "adapter_model.safetensors").is_file() and (run / "tokenizer.json").is_file()
     recipe = json.loads((run / "recipe.json").read_text("utf-8"))
     assert (recipe["lora_r"], recipe["tau"], recipe["learning_rate"]) == (4, 0.5, 2e-5)
-
-
-@pytest.mark.slow
-def test_its_curve_has_exact_match_and_all_channels_at_every_step(run: Path) -> None:
     points = read_curve(run)
     assert [point.step for point in points] == [1, 2, 3, 4]
     rows = completions(run)
@@ -73,6 +71,9 @@ def test_its_curve_has_exact_match_and_all_channels_at_every_step(run: Path) -> 
         own = [row["orm"] for row in rows if row["step"] == point.step]
         assert point.exact_match == pytest.approx(sum(own) / len(own))
         assert {"ra_msd/logic", "ra_msd/fact", "ra_msd/epist"} <= set(point.channels)
+    with pytest.raises(SystemExit) as caught:
+        main(flags(run))
+    assert "has checkpoints of a run; set resume_from_checkpoint: true to resume it" in str(caught.value.code)
 
 
 @pytest.mark.slow
@@ -91,22 +92,18 @@ def test_a_run_that_broke_off_resumes_as_if_not(run: Path, tmp_path: Path, capsy
 
 
 @pytest.mark.slow
-def test_a_second_beginning_is_a_sentence_and_not_a_traceback(run: Path) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main(flags(run))
-    assert "has checkpoints of a run; set resume_from_checkpoint: true to resume it" in str(caught.value.code)
-
-
-@pytest.mark.slow
-def test_a_run_reads_a_stream(run: Path, tmp_path: Path) -> None:
+def test_a_run_reads_a_stream_and_a_pool_is_sampled_from_what_it_leaves(run: Path, tmp_path: Path) -> None:
     shutil.copytree(run.parent / "data", tmp_path / "data")
     main([*flags(tmp_path / "run"), "--dataset_streaming", "true", "--max_steps", "1"])
     assert len(read_curve(tmp_path / "run")) == 1
+    questions = [{**row, "id": f"q{number}"} for number, row in enumerate(ROWS)]
+    steps = {"early": run / "checkpoint-2", "late": run}
+    pool = sample_pool(tmp_path / "pool.jsonl", questions, steps, Sampling(seed=42, max_new_tokens=18))
+    assert open_pool(pool.path).sha256 == pool.sha256
+    assert [[one.source for one in row.candidates] for row in pool.rows()] == [["early/1", "late/1"]] * 2
 
 
 class Scripted:
-    """A trainer that writes down what is asked of it."""
-
     def __init__(self) -> None:
         self.asked: list[Any] = []
         self.printed: list[str] = []
@@ -135,9 +132,7 @@ def test_a_run_ends_as_trls_do_and_pushes_if_asked(push: bool, tmp_path: Path, m
 
 
 @pytest.mark.parametrize("split", [False, True], ids=["whole", "split by ZeRO-3"])
-def test_parameters_of_other_processes_are_counted_too(
-    split: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parameters_of_other_processes_count_too(split: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """DeepSpeed leaves an empty parameter behind, and its size in `ds_numel`."""
     scripted = Scripted()
     monkeypatch.setattr("eldgr_dspy.training.grpo.trainer_of", lambda recipe: scripted)
@@ -159,90 +154,35 @@ def test_a_model_without_parameters_is_not_divided_by(tmp_path: Path, monkeypatc
     assert scripted.printed[0] == "Trainable parameters: 0 of 0 (0.000%)."
 
 
-@pytest.mark.slow
-def test_a_pool_is_sampled_from_what_a_run_leaves(run: Path, tmp_path: Path) -> None:
-    questions = [{**row, "id": f"q{number}"} for number, row in enumerate(ROWS)]
-    steps = {"early": run / "checkpoint-2", "late": run}
-    pool = sample_pool(tmp_path / "pool.jsonl", questions, steps, Sampling(seed=42, max_new_tokens=18))
-    assert open_pool(pool.path).sha256 == pool.sha256
-    assert [[one.source for one in row.candidates] for row in pool.rows()] == [["early/1", "late/1"]] * 2
-
-
-NO_DATA = ["--use_cpu", "true", "--bf16", "false", "--output_dir", "out"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--config", "ramsd"], "--config must be a file or one of .*; got 'ramsd'"),
-        (["--config", SMALL, "--dataset_name", "/nowhere"], "dataset_name='/nowhere' cannot be loaded"),
-        ([*NO_DATA, "--model_name_or_path", "tiny"], "The recipe names no data; give dataset_name"),
-        (NO_DATA, "The recipe names no model; give model_name_or_path, a folder or a name on the Hub"),
-    ],
-    ids=["recipe", "data", "no-data", "no-model"],
-)  # fmt: skip
+@each_case("training", "what a command lacks", small=lambda: SMALL)
 def test_what_is_missing_is_one_sentence(arguments: list[str], message: str) -> None:
-    with pytest.raises(SystemExit, match=message):
-        main(arguments)
+    refuses(SystemExit, message, main, arguments)
 
 
-ORM = ["--rewards", "orm", "--reward_weights", "3.0"]
-NO_POLICY = ["--model_name_or_path", "/nowhere/model"]  # all else is checked before the policy is built
-HELD_OUT = ["--eval_strategy", "steps"]
-MINE = "tests.training.calling"
+def row(**changes: Any) -> str:
+    return json.dumps({**ROWS[0], **changes})
 
 
-@pytest.mark.parametrize(
-    ("text", "more", "message"),
-    [
-        ("{", [], "cannot be loaded"),
-        ('{"prompt": "Who?"}', ["--dataset_train_split", "training"],
-         r"dataset_train_split must be a split of the data \(train\); got 'training'\. Give"),
-        (json.dumps(ROWS[0]), [*HELD_OUT, "--dataset_test_split", "dev"],
-         r"dataset_test_split must be a split of the data \(train, test\); got 'dev'\. Give"),
-        ('{"prompt": "Who?"}', NO_POLICY, "The reward 'orm' needs the column 'gold'"),
-        (json.dumps(ROWS[0]), [*NO_POLICY, *HELD_OUT], r"gold\[0\] must be an answer of the type 'arithmetic'.*'Doha'"),
-        (json.dumps({**ROWS[0], "evidence": None}), NO_POLICY,
-         "The reward 'ra_msd' reads passages, but no row of the dataset has any in the column 'evidence'"),
-        (json.dumps(ROWS[0]), ["--model_name_or_path", "/nowhere/model"],
-         r"model_name_or_path='/nowhere/model' cannot be loaded \(.*; give a folder with a model and its tokenizer"),
-        (json.dumps(ROWS[0]), [*NO_POLICY, "--rewards", "orm", "format", "prm", "--nli", str(ROOT / "docs")],
-         "has no config.json"),
-        (json.dumps(ROWS[0]), ["--dataset_streaming", "true", "--max_steps", "-1"],
-         "TRL refuses the recipe: .*max_steps has to be specified"),
-        (json.dumps(ROWS[0]), ["--reward_weights", "1.0"],
-         r"TRL refuses the recipe: Number of reward weights \(1\) must match number of reward functions"),
-        (json.dumps(ROWS[0]), ["--rewards", "orm", f"{MINE}.constant", f"{MINE}.part"],
-         "2 rewards are named 'constant', and a trainer would log them as one; give each a name of its own"),
-    ],
-    ids=["broken", "split", "held-out split", "column", "held-out gold", "passages", "model", "nli", "stream",
-         "weights", "names"],
-)  # fmt: skip
+@each_case("training", "bad data and models", row=row, path=lambda name: str(ROOT / name))
 def test_bad_data_and_models_give_one_sentence(text: str, more: list[str], message: str, tmp_path: Path) -> None:
-    held_out = {"test": json.dumps({**ROWS[0], "task": "arithmetic"})} if HELD_OUT[0] in more else {}
+    held_out = {"test": row(task="arithmetic")} if "--eval_strategy" in more else {}
     write(tmp_path / "data", train=text, **held_out)
-    with pytest.raises(SystemExit, match=message):
-        main([*flags(tmp_path / "run"), *more])
+    refuses(SystemExit, message, main, [*flags(tmp_path / "run"), *more])
 
 
-def test_messages_and_a_tokenizer_without_a_chat_template_are_refused_before_the_first_step(tmp_path: Path) -> None:
+def test_messages_need_a_chat_template_and_a_reward_may_be_whatever_trl_can_call(tmp_path: Path) -> None:
     policy = shutil.copytree(saved_policy(), tmp_path / "policy")
     (policy / "chat_template.jinja").unlink()
-    write(tmp_path / "data", train=json.dumps(ROWS[0]))
-    write(tmp_path / "text" / "data", train=json.dumps({**ROWS[0], "prompt": "Who?"}))
+    write(tmp_path / "data", train=row())
+    write(tmp_path / "text" / "data", train=row(prompt="Who?"))
     with pytest.raises(SystemExit, match=r"'prompt' holds messages, but the tokenizer '.*policy' has no chat template"):
         main([*flags(tmp_path / "run"), "--model_name_or_path", str(policy)])
     trainer_of(parse_arguments([*flags(tmp_path / "text" / "run"), "--model_name_or_path", str(policy)]))
-
-
-def test_a_reward_may_be_whatever_trl_can_call(tmp_path: Path) -> None:
-    write(tmp_path / "data", train=json.dumps(ROWS[0]))
     trainer = trainer_of(parse_arguments([*flags(tmp_path / "r"), "--rewards", "orm", f"{MINE}.part", f"{MINE}.half"]))
     assert trainer.reward_func_names == ["orm", "constant", "Half"]
 
 
 def write(folder: Path, **splits: str) -> None:
-    """A folder of data, a file a split."""
     folder.mkdir(parents=True)
     for name, rows in splits.items():
         (folder / f"{name}.jsonl").write_text(rows, "utf-8")
@@ -258,31 +198,16 @@ def test_the_plain_command_trains_with_rewards_and_confidence(tmp_path: Path, mo
     model.save_pretrained(tmp_path / "model")
     tokenizer.save_pretrained(tmp_path / "model")
     (tmp_path / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    rewards = ["orm", "format", "tests.training.calling.ra_msd", "eldgr_rank"]
     settings: dict[str, Any] = {
-        "model_name_or_path": str(tmp_path / "model"),
+        "model_name_or_path": str(tmp_path / "model"), "output_dir": str(tmp_path / "out"),
         "datasets": [{"path": "json", "data_files": str(tmp_path / "train.jsonl")}],
-        "reward_funcs": [
-            "eldgr_dspy.training.orm",
-            "eldgr_dspy.training.format",
-            "tests.training.calling.ra_msd",
-            "eldgr_dspy.training.eldgr_rank",
-        ],
-        "reward_weights": [3.0, 0.5, 1.0, 1.0],
-        "output_dir": str(tmp_path / "out"),
-        "per_device_train_batch_size": 8,
-        "num_generations": 4,
-        "max_completion_length": 18,
-        "max_steps": 1,
-        "logging_steps": 1,
-        "log_completions": True,
-        "save_steps": 1,
-        "use_peft": True,
-        "lora_target_modules": ["q_proj", "v_proj"],
-        "use_cpu": True,
-        "bf16": False,
-        "report_to": [],
+        "reward_funcs": [name if "." in name else f"eldgr_dspy.training.{name}" for name in rewards],
+        "reward_weights": [3.0, 0.5, 1.0, 1.0], "per_device_train_batch_size": 8, "num_generations": 4,
+        "max_completion_length": 18, "max_steps": 1, "logging_steps": 1, "log_completions": True, "save_steps": 1,
+        "use_peft": True, "lora_target_modules": ["q_proj", "v_proj"], "use_cpu": True, "bf16": False, "report_to": [],
         "disable_tqdm": True,
-    }
+    }  # fmt: skip
     (tmp_path / "grpo.yaml").write_text(json.dumps(settings))
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
     arguments = make_parser().parse_args_and_config(args=["--config", str(tmp_path / "grpo.yaml")])

@@ -13,35 +13,22 @@ from tests.training import training_on
 from tests.training.training_on import EVIDENCE, GOLD, REPLIES, policy, trains
 
 SETTINGS: dict[str, Any] = {
-    **training_on.SETTINGS,
-    "per_device_train_batch_size": 4,
-    "max_length": 128,
-    "learning_rate": 1e-3,
+    **training_on.SETTINGS, "per_device_train_batch_size": 4, "max_length": 128, "learning_rate": 1e-3,
     "gradient_checkpointing": False,
-}
+}  # fmt: skip
 
 
 def written(folder: Path, **pairing: Any) -> Any:
     """The pairs of the small world of these tests, as `datasets` loads them from a file; a right answer scores 1."""
     from datasets import Dataset
 
-    rows = [
-        Row.model_validate(
-            {
-                "id": question,
-                "question": question,
-                "task": "retrieval",
-                "candidates": [
-                    {"text": text, "answer": text.rpartition(": ")[2], "scores": {"prm": score}}
-                    for text, score in zip(REPLIES[question], (1, 0.25), strict=False)
-                ],
-                "evidence": EVIDENCE[question],
-                "gold": [gold],
-            }
-        )
-        for question, gold in GOLD.items()
-    ]
-    pool = write_pool(folder / "pool.jsonl", rows)
+    rows: list[dict[str, Any]] = []
+    for question, replies in REPLIES.items():
+        candidates = [{"text": text, "answer": text.rpartition(": ")[2]} for text in replies[:2]]
+        scored = [{**one, "scores": {"prm": score}} for one, score in zip(candidates, (1, 0.25), strict=True)]
+        about = {"task": "retrieval", "evidence": EVIDENCE[question], "gold": [GOLD[question]]}
+        rows.append({"id": question, "question": question, "candidates": scored, **about})
+    pool = write_pool(folder / "pool.jsonl", map(Row.model_validate, rows))
     write_pairs(pool, folder / "pairs.jsonl", None, Pairing(ask="", **pairing))
     return Dataset.from_json(str(folder / "pairs.jsonl"), cache_dir=str(folder / "cache"))
 

@@ -1,6 +1,7 @@
 """A reward leaves every random stream as it found it, so that a run does not change with what its rewards draw."""
 
 import random
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -19,27 +20,17 @@ def seeded() -> None:
     torch.manual_seed(3)
 
 
-def test_what_is_drawn_after_a_reward_is_what_would_have_been_drawn_without() -> None:
-    seeded()
-    draw()
-    expected = draw()
-    seeded()
-    draw()
-    StepReward(Drawing(), confidence=False)(["?"], ["The host was Qatar."], **rows(1))
-    assert draw() == expected
-
-
-def test_a_reward_that_fails_restores_them_too() -> None:
-    seeded()
-    expected = draw()
-    seeded()
-    with pytest.raises(ScoringError):
-        StepReward(Drawing(fails=True), confidence=False)(["?"], ["The host was Qatar."], **rows(1))
-    assert draw() == expected
-
-
-def test_what_is_drawn_inside_is_drawn_from_where_the_streams_stood() -> None:
+def test_a_reward_that_draws_or_fails_leaves_the_streams_as_they_were() -> None:
+    for fails in (False, True):
+        seeded()
+        draw()
+        expected = draw()
+        seeded()
+        draw()
+        with pytest.raises(ScoringError) if fails else nullcontext():
+            StepReward(Drawing(fails), confidence=False)(["?"], ["The host was Qatar."], **rows(1))
+        assert draw() == expected
     seeded()
     with kept_random_state():
         first: Any = draw()
-    assert draw() == first
+    assert draw() == first, "what is drawn inside is drawn from where the streams stood"

@@ -16,8 +16,13 @@ from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.training import Conditioned, GroupReward, Reward, StepReward, format, orm, prm, require_columns
 from eldgr_dspy.training.named_rewards import NLI_VARIABLE, NamedNLI, process_reward
 from tests.refusing import refused as refused_by
+from tests.refusing import refuses
 from tests.training.calling import Fixed, rows
 from tests.training.training_on import ROWS
+
+LOADED: list[tuple[str, dict[str, Any]]] = []
+STEPS = StepReward(Fixed())
+SOLVED = [{**ROWS[0], "task": "arithmetic", "gold": ["7"], "evidence": None}]
 
 
 def named(dotted: str) -> Any:
@@ -55,9 +60,6 @@ class Loads:
         LOADED.append((model, settings))
 
 
-LOADED: list[tuple[str, dict[str, Any]]] = []
-
-
 @pytest.fixture
 def loaded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
     """The settings that NLI models are loaded with; none is loaded really."""
@@ -66,9 +68,15 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
     return LOADED
 
 
-def test_an_nli_model_is_loaded_once_with_its_settings(loaded: list[Any]) -> None:
+def test_an_nli_model_is_loaded_once_with_its_settings_alone(
+    loaded: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     names = [NamedNLI("once", "bfloat16", 64, "cuda:1").name for _ in range(2)]
     assert (names, loaded) == (["loads"] * 2, [("once", {"dtype": "bfloat16", "batch_size": 64, "device": "cuda:1"})])
+    taken = type("PartialState", (), {"_shared_state": {}, "__new__": lambda cls: pytest.fail("took a device")})
+    monkeypatch.setitem(sys.modules, "accelerate", SimpleNamespace(PartialState=taken))
+    assert NamedNLI("alone").name == "loads"
+    assert loaded[1][1] == {"dtype": "float32", "batch_size": 16, "device": None}
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda:3"])
@@ -81,20 +89,12 @@ def test_the_model_is_at_the_trainers_device(loaded: list[Any], device: str, mon
     assert [settings["device"] for _, settings in loaded] == [device, "cuda:0"]
 
 
-def test_without_a_trainer_no_device_is_taken_for_one(loaded: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    taken = type("PartialState", (), {"_shared_state": {}, "__new__": lambda cls: pytest.fail("took a device")})
-    monkeypatch.setitem(sys.modules, "accelerate", SimpleNamespace(PartialState=taken))
-    assert NamedNLI("alone").name == "loads"
-    assert loaded[0][1] == {"dtype": "float32", "batch_size": 16, "device": None}
-
-
 def test_the_environment_names_a_model_which_may_be_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     """It is looked at when a step is first scored, so that a YAML file may set it."""
     monkeypatch.setenv(NLI_VARIABLE, str(tmp_path))
     with pytest.raises(ScoringError, match=r"'prm' failed on 1 completions .*has no config.json.*give a folder"):
         prm(["?"], ["The host was Qatar."], **rows(1))
-    with pytest.raises(ArgumentError, match=r"has no config.json"):
-        NamedNLI(str(tmp_path)).probabilities([("a", "b")])
+    refuses(ArgumentError, r"has no config.json", NamedNLI(str(tmp_path)).probabilities, [("a", "b")])
     assert DEFAULT == "cross-encoder/nli-deberta-v3-small"
 
 
@@ -111,18 +111,6 @@ def test_a_column_that_is_missing_is_named_with_the_reward_that_reads_it(column:
     rows = [{name: value for name, value in row.items() if name != column} for row in ROWS]
     sentence = refused(rows, [orm, StepReward(Fixed())])
     assert f"needs the column '{column}' (" in sentence and sentence.endswith("leave remove_unused_columns at False.")
-
-
-def test_a_dataset_without_prompts_or_rows_is_named() -> None:
-    assert refused([{"question": "?", "gold": "7"}]) == (
-        "The dataset must have the column 'prompt'; got 'question', 'gold'. Add one that holds text, or messages "
-        "with role and content."
-    )
-    assert refused([]) == "The dataset must have at least one row; give one with a column 'prompt'."
-
-
-STEPS = StepReward(Fixed())
-SOLVED = [{**ROWS[0], "task": "arithmetic", "gold": ["7"], "evidence": None}]
 
 
 @pytest.mark.parametrize("nothing", [None, []], ids=["null", "empty"])
@@ -169,7 +157,6 @@ def test_gold_that_is_not_a_number_where_one_is_expected_is_refused_with_its_row
 def test_an_nli_model_that_is_not_there_is_named_before_the_first_step(within: Any, tmp_path: Path) -> None:
     """It is loaded before the policy, and not when the first step is scored."""
     absent = NamedNLI(str(tmp_path))
-    with pytest.raises(ArgumentError, match=r"has no config.json.*give a folder"):
-        within(process_reward(absent)).prepare()
+    refuses(ArgumentError, r"has no config.json.*give a folder", within(process_reward(absent)).prepare)
     with pytest.raises(ArgumentError, match=r"has no config.json.*give a folder"):
         GroupReward(auxiliary=StepReward(NLIScorer(absent))).prepare()

@@ -15,9 +15,10 @@ from eldgr_dspy.training import format, orm
 from eldgr_dspy.training.grpo import data_of, parse_arguments
 from eldgr_dspy.training.named_rewards import LOGIC_ALONE, NamedNLI
 from eldgr_dspy.training.question_rows import training_rows
-from eldgr_dspy.training.recipe import NAMES, RECIPES, RewardArguments, recipe_path, rewards_of
+from eldgr_dspy.training.recipe import RECIPES, RewardArguments, recipe_path, rewards_of
 from eldgr_dspy.words import CHANNELS
-from tests.refusing import refused
+from tests.case_tables import each_case, tables_of
+from tests.refusing import refused, refuses
 from tests.training.calling import ra_msd as fake
 from tests.training.training_on import SMALL, trains
 
@@ -26,71 +27,39 @@ pytestmark = trains
 POLICIES = ("orm", "grpo", "prm", "ra_msd")
 DROP = "ra_msd_drop"
 OURS = {*RewardArguments.__dataclass_fields__, "reward_weights", "output_dir"}
+STATED = {*tables_of("training")["fields that the paper states"]}
+"""What the paper states; `per_device_train_batch_size` and `rewards` not of every recipe."""
 
 
 def fields(name: str) -> dict[str, Any]:
-    """What the file of a recipe says."""
     result: dict[str, Any] = yaml.safe_load((RECIPES / f"{name}.yaml").read_text("utf-8"))
     return result
 
 
-def test_there_is_a_recipe_a_policy_and_one_for_drops() -> None:
+def test_there_is_a_recipe_a_policy_and_one_for_drops_and_defaults_that_bite_are_set_in_each() -> None:
     results = {path.relative_to(RECIPES).with_suffix("").as_posix() for path in RECIPES.rglob("*.yaml")}
     assert results == {*POLICIES, DROP}
+    # Those of TRL 1.16 and PEFT that are not the paper's, or that have changed from release to release.
+    bite = set(tables_of("training")["fields that bite"])
+    for path in RECIPES.rglob("*.yaml"):
+        assert bite <= set(yaml.safe_load(path.read_text("utf-8"))), path.name
 
 
 @pytest.mark.parametrize("name", [*POLICIES, DROP])
-def test_every_recipe_is_one_that_trl_reads_and_every_field_is_known(name: str) -> None:
+def test_every_recipe_is_read_by_trl_says_what_the_paper_says_and_calls_the_rest_ours(name: str) -> None:
     recipe = parse_arguments(["--config", name, "--use_cpu", "true"])
     assert recipe.training.output_dir == f"runs/{name}"
     assert len(rewards_of_named(recipe.rewards)) == len(recipe.training.reward_weights)
     assert recipe.training.logging_steps == 1
-
-
-def rewards_of_named(arguments: RewardArguments) -> list[Any]:
-    """The rewards, where the corpus is not on this disk."""
-    arguments.corpus = None
-    return rewards_of(arguments)
-
-
-@pytest.mark.parametrize("name", [*POLICIES, DROP])
-def test_a_recipe_at_the_scale_of_the_paper_says_what_the_paper_says(name: str) -> None:
     replies = {
-        "model_name_or_path": "Qwen/Qwen2.5-3B-Instruct",
-        "lora_r": 16,
-        "lora_alpha": 32,
-        "lora_target_modules": ["q_proj", "k_proj", "v_proj", "o_proj"],
-        "learning_rate": 2e-5,
-        "seed": 42,
-        "max_completion_length": 128,
-        "num_generations": 2 if name in POLICIES else 4,
-        "per_device_train_batch_size": 2 if name in POLICIES else 4,
-        "gradient_accumulation_steps": 1,
+        "model_name_or_path": "Qwen/Qwen2.5-3B-Instruct", "lora_r": 16, "lora_alpha": 32,
+        "lora_target_modules": ["q_proj", "k_proj", "v_proj", "o_proj"], "learning_rate": 2e-5, "seed": 42,
+        "max_completion_length": 128, "num_generations": 2 if name in POLICIES else 4,
+        "per_device_train_batch_size": 2 if name in POLICIES else 4, "gradient_accumulation_steps": 1,
         "train_rows": 500,
-    }
+    }  # fmt: skip
     assert {field: fields(name)[field] for field in replies} == replies
     assert fields(name).get("max_steps") == (None if name in POLICIES else 30)
-
-
-@pytest.mark.parametrize("name", POLICIES)
-def test_a_run_is_longer_than_the_peak_that_the_paper_saw_near_step_72(name: str) -> None:
-    """Its steps are of two completions, and its training data are 500 questions."""
-    told = fields(name)
-    prompts = told["per_device_train_batch_size"] * told["gradient_accumulation_steps"] / told["num_generations"]
-    assert prompts == 1 and told["train_rows"] * told["num_train_epochs"] / prompts == 500 > 72
-
-
-STATED = {
-    *("nli", "reading", "documents", "corpus", "channel_weights", "gate", "tau", "drop", "rewards", "reward_weights"),
-    *("train_rows", "model_name_or_path", "use_peft", "lora_r", "lora_alpha", "lora_target_modules", "seed"),
-    *("num_generations", "max_completion_length", "learning_rate", "per_device_train_batch_size", "max_steps"),
-    *("gradient_accumulation_steps", "multi_objective_aggregation"),
-}
-"""What the paper states; `per_device_train_batch_size` and `rewards` not of every recipe."""
-
-
-@pytest.mark.parametrize("name", [*POLICIES, DROP])
-def test_all_that_the_paper_does_not_state_is_called_ours(name: str) -> None:
     section, unnamed = "", set[str]()
     for line in (RECIPES / f"{name}.yaml").read_text("utf-8").splitlines():
         section = line if line.startswith("# ") else section
@@ -100,6 +69,20 @@ def test_all_that_the_paper_does_not_state_is_called_ours(name: str) -> None:
     assert unnamed <= STATED
     assert ("rewards" in unnamed) == (name in ("ra_msd", DROP)), "the other three baselines are not defined"
     assert ("per_device_train_batch_size" in unnamed) == (name in POLICIES)
+
+
+def rewards_of_named(arguments: RewardArguments) -> list[Any]:
+    """The rewards, where the corpus is not on this disk."""
+    arguments.corpus = None
+    return rewards_of(arguments)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_run_is_longer_than_the_peak_that_the_paper_saw_near_step_72(name: str) -> None:
+    """Its steps are of two completions, and its training data are 500 questions."""
+    told = fields(name)
+    prompts = told["per_device_train_batch_size"] * told["gradient_accumulation_steps"] / told["num_generations"]
+    assert prompts == 1 and told["train_rows"] * told["num_train_epochs"] / prompts == 500 > 72
 
 
 @pytest.mark.parametrize("streamed", ["false", "true"])
@@ -120,42 +103,16 @@ def test_only_the_first_rows_are_trained_on(streamed: str, tmp_path: Path) -> No
     )
 
 
-def test_recipes_that_are_compared_differ_in_the_reward_alone() -> None:
+def test_recipes_that_are_compared_differ_in_the_reward_alone_and_that_for_drops_in_the_drop() -> None:
     first, *others = ({k: v for k, v in fields(name).items() if k not in OURS} for name in POLICIES)
     assert all(other == first for other in others)
-
-
-def test_the_recipe_for_drops_has_the_rewards_of_ra_msd() -> None:
     own, other = fields(DROP), fields("ra_msd")
     assert own.pop("drop") == []
     one, same = ({name: of[name] for name in of if name in OURS - {"output_dir"}} for of in (own, other))
     assert one == same
 
 
-def test_defaults_that_bite_are_set_in_every_recipe() -> None:
-    """Those of TRL 1.16 and PEFT that are not the paper's, or that have changed from release to release."""
-    bite = set(
-        """
-        learning_rate lr_scheduler_type warmup_steps max_completion_length num_generations temperature top_p top_k
-        repetition_penalty beta epsilon loss_type scale_rewards multi_objective_aggregation num_iterations
-        steps_per_generation gradient_accumulation_steps per_device_train_batch_size bf16 dtype gradient_checkpointing
-        lora_r lora_alpha lora_dropout lora_target_modules use_peft seed data_seed logging_steps remove_unused_columns
-        mask_truncated_completions reward_weights optim weight_decay max_grad_norm shuffle_dataset report_to
-        """.split()
-    )
-    for path in RECIPES.rglob("*.yaml"):
-        assert bite <= set(yaml.safe_load(path.read_text("utf-8"))), path.name
-
-
-@pytest.mark.parametrize(
-    ("name", "rewards"),
-    [
-        ("orm", {"orm": 3.0}),
-        ("grpo", {"orm": 3.0, "format": 0.5}),
-        ("prm", {"orm": 3.0, "format": 0.5, "prm": 1.0}),
-        ("ra_msd", {"orm": 3.0, "format": 0.5, "ra_msd": 1.0}),
-    ],
-)
+@each_case("training", "policies")
 def test_a_policy_is_rewarded_as_its_definition_has_it(name: str, rewards: dict[str, float]) -> None:
     recipe = parse_arguments(["--config", name, "--use_cpu", "true"])
     result = rewards_of_named(recipe.rewards)
@@ -173,7 +130,7 @@ def test_a_drop_has_the_weights_and_the_gate_of_the_paper_without_the_channel(ch
     assert [one.__name__ for one in rewards_of_named(recipe.rewards)] == ["orm", "format", "ra_msd"]
 
 
-def test_weights_gate_and_threshold_are_those_of_the_recipe_or_the_flags() -> None:
+def test_weights_gate_threshold_and_reading_are_those_of_recipe_or_flags_and_fields_of_trl_pass_through() -> None:
     weights = {"logic": 0.5, "fact": 0.5}
     flags = ["--channel_weights", json.dumps(weights), "--gate", "fact", "--tau", "0.25", "--documents", "3"]
     arguments = parse_arguments(["--config", SMALL, *flags, "--nli", "folder", "--reading", "settled"]).rewards
@@ -182,15 +139,19 @@ def test_weights_gate_and_threshold_are_those_of_the_recipe_or_the_flags() -> No
     assert (set(weighting.gated), weighting.tau) == ({"fact"}, 0.25)
     scorer = rewards_of(arguments)[2].scorer
     assert (scorer.k, scorer.reading, scorer.nli) == (3, "settled", NamedNLI("folder"))
-
-
-def test_the_reading_is_that_of_every_reward_that_reads() -> None:
-    arguments = RewardArguments(rewards=["prm", "ra_msd", "ra_msd_conditioned"], reading="settled")
-    first, second, third = rewards_of(arguments)
+    reading = RewardArguments(rewards=["prm", "ra_msd", "ra_msd_conditioned"], reading="settled")
+    first, second, third = rewards_of(reading)
     assert [one.scorer.reading for one in (first, second, third.parts[1])] == ["settled"] * 3
     assert "reading='labels' is not known" in refused(
         lambda: rewards_of(RewardArguments(rewards=["prm"], reading="labels"))  # type: ignore[arg-type]
     )
+    flags = ["--vllm_mode", "server", "--loss_type", "dr_grpo", "--beta", "0.04", "--load_in_4bit", "true"]
+    recipe = parse_arguments(["--config", SMALL, *flags])
+    assert (recipe.training.vllm_mode, recipe.training.loss_type, recipe.training.beta) == ("server", "dr_grpo", 0.04)
+    assert recipe.model.load_in_4bit
+    assert refused(
+        lambda: parse_arguments(["--config", "grpo", "--use_cpu", "true", "--remove_unused_columns", "true"])
+    ) == ("remove_unused_columns must be false, for rewards read columns; got true. Leave it out.")
 
 
 @pytest.mark.parametrize("name", ["prm", "ra_msd"])
@@ -201,62 +162,17 @@ def test_precision_batch_and_device_of_the_nli_model_are_fields(name: str) -> No
     assert rewards_of_named(arguments)[2].scorer.nli == NamedNLI(small, "bfloat16", 64, "cuda:1")
 
 
-def test_a_corpus_stands_for_the_evidence_of_all_rows(tmp_path: Path) -> None:
+def test_a_corpus_stands_for_the_evidence_of_all_rows_and_in_csv_is_said_how_to_make_passages_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     corpus = tmp_path / "corpus.jsonl"
     corpus.write_text('{"title": "Cup", "text": "The host was Qatar."}\n{"text": "Doha is a city."}\n', "utf-8")
     (reward,) = rewards_of(RewardArguments(rewards=["ra_msd"], corpus=str(corpus)))
     assert reward.needs == ("question", "task")
     expected = [("Cup", "The host was Qatar."), ("", "Doha is a city.")]
     assert [(one.title, one.text) for one in reward.scorer.retriever.documents] == expected
-
-
-def test_a_reward_of_ones_own_is_named_with_dots() -> None:
-    expected = [orm, fake, format]
-    assert rewards_of(RewardArguments(rewards=["orm", "tests.training.calling.ra_msd", "format"])) == expected
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        (
-            {"rewards": ["orn"]},
-            f"rewards must have names of {', '.join(NAMES)}, or dotted names of other rewards; got 'orn', which",
-        ),
-        ({"rewards": ["os.nothing"]}, "cannot be imported"),
-        ({"drop": ["facts"]}, "'facts' is not a channel"),
-        ({"gate": ["facts"]}, "'facts' is not a channel"),
-        ({"tau": 2.0}, "tau must be a number from 0 to 1; got 2.0"),
-        ({"channel_weights": {"fact": 0.5}}, "and sum to 1"),
-        ({"channel_weights": "fact: 1"}, "channel_weights='fact: 1' is not JSON"),
-        ({"documents": 0}, "k must be a whole number of at least 1; got 0"),
-        ({"reading": "labels"}, "reading='labels' is not known"),
-        ({"corpus": "absent.jsonl"}, "corpus='absent.jsonl' cannot be read (absent.jsonl: no such file"),
-        ({"nli_dtype": "float8"}, "nli_dtype='float8' is not known; use one of 'float32', 'bfloat16', 'float16'"),
-        ({"nli_batch_size": 0}, "nli_batch_size must be at least 1; got 0"),
-    ],
-    ids=str,
-)
-def test_a_field_that_cannot_be_is_named(changed: dict[str, Any], message: str) -> None:
-    assert message in refused(lambda: rewards_of(RewardArguments(**{"rewards": ["ra_msd"], **changed})))
-
-
-@pytest.mark.parametrize(
-    ("passages", "message"),
-    [
-        ('{"title": "Cup"}', r"corpus.jsonl, line 1: evidence\[0\]"),
-        ('"The host"\n3', r"corpus.jsonl, line 2: evidence\[0\]"),
-        ("", r"corpus='.*corpus.jsonl' has no passage; give a file with some, or leave"),
-    ],
-    ids=["no-text", "no-passage", "empty"],
-)
-def test_a_corpus_must_be_passages_and_some(passages: str, message: str, tmp_path: Path) -> None:
-    """One without a passage would be held to exist, and every step to be neutral under it."""
-    (tmp_path / "corpus.jsonl").write_text(passages, "utf-8")
-    with pytest.raises(ArgumentError, match=message):
-        rewards_of(RewardArguments(rewards=["ra_msd"], corpus=str(tmp_path / "corpus.jsonl")))
-
-
-def test_what_is_said_of_a_corpus_in_csv_makes_passages_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    named = ["orm", "tests.training.calling.ra_msd", "format"]
+    assert rewards_of(RewardArguments(rewards=named)) == [orm, fake, format]
     monkeypatch.chdir(tmp_path)
     Path("corpus.csv").write_text("title,text\nCup,The host was Qatar.\n,Doha is a city.\n", "utf-8")
     with pytest.raises(ArgumentError, match="CSV is not read") as caught:
@@ -266,31 +182,27 @@ def test_what_is_said_of_a_corpus_in_csv_makes_passages_of_it(tmp_path: Path, mo
     assert rewards_of(RewardArguments(rewards=["ra_msd"], corpus="rows.jsonl"))
 
 
-def test_a_recipe_is_found_by_its_name_or_its_path(tmp_path: Path) -> None:
+@each_case("training", "refused fields")
+def test_a_field_that_cannot_be_is_named(changed: dict[str, Any], message: str) -> None:
+    assert message in refused(lambda: rewards_of(RewardArguments(**{"rewards": ["ra_msd"], **changed})))
+
+
+@each_case("training", "refused corpora")
+def test_a_corpus_must_be_passages_and_some(passages: str, message: str, tmp_path: Path) -> None:
+    """One without a passage would be held to exist, and every step to be neutral under it."""
+    (tmp_path / "corpus.jsonl").write_text(passages, "utf-8")
+    with pytest.raises(ArgumentError, match=message):
+        rewards_of(RewardArguments(rewards=["ra_msd"], corpus=str(tmp_path / "corpus.jsonl")))
+
+
+def test_a_recipe_is_found_by_its_name_or_its_path_and_a_field_that_nobody_knows_is_refused(tmp_path: Path) -> None:
     assert recipe_path("ra_msd") == RECIPES / "ra_msd.yaml"
     (tmp_path / "mine.yaml").write_text("output_dir: mine\n", "utf-8")
     assert parse_arguments(["--config", str(tmp_path / "mine.yaml"), "--use_cpu", "true"]).training.output_dir == "mine"
-    with pytest.raises(ArgumentError, match=r"--config must be a file or one of grpo, orm, prm"):
-        parse_arguments(["--config", "ramsd"])
-
-
-def test_a_field_that_nobody_knows_is_refused(tmp_path: Path) -> None:
+    refuses(ArgumentError, r"--config must be a file or one of grpo, orm, prm", parse_arguments, ["--config", "ramsd"])
     (tmp_path / "mine.yaml").write_text("learning_rat: 1.0e-5\n", "utf-8")
     with pytest.raises(ArgumentError, match=r"The recipe cannot be read \(.*learning_rat.*; its fields are those of"):
         parse_arguments(["--config", str(tmp_path / "mine.yaml"), "--use_cpu", "true"])
-
-
-def test_columns_that_rewards_read_may_not_be_dropped() -> None:
-    assert refused(
-        lambda: parse_arguments(["--config", "grpo", "--use_cpu", "true", "--remove_unused_columns", "true"])
-    ) == ("remove_unused_columns must be false, for rewards read columns; got true. Leave it out.")
-
-
-def test_fields_of_trl_pass_through() -> None:
-    flags = ["--vllm_mode", "server", "--loss_type", "dr_grpo", "--beta", "0.04", "--load_in_4bit", "true"]
-    recipe = parse_arguments(["--config", SMALL, *flags])
-    assert (recipe.training.vllm_mode, recipe.training.loss_type, recipe.training.beta) == ("server", "dr_grpo", 0.04)
-    assert recipe.model.load_in_4bit
 
 
 @pytest.mark.slow
@@ -322,18 +234,14 @@ def test_the_adapter_has_the_parameters_that_the_recipe_says(modules: list[str] 
     assert f"{model.num_parameters(only_trainable=True):,}" == trained
 
 
-def test_rows_of_gsm8k_and_hotpotqa_become_rows_to_train_on(tmp_path: Path) -> None:
+def test_rows_of_gsm8k_and_hotpotqa_become_rows_to_train_on_or_are_refused_with_their_line(tmp_path: Path) -> None:
     path = tmp_path / "gsm8k.jsonl"
     path.write_text(json.dumps({"question": "What is 2+2?", "answer": "2+2=<<2+2=4>>4\n#### 4"}) + "\n", "utf-8")
     (row,) = training_rows(path, "number")
     assert row == {
-        "id": "q1",
-        "prompt": prompt_of("What is 2+2?", "arithmetic"),
-        "question": "What is 2+2?",
-        "task": "arithmetic",
-        "gold": ["4"],
-        "evidence": None,
-    }
+        "id": "q1", "prompt": prompt_of("What is 2+2?", "arithmetic"), "question": "What is 2+2?",
+        "task": "arithmetic", "gold": ["4"], "evidence": None,
+    }  # fmt: skip
     context = {"title": ["Cup"], "sentences": [["The host was Qatar.", " It was hot."]]}
     asked = {"id": "h", "question": "Who was the host?", "answer": "Qatar", "context": context}
     asked |= {"supporting_facts": {"title": ["Cup"], "sent_id": [0]}}
@@ -341,12 +249,8 @@ def test_rows_of_gsm8k_and_hotpotqa_become_rows_to_train_on(tmp_path: Path) -> N
     (row,) = training_rows(path, "short", "facts")
     expected = ("h", ["Qatar"], [{"title": "Cup", "text": "The host was Qatar."}])
     assert (row["id"], row["gold"], row["evidence"]) == expected
-    with pytest.raises(ArgumentError, match=r"answer must be one of .*; got 'qa'"):
-        list(training_rows(path, "qa"))
-
-
-def test_a_row_whose_gold_is_not_a_number_is_refused_with_its_line(tmp_path: Path) -> None:
-    """A solution is read for its number, in the field of GSM8K or in a field `gold`."""
+    refuses(ArgumentError, r"answer must be one of .*; got 'qa'", list, training_rows(path, "qa"))
+    # A solution is read for its number, in the field of GSM8K or in a field `gold`.
     path = tmp_path / "mine.jsonl"
     rows = [{"question": "?", "gold": "The answer is 7."}, {"question": "?", "gold": None}]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")

@@ -12,15 +12,17 @@ import pytest
 import torch
 from filelock import FileLock
 
+from eldgr_dspy import errors
 from eldgr_dspy.answer_types.extraction import extract_answer
-from eldgr_dspy.errors import ArgumentError, EldgrError, JournalError, PoolError, RunChangedError, RunLockedError
+from eldgr_dspy.errors import ArgumentError, EldgrError, JournalError, RunChangedError, RunLockedError
 from eldgr_dspy.journal import TornLineWarning
 from eldgr_dspy.pools import Pool, open_pool
 from eldgr_dspy.training.checkpoints import Checkpoint, render
 from eldgr_dspy.training.generation import Sampling, complete, numbers
 from eldgr_dspy.training.policy import token_logps
 from eldgr_dspy.training.sampling import sample_pool
-from tests.refusing import refused
+from tests.case_tables import each_case
+from tests.refusing import refused, refuses
 from tests.tiny_policy import tiny_tokenizer
 from tests.training.saved import saved_adapter, saved_policy
 from tests.training.training_on import ROWS
@@ -42,12 +44,15 @@ def sampled(path: Path, questions: list[dict[str, Any]] | None = None, **changed
     return sample_pool(path, QUESTIONS if questions is None else questions, **arguments)
 
 
+def first_question(**changes: Any) -> dict[str, Any]:
+    return {**QUESTIONS[0], **changes}
+
+
 def checkpoints() -> dict[str, Path]:
     return {"whole": saved_policy(), "adapted": saved_adapter()}
 
 
 def texts(pool: Pool) -> dict[tuple[str, str | None], str]:
-    """The completions by question and source."""
     return {(row.id, one.source): one.text for row in pool.rows() for one in row.candidates}
 
 
@@ -70,18 +75,12 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Pool:
     return sampled(tmp_path_factory.mktemp("pool") / "pool.jsonl")
 
 
-def test_each_question_has_the_samples_of_each_checkpoint_in_order(pool: Pool) -> None:
+def test_a_row_is_the_question_with_the_samples_of_each_checkpoint_and_the_answers_found_in_them(pool: Pool) -> None:
     sources = [[one.source for one in row.candidates] for row in pool.rows()]
     assert sources == [[f"{name}/{number}" for name in ("whole", "adapted") for number in (1, 2, 3)]] * 2
-
-
-def test_a_row_is_the_question_with_its_task_gold_and_evidence(pool: Pool) -> None:
     first = next(pool.rows())
     assert (first.id, first.question, first.task, first.gold) == ("q1", ROWS[0]["question"], "retrieval", ["Doha"])
     assert [one.model_dump() for one in first.evidence] == ROWS[0]["evidence"]
-
-
-def test_the_answer_is_what_is_found_in_the_text_and_the_form_says_how(pool: Pool) -> None:
     for row in pool.rows():
         for one, shown in zip(row.candidates, row.meta["samples"], strict=True):
             reading = extract_answer(one.text, row.task)
@@ -98,10 +97,16 @@ def test_a_completion_that_never_leaves_its_thinking_has_no_answer(tmp_path: Pat
     assert any(one.text.strip() for one in candidates) and {one.answer for one in candidates} == {None}
 
 
-def test_what_is_written_is_what_is_opened_in_any_format(pool: Pool, tmp_path: Path) -> None:
+def test_what_is_written_is_opened_in_any_format_and_a_finished_call_samples_nothing(
+    pool: Pool, tmp_path: Path
+) -> None:
     assert open_pool(pool.path).sha256 == pool.sha256
     shutil.copy(pool.path.with_name("pool.samples.jsonl"), tmp_path)
     assert sampled(tmp_path / "pool.parquet").sha256 == pool.sha256
+    path, beside = pool.path, pool.path.with_name("pool.samples.jsonl")
+    before = path.read_bytes(), beside.read_bytes()
+    sampled(path)
+    assert (path.read_bytes(), beside.read_bytes()) == before
 
 
 def test_a_candidate_that_was_cut_off_is_known_by_it(pool: Pool, tmp_path: Path) -> None:
@@ -138,45 +143,49 @@ def test_neither_order_nor_batch_changes_a_candidate(pool: Pool, tmp_path: Path,
     assert texts(other) == texts(pool)
 
 
-def test_further_questions_checkpoints_and_samples_change_no_candidate(pool: Pool, tmp_path: Path) -> None:
-    few = sampled(
-        tmp_path / "pool.jsonl",
-        QUESTIONS[1:],
-        checkpoints={"whole": saved_policy()},
-        sampling=Sampling(seed=2029, max_new_tokens=20),
-    )
+def test_neither_further_questions_and_samples_nor_settings_of_a_model_change_a_candidate(
+    pool: Pool, tmp_path: Path
+) -> None:
+    one = Sampling(seed=2029, max_new_tokens=20)
+    few = sampled(tmp_path / "pool.jsonl", QUESTIONS[1:], checkpoints={"whole": saved_policy()}, sampling=one)
     assert texts(few).items() <= texts(pool).items()
+    penalised = copied(saved_policy(), tmp_path / "model", generation_config={"repetition_penalty": 9.0, "top_k": 1})
+    other = sampled(tmp_path / "penalised.jsonl", checkpoints={"whole": penalised})
+    assert texts(other).items() <= texts(pool).items()
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"questions": [{**QUESTIONS[0], "id": "other"}]},
-        {"checkpoints": {"again": saved_policy}},
-        {"sampling": Sampling(7, 3, max_new_tokens=20)},
-    ],
-    ids=["id", "name", "seed"],
-)
+OTHERS: list[dict[str, Any]] = [
+    {"questions": [first_question(id="other")]}, {"checkpoints": {"again": saved_policy}},
+    {"sampling": Sampling(7, 3, max_new_tokens=20)},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("changed", OTHERS, ids=["id", "name", "seed"])
 def test_another_seed_id_or_name_draws_other_numbers(changed: dict[str, Any], pool: Pool, tmp_path: Path) -> None:
-    named = {name: folder() for name, folder in changed.pop("checkpoints", {"whole": saved_policy}).items()}
-    changed = {"questions": QUESTIONS[:1], **changed}
-    other = sampled(tmp_path / "pool.jsonl", checkpoints=named, **changed)
+    named = {name: folder() for name, folder in changed.get("checkpoints", {"whole": saved_policy}).items()}
+    changed = {name: value for name, value in changed.items() if name != "checkpoints"}
+    other = sampled(tmp_path / "pool.jsonl", checkpoints=named, **{"questions": QUESTIONS[:1], **changed})
     assert list(texts(other).values()) != [texts(pool)["q1", f"whole/{number}"] for number in (1, 2, 3)]
 
 
-def test_the_global_random_streams_are_left_alone(tmp_path: Path) -> None:
+def test_a_model_without_a_chat_template_is_asked_in_text_and_global_random_streams_are_left_alone(
+    tmp_path: Path,
+) -> None:
     before = random.getstate(), torch.random.get_rng_state().tolist()
     sampled(tmp_path / "pool.jsonl", checkpoints={"whole": saved_policy()}, sampling=SHORT)
     assert (random.getstate(), torch.random.get_rng_state().tolist()) == before
+    bare = copied(saved_policy(), tmp_path / "model", chat_template=None)
+    questions = [{**row, "prompt": f"Question: {row['question']}\nAnswer:"} for row in QUESTIONS]
+    assert sampled(tmp_path / "bare.jsonl", questions, checkpoints={"bare": bare}, sampling=SHORT).n == 2
 
 
-def test_the_numbers_of_a_stream_are_the_same_for_ever() -> None:
-    assert numbers(3, 2029, "q1", "grpo", 1) == PINNED
-    assert numbers(2, 2029, "q1", "grpo", 1) == PINNED[:2]
+def test_the_numbers_of_a_stream_are_the_same_for_ever_and_a_sampling_is_the_papers() -> None:
+    pinned = [0.5666376027691582, 0.3959846924555742, 0.23276226881678352]
+    assert numbers(3, 2029, "q1", "grpo", 1) == pinned
+    assert numbers(2, 2029, "q1", "grpo", 1) == pinned[:2]
     assert all(0 <= number < 1 for number in numbers(1000, 0))
-
-
-PINNED = [0.5666376027691582, 0.3959846924555742, 0.23276226881678352]
+    one = Sampling(seed=2029)
+    assert (one.samples, one.temperature, one.top_p, one.max_new_tokens) == (1, 0.7, 0.9, 128)
 
 
 def test_tokens_are_drawn_as_often_as_they_are_probable_and_none_outside_the_cut() -> None:
@@ -198,12 +207,6 @@ def test_tokens_are_drawn_as_often_as_they_are_probable_and_none_outside_the_cut
     assert not counts
 
 
-def test_settings_that_a_model_brings_do_not_apply(pool: Pool, tmp_path: Path) -> None:
-    penalised = copied(saved_policy(), tmp_path / "model", generation_config={"repetition_penalty": 9.0, "top_k": 1})
-    other = sampled(tmp_path / "pool.jsonl", checkpoints={"whole": penalised})
-    assert texts(other).items() <= texts(pool).items()
-
-
 def test_an_adapter_is_read_on_the_base_that_it_names_or_that_is_given(pool: Pool, tmp_path: Path) -> None:
     named = json.loads((saved_adapter() / "adapter_config.json").read_text("utf-8"))["base_model_name_or_path"]
     assert Path(named) == saved_policy()
@@ -218,30 +221,7 @@ def test_an_adapter_is_read_on_the_base_that_it_names_or_that_is_given(pool: Poo
         sampled(tmp_path / "lost.jsonl", checkpoints={"adapted": lost})
 
 
-def test_a_model_without_a_chat_template_is_asked_in_text(tmp_path: Path) -> None:
-    bare = copied(saved_policy(), tmp_path / "model", chat_template=None)
-    questions = [{**row, "prompt": f"Question: {row['question']}\nAnswer:"} for row in QUESTIONS]
-    assert sampled(tmp_path / "pool.jsonl", questions, checkpoints={"bare": bare}, sampling=SHORT).n == 2
-
-
-@pytest.mark.parametrize(
-    ("prompt", "files", "message"),
-    [
-        (None, {"chat_template": None}, "'tried' has no chat template to render the prompt of the question 'q1'"),
-        ("Who?", {}, "has a chat template, but the prompt of the question 'q1' is text, which would bypass it"),
-        ([], {}, r"The prompt of the question 'q1' must be messages with a role and a text, .*got \[\]"),
-        ([{"role": "assistant", "content": "I"}], {},
-         "must be messages with a role and a text, the last one the user's"),
-        ([{"role": "user", "content": None}], {}, "must be messages with a role and a text"),
-        ([{"role": "user", "content": "Who? " * 200}], {},
-         r"has \d+ tokens, and with 20 to follow that is more than the 256"),
-        (None, {"chat_template": "Hello, assistant:"},
-         "leaves out the last message of the prompt of the question 'q1'"),
-        (None, {"chat_template": "{{ raise_exception('no system here') }}"},
-         r"cannot render the prompt of the question 'q1' \(no system here\)"),
-    ],
-    ids=["no-template", "text", "empty", "assistant", "no-content", "long", "deaf", "raising"],
-)  # fmt: skip
+@each_case("training", "alien prompts")
 def test_an_alien_prompt_is_refused(prompt: Any, files: dict[str, Any], message: str, tmp_path: Path) -> None:
     tried = copied(saved_policy(), tmp_path / "model", **files)
     questions = QUESTIONS if prompt is None else [{**QUESTIONS[0], "prompt": prompt}]
@@ -250,29 +230,22 @@ def test_an_alien_prompt_is_refused(prompt: Any, files: dict[str, Any], message:
     assert not list(tmp_path.glob("pool*"))
 
 
-def test_a_tokenizer_that_was_loaded_as_another_kind_is_refused(tmp_path: Path) -> None:
+def test_a_tokenizer_of_another_kind_and_a_second_process_are_refused(tmp_path: Path) -> None:  # hazard 90
     """One of words, in the folder of a Qwen2: it loads as Qwen2's, which knows none of them and drops all."""
     tried = copied(saved_policy(), tmp_path / "model")
     tiny_tokenizer([row["question"] for row in QUESTIONS]).save_pretrained(tried)
     message = "The tokenizer of the checkpoint 'tried' spells less than half of the prompt"
-    with pytest.raises(ArgumentError, match=message):
-        sampled(tmp_path / "pool.jsonl", checkpoints={"tried": tried})
+    refuses(ArgumentError, message, sampled, tmp_path / "pool.jsonl", checkpoints={"tried": tried})
+    locked = pytest.raises(RunLockedError, match="another process is sampling")
+    with FileLock(tmp_path / ".pool.samples.jsonl.lock"), locked:
+        sampled(tmp_path / "pool.jsonl")
 
 
-@pytest.mark.parametrize(
-    ("folder", "message"),
-    [
-        ("/nowhere/runs/grpo", "model='/nowhere/runs/grpo' must be a folder on this disk; give the folder"),
-        ("empty", r"which has no config.json and no \*.safetensors; give a folder that holds a whole model"),
-        ("broken", "The tokenizer of the checkpoint 'tried' cannot be loaded from"),
-    ],
-    ids=["absent", "empty", "broken"],
-)
+@each_case("training", "refused checkpoints")
 def test_a_checkpoint_that_cannot_be_loaded_is_named(folder: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     copied(saved_policy(), tmp_path / "broken", config="{")
-    with pytest.raises(ArgumentError, match=message):
-        sampled(tmp_path / "pool.jsonl", checkpoints={"tried": tmp_path / folder})
+    refuses(ArgumentError, message, sampled, tmp_path / "pool.jsonl", checkpoints={"tried": tmp_path / folder})
 
 
 def test_a_call_that_was_broken_off_resumes_where_it_was(pool: Pool, tmp_path: Path) -> None:  # hazard 88
@@ -286,13 +259,6 @@ def test_a_call_that_was_broken_off_resumes_where_it_was(pool: Pool, tmp_path: P
     assert len(beside.read_bytes().splitlines()) == len(whole)
 
 
-def test_a_finished_call_samples_nothing_and_writes_the_same_pool(pool: Pool) -> None:
-    path, beside = pool.path, pool.path.with_name("pool.samples.jsonl")
-    before = path.read_bytes(), beside.read_bytes()
-    sampled(path)
-    assert (path.read_bytes(), beside.read_bytes()) == before
-
-
 def test_more_questions_checkpoints_and_samples_are_added_to_what_is_there(pool: Pool, tmp_path: Path) -> None:
     path, beside = tmp_path / "pool.jsonl", tmp_path / "pool.samples.jsonl"
     sampled(path, QUESTIONS[:1], checkpoints={"whole": saved_policy()}, sampling=Sampling(2029, 2, max_new_tokens=20))
@@ -301,34 +267,16 @@ def test_more_questions_checkpoints_and_samples_are_added_to_what_is_there(pool:
     assert beside.read_bytes().startswith(begun)
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"sampling": Sampling(7, 3, max_new_tokens=20)}, "another sampling:\n  seed: 2029 -> 7\n"),
-        ({"sampling": Sampling(2029, 3, max_new_tokens=21)}, "max_new_tokens: 20 -> 21"),
-        ({"dtype": "bfloat16"}, 'dtype: "auto" -> "bfloat16"'),
-        ({"checkpoints": {"whole": "other"}}, "another checkpoint whole:\n  weights"),
-        (
-            {"questions": [{**QUESTIONS[0], "prompt": QUESTIONS[1]["prompt"]}]},
-            "'q1' was sampled from 'whole' with another",
-        ),
-    ],
-    ids=["seed", "length", "precision", "weights", "prompt"],
-)
+WORDS: dict[str, Any] = {"Sampling": Sampling, "first question": first_question}
+
+
+@each_case("training", "contradicted samples", **WORDS)
 def test_what_contradicts_samples_is_refused(changed: dict[str, Any], message: str, pool: Pool, tmp_path: Path) -> None:
     copied(saved_policy(), tmp_path / "other", config={"rope_theta": 10.0})
     shutil.copy(pool.path.with_name("pool.samples.jsonl"), tmp_path)
     if "checkpoints" in changed:
         changed = {"checkpoints": {"whole": tmp_path / "other"}}
     assert message in refused(lambda: sampled(tmp_path / "pool.jsonl", **changed), RunChangedError)
-
-
-def test_two_processes_do_not_sample_into_one_file(tmp_path: Path) -> None:  # hazard 90
-    with (
-        FileLock(tmp_path / ".pool.samples.jsonl.lock"),
-        pytest.raises(RunLockedError, match="another process is sampling"),
-    ):
-        sampled(tmp_path / "pool.jsonl")
 
 
 def test_what_a_trainer_logs_beside_the_weights_does_not_make_it_another_checkpoint(tmp_path: Path) -> None:
@@ -351,75 +299,24 @@ def test_what_was_not_sampled_is_left_alone(name: str, kind: type[EldgrError], m
     assert (tmp_path / name).read_text("utf-8") == "{}\n"
 
 
-@pytest.mark.parametrize(
-    ("changed", "kind", "message"),
-    [
-        ({"id": None}, ArgumentError, r"questions\[0\] must have id, .*; it has no 'id'"),
-        ({"prompt": None}, ArgumentError, r"questions\[0\] must have .*prompt, .*; it has no 'prompt'"),
-        ({"id": "q2"}, PoolError, "rows 1 and 2 have the same id"),
-        (
-            {"task": "arithmetic", "gold": None},
-            PoolError,
-            "row 2, id 'q2': task is 'retrieval' and was 'arithmetic' before; a pool has one task",
-        ),
-        ({"gold": [3]}, PoolError, r"questions\[0\], id 'q1': gold\[0\] is 3"),
-        (
-            {"task": "arithmetic", "gold": "a few"},
-            ArgumentError,
-            r"questions\[0\]: gold must be an answer of the type 'arithmetic', .*; got 'a few'",
-        ),
-        ({"evidence": [3]}, ArgumentError, r"questions\[0\]: evidence\[0\]"),
-    ],
-    ids=["id", "prompt", "twins", "tasks", "gold", "no number", "evidence"],
-)
-def test_questions_that_are_no_pool_are_refused_before_anything_is_sampled(
-    changed: dict[str, Any], kind: type[EldgrError], message: str, tmp_path: Path
+@each_case("training", "questions that are no pool")
+def test_questions_that_are_no_pool_are_refused_unsampled(
+    changed: dict[str, Any], kind: str, message: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(kind, match=message):
+    with pytest.raises(getattr(errors, kind), match=message):
         sampled(tmp_path / "pool.jsonl", [{**QUESTIONS[0], **changed}, QUESTIONS[1]])
     assert not list(tmp_path.iterdir())
 
 
-def test_gold_may_be_a_text_a_list_or_nothing(tmp_path: Path) -> None:
+def test_gold_may_be_a_text_a_list_or_nothing_and_is_read_for_the_number_that_it_states(tmp_path: Path) -> None:
     questions = [{**QUESTIONS[0], "gold": "Doha", "id": "a"}, {**QUESTIONS[0], "gold": None, "id": "b"}]
     pool = sampled(tmp_path / "pool.jsonl", questions, checkpoints={"whole": saved_policy()}, sampling=SHORT)
     assert [row.gold for row in pool.rows()] == [["Doha"], []]
-
-
-def test_gold_that_states_its_number_is_read_for_it_as_in_training(tmp_path: Path) -> None:
     questions = [{**QUESTIONS[0], "task": "arithmetic", "gold": "48+24 = <<48+24=72>>72 in all.\n#### 72"}]
-    pool = sampled(tmp_path / "pool.jsonl", questions, checkpoints={"whole": saved_policy()}, sampling=SHORT)
+    pool = sampled(tmp_path / "numbers.jsonl", questions, checkpoints={"whole": saved_policy()}, sampling=SHORT)
     assert [row.gold for row in pool.rows()] == [["72"]]
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"checkpoints": {}}, r"checkpoints must have at least one, .*; got none\."),
-        ({"batch_size": 0}, "batch_size must be a whole number of at least 1; got 0"),
-        ({"dtype": "int8"}, "dtype='int8' is not known; use one of 'auto', 'float32', 'bfloat16', 'float16'"),
-    ],
-    ids=["checkpoints", "batch", "precision"],
-)
+@each_case("training", "refused arguments of sampling")
 def test_arguments_outside_their_range_are_refused(changed: dict[str, Any], message: str, tmp_path: Path) -> None:
-    with pytest.raises(ArgumentError, match=message):
-        sampled(tmp_path / "pool.jsonl", **changed)
-
-
-def test_a_sampling_is_the_papers_where_nothing_else_is_said() -> None:
-    one = Sampling(seed=2029)
-    assert (one.samples, one.temperature, one.top_p, one.max_new_tokens) == (1, 0.7, 0.9, 128)
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        {"seed": 1.5}, {"seed": True}, {"samples": 0}, {"temperature": 0}, {"temperature": float("nan")},
-        {"temperature": "0.7"}, {"top_p": 0}, {"top_p": 1.1}, {"max_new_tokens": 0},
-    ],
-    ids=str,
-)  # fmt: skip
-def test_a_sampling_that_cannot_be_is_refused(values: dict[str, Any]) -> None:
-    (name,) = values
-    with pytest.raises(ArgumentError, match=f"{name} must be .*; got "):
-        Sampling(**{"seed": 1, **values})
+    refuses(ArgumentError, message, sampled, tmp_path / "pool.jsonl", **changed)

@@ -6,52 +6,25 @@ from typing import Any
 
 import pytest
 
+from tests.case_tables import tables_of
+
 # TRL and PEFT use names of transformers that it is about to drop.
 trains = pytest.mark.filterwarnings("ignore:.* is deprecated and will be removed in v6:FutureWarning")
 
 SETTINGS: dict[str, Any] = {
-    "lr_scheduler_type": "constant",
-    "logging_steps": 1,
-    "save_strategy": "no",
-    "report_to": [],
-    "use_cpu": True,
-    "bf16": False,
-    "disable_tqdm": True,
-    "seed": 1,
-}
+    "lr_scheduler_type": "constant", "logging_steps": 1, "save_strategy": "no", "report_to": [], "use_cpu": True,
+    "bf16": False, "disable_tqdm": True, "seed": 1,
+}  # fmt: skip
 """Of any trainer of TRL: a few steps on a processor, and nothing written but what is asked for."""
 
 SMALL = str(Path(__file__).parent / "recipes" / "small.yaml")
 """A recipe of four steps of RA-MSD on a processor."""
 
-HOST, BREAD = "Which is the capital of the host?", "What is bread made of?"
-GOLD = {HOST: "Doha", BREAD: "flour"}
-EVIDENCE: dict[str, list[dict[str, str]]] = {
-    HOST: [{"title": "Cup", "text": "The host was Qatar."}, {"title": "Doha", "text": "The capital of Qatar is Doha."}],
-    BREAD: [{"title": "Bread", "text": "Bread is made of flour."}],
-}
-REPLIES = {
-    HOST: [
-        "The host was Qatar.\nThe capital of Qatar is Doha.\nA: Doha",
-        "The host was Qatar.\nThe capital of Qatar is Dubai.\nA: Dubai",
-        "The host was Qatar.\nSo Doha.",
-    ],
-    BREAD: [
-        "Bread is made of flour.\nSo flour it is.\nA: flour",
-        "Bread is made of bricks.\nSo bricks it is.\nA: bricks",
-        "Bread is made of flour.",
-    ],
-}
-ROWS: list[dict[str, Any]] = [
-    {
-        "prompt": [{"role": "user", "content": question}],
-        "question": question,
-        "task": "retrieval",
-        "gold": [gold],
-        "evidence": EVIDENCE[question],
-    }
-    for question, gold in GOLD.items()
-]
+ROWS: list[dict[str, Any]] = tables_of("training")["rows"]
+REPLIES: dict[str, list[str]] = tables_of("training")["replies"]
+"""What may be said of each question: a certified answer, an uncertified one, and one without the form."""
+GOLD = {row["question"]: row["gold"][0] for row in ROWS}
+EVIDENCE = {row["question"]: row["evidence"] for row in ROWS}
 
 
 def policy(seed: int = 0) -> tuple[Any, Any]:
@@ -82,22 +55,15 @@ def trainer(
 
     model, own = policy()
     arguments = {
-        "per_device_train_batch_size": 8,
-        "num_generations": 4,
-        "max_completion_length": 18,
-        "max_steps": 3,
-        "learning_rate": 3e-3,
-        **SETTINGS,
-    }
+        "per_device_train_batch_size": 8, "num_generations": 4, "max_completion_length": 18, "max_steps": 3,
+        "learning_rate": 3e-3, **SETTINGS,
+    }  # fmt: skip
     made: Any = GRPOTrainer(
-        model=model,
-        reward_funcs=list(rewards),
-        args=GRPOConfig(str(folder), **{**arguments, **settings}),
+        model=model, reward_funcs=list(rewards), args=GRPOConfig(str(folder), **{**arguments, **settings}),
         train_dataset=Dataset.from_list(list(rows)),
         eval_dataset=None if held_out is None else Dataset.from_list(list(held_out)),
-        processing_class=tokenizer or own,
-        peft_config=peft_config,
-    )
+        processing_class=tokenizer or own, peft_config=peft_config,
+    )  # fmt: skip
     made.remove_callback(PrinterCallback)
     return made
 

@@ -1,6 +1,7 @@
 """What `summary.json` says of the audit of `eldgr`, and the counts that every result is made of."""
 
-from typing import Annotated, Literal, TypeVar
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
@@ -13,20 +14,22 @@ Count = Annotated[int, Field(ge=0, le=10**15)]
 AskedName = Annotated[str, Field(pattern=rf"^(?:{'|'.join(CONSULTED)}|judge\[[A-Za-z0-9._-]+\])$")]
 """Whom a run asked: a role, a certificate, or a judge by its name."""
 
-_Of = TypeVar("_Of")
+
+def of_every(names: Iterable[str]) -> AfterValidator:
+    """Return the check that a mapping has all these names."""
+
+    def require(by_name: Any) -> Any:
+        if missing := [name for name in names if name not in by_name]:
+            raise ValueError(f"nothing is said of {' and '.join(missing)}")
+        return by_name
+
+    return AfterValidator(require)
 
 
-def _of_every_role(by_role: dict[Consulted, _Of]) -> dict[Consulted, _Of]:
-    missing = [role for role in ROLES if role not in by_role]
-    if missing:
-        raise ValueError(f"nothing is said of {' and '.join(missing)}")
-    return by_role
-
-
-Counts = Annotated[dict[Consulted, Count], AfterValidator(_of_every_role)]
+Counts = Annotated[dict[Consulted, Count], of_every(ROLES)]
 """A number for each role, and for a certificate that was asked."""
 
-Tokens = Annotated[dict[Consulted, Count | None], AfterValidator(_of_every_role)]
+Tokens = Annotated[dict[Consulted, Count | None], of_every(ROLES)]
 """The same of tokens; null where a server did not report them."""
 
 Became = Literal["lost", "won", "wrong", "right", "unscored"]

@@ -1,8 +1,10 @@
 """What `summary.json` says of the baselines that a judge must beat, and of whether it does."""
 
-from typing import Literal
+from typing import Annotated, Literal, get_args
 
 from typing_extensions import TypedDict
+
+from eldgr_dspy.figures.results.audit_fields import of_every
 
 BaselineName = Literal[
     "first",
@@ -70,7 +72,7 @@ class Usefulness(TypedDict):
 class BaselineFigures(TypedDict):
     """The baselines of a pool, and the use of each judge that was asked, by name."""
 
-    scores: dict[BaselineName, Baseline]
+    scores: Annotated[dict[BaselineName, Baseline], of_every(get_args(BaselineName))]
     """Each baseline; none of them asks an LM."""
     judges: dict[str, Usefulness]
     """Whether each judge that was asked beats them."""

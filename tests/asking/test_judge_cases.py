@@ -1,0 +1,155 @@
+"""What functions of judges and LMs return, refuse, and say of what is async or long; `cases.json` has the cases."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import dspy
+import pytest
+
+from eldgr_dspy import signatures
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.channels.protocols import Reasoning
+from eldgr_dspy.errors import brief, describe_failure
+from eldgr_dspy.programs.engines.local import local
+from eldgr_dspy.programs.engines.ollama import is_cut, ollama
+from eldgr_dspy.programs.engines.reply_forms import counts_of
+from eldgr_dspy.programs.heuristics import LexicalJudge
+from eldgr_dspy.programs.judges import Comparer, Panel, SliceJudge, SwapConsistent
+from eldgr_dspy.programs.judges.gar import slices_of
+from eldgr_dspy.programs.judges.named import judge_in_style
+from eldgr_dspy.programs.lms.fencing import defuse
+from eldgr_dspy.programs.lms.models import lm_named
+from eldgr_dspy.programs.requests.limits import FailureBudget
+from eldgr_dspy.programs.roles import Judge
+from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
+from eldgr_dspy.programs.scoring.retrieval import DSPyRetriever
+from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.testing import scripted_lm
+from eldgr_dspy.testing import check_laws
+from eldgr_dspy.training.steps_reward import StepReward
+from tests.asking.judge_modules import judged
+from tests.case_tables import agrees, each_case
+from tests.memory import collected
+from tests.refusing import refused, says
+from tests.scorers import table_of
+from tests.scoring.readers import Reader
+
+CALLS: dict[str, Callable[..., Any]] = {
+    "SwapConsistent": lambda orders: SwapConsistent(LexicalJudge(), orders),
+    "SliceJudge": SliceJudge,
+    "Comparer": lambda candidates: judged(Comparer(), candidates),
+    "Panel": Panel,
+    "judge_in_style": judge_in_style,
+    "ollama": lambda **options: ollama("m", **options),
+    "lm_named": lm_named,
+    "local": lambda **sizes: local("no.gguf", **sizes),
+}
+CITIES = {"question": "Which city?", "candidates": ["Dubai", "Dubai", "Doha"], "evidence": ["Doha is the capital."]}
+_ASYNC = "is async, and it was called without await; "
+
+
+@each_case("asking", "refusals", Judge=Judge, LexicalJudge=LexicalJudge, float=float, function={"len": len}.get)
+def test_each_refusal_is_its_sentence(call: str, arguments: dict[str, Any], sentence: str) -> None:
+    assert says(sentence, refused(lambda: CALLS[call](**arguments)))
+
+
+RESULTS: dict[str, Callable[..., Any]] = {
+    "slices_of": slices_of,
+    "brief": brief,
+    "is_cut": is_cut,
+    "defuse": defuse,
+    "counts_of": lambda signature, inputs: counts_of(getattr(signatures, signature), inputs),
+    "host": lambda host: ollama("m", host=host).kwargs["metadata"]["host"],
+    "modules of a style": lambda style, orders: modules_of(judge_in_style(Judge(), style, orders)),
+}
+
+
+def modules_of(judge: dspy.Module) -> list[str]:
+    parts = [type(part).__name__ for _, part in judge.named_sub_modules(dspy.Module)]
+    return [kind for kind in parts if kind != "Predict"]
+
+
+@each_case("asking", "results")
+def test_each_result_is_that_of_its_case(call: str, arguments: list[Any], result: Any) -> None:
+    assert agrees(RESULTS[call](*arguments), result)
+
+
+class Judging(dspy.Module):  # a judge with a `forward` that is async, and no `aforward`
+    async def forward(self, **inputs: Any) -> dspy.Prediction:
+        return dspy.Prediction(preferred=2)
+
+
+class Scoring:
+    async def score(self, reasonings: Sequence[Reasoning]) -> list[Any]:
+        return [table_of(one.text, 0.5) for one in reasonings]
+
+
+class Reading(Reader):
+    async def probabilities(self, pairs: Any) -> Any:  # type: ignore[override]
+        return super().probabilities(pairs)
+
+
+async def later(*_: Any) -> list[str]:
+    return ["Doha"]
+
+
+async def yielding(case: Any) -> Any:
+    yield "judge"
+
+
+def selector_with(judge: dspy.Module) -> Selector:
+    select = Selector()
+    select.judge = judge
+    return select
+
+
+def table(**parts: Any) -> Any:
+    reasoning = Reasoning("Doha is the capital.", "Which city?", (Passage("", "Doha is the capital."),), "Doha")
+    return NLIScorer(**{"nli": Reader(), **parts}).score([reasoning])
+
+
+CALLED: list[tuple[Callable[[], Any], str]] = [
+    (
+        lambda: selector_with(Judging())(**CITIES),
+        f"The role module Judging {_ASYNC}name its async method aforward and await",
+    ),
+    (
+        lambda: Selector(scorers=Scoring(), on_error="raise")(**{**CITIES, "candidates": ["Doha"]}),  # type: ignore[arg-type]
+        f"Scoring.score {_ASYNC}give a scorer whose score is not, or one with an async method ascore.",
+    ),
+    (lambda: DSPyRetriever(later).search(["capital"]), f"search {_ASYNC}give one that is not."),
+    (lambda: table(nli=Reading()), f"{Reader().name}.probabilities {_ASYNC}give a model that is not."),
+    (lambda: table(claims=later), f"later {_ASYNC}give one that is not."),
+    (lambda: scripted_lm(cast(Any, later))("Which city?"), f"reply {_ASYNC}give a callable that is not."),
+    (lambda: check_laws(cast(Any, later)), f"rule(case) {_ASYNC}a rule is a plain generator function."),
+    (lambda: check_laws(cast(Any, yielding)), f"rule(case) {_ASYNC}a rule is a plain generator function."),
+    (lambda: check_laws(certificate=later), f"certificate {_ASYNC}give a function that is not."),
+    (
+        lambda: StepReward(Scoring(), confidence=False)(  # type: ignore[arg-type]
+            ["?"], ["Doha."], question=["?"], task=["retrieval"], evidence=[["Doha."]]
+        ),
+        f"Scoring.score {_ASYNC}give a scorer whose score is not, or one with an async method ascore.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), CALLED, ids=[said.partition(" is")[0] for _, said in CALLED])
+def test_what_is_async_and_cannot_be_awaited_is_said_to_be(call: Callable[[], Any], message: str) -> None:
+    with collected():  # a coroutine that was never awaited warns at the end, and a warning is an error
+        assert message in refused(call, Exception)
+
+
+def test_a_role_whose_forward_is_async_is_awaited_where_the_selector_is() -> None:
+    pred = asyncio.run(selector_with(Judging()).acall(**CITIES))
+    assert (pred.answer, pred.branch) == ("Doha", "judge")
+
+
+def test_a_long_refusal_of_a_key_is_told_up_to_a_whole_word() -> None:
+    reply = "Incorrect API key provided: none. " + "Please ask whoever administers the account for another. " * 9
+    told = describe_failure(dspy.LMAuthError(reply, model="openai/m"))
+    kept = told.removesuffix(" …")
+    assert told != kept and len(kept) <= 320 and f"LMAuthError: [openai/m] {reply}".startswith(f"{kept} ")
+    budget = FailureBudget(0)
+    budget.spend(("pool", "q", "judge"), dspy.LMAuthError(reply, model="openai/m"))
+    assert budget.stopped == f"The call can only fail again: {told}"

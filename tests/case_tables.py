@@ -1,0 +1,51 @@
+"""Tables of cases in the file `cases.json` of a folder: what a test is called with, and what it expects."""
+
+import json
+from collections.abc import Callable
+from functools import cache
+from operator import mul
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Words = dict[str, Callable[..., Any]]
+TEXTS: Words = {"times": mul, "join": lambda *parts: "".join(parts)}
+"""Words that every table has, for long texts."""
+
+
+@cache
+def tables_of(folder: str) -> dict[str, Any]:
+    text = (Path(__file__).with_name(folder) / "cases.json").read_text("utf-8")
+    return json.loads(text)  # type: ignore[no-any-return]
+
+
+def built(value: Any, words: Words) -> Any:
+    """A value of a case, in which a mapping of a word alone is what the word's function makes of its arguments."""
+    if isinstance(value, list):
+        return [built(one, words) for one in value]
+    if not isinstance(value, dict):
+        return value
+    inner = {name: built(one, words) for name, one in value.items()}
+    word = words.get(next(iter(inner))) if len(inner) == 1 else None
+    if word is None:
+        return inner
+    (arguments,) = inner.values()
+    if isinstance(arguments, dict):
+        return word(**arguments)
+    return word(*arguments) if isinstance(arguments, list) else word(arguments)
+
+
+def each_case(folder: str, table: str, **words: Callable[..., Any]) -> pytest.MarkDecorator:
+    """Parametrize a test by a table; its cases are lists of arguments, or values of one, and may have names."""
+    arguments, cases = (tables_of(folder)[table][name] for name in ("arguments", "cases"))
+    ids = [*cases] if isinstance(cases, dict) else [str(case)[:60] for case in cases]
+    values = [built(case, TEXTS | words) for case in (cases.values() if isinstance(cases, dict) else cases)]
+    return pytest.mark.parametrize(arguments, values, ids=ids)
+
+
+def agrees(result: Any, expected: Any) -> bool:
+    """Whether a result is what a case expects: any sequence as a list, and floats but for rounding."""
+    if isinstance(expected, list) and not isinstance(result, str):
+        return len(result) == len(expected) and all(map(agrees, result, expected))
+    return bool(result == (pytest.approx(expected) if type(expected) is float else expected))
