@@ -63,7 +63,8 @@ def scores(cases: Sequence[Any], task: Task = "retrieval", **sources: Any) -> An
 def test_a_baseline_scores_what_is_counted_by_hand(cases: list[Any], expected: dict[str, Any]) -> None:
     """Of Dubai (2 votes), Doha and Lusail, Doha is right. The lock lets Doha and Lusail ship, and not Dubai."""
     em = scores([(asked(answers), gold) for answers, gold in cases])
-    assert {name: em[name] for name in expected} == pytest.approx(expected)
+    thirds = {name: pytest.approx(value) if value % 25 else value for name, value in expected.items()}
+    assert {name: em[name] for name in expected} == thirds
     nobody = scores([(asked([None, "  "]), "Doha")])
     assert {nobody[name] for name in {*get_args(BaselineName)} - {"best_source"}} == {0.0}
 

@@ -172,7 +172,7 @@ def test_what_a_consultation_took_and_said_is_shown_within_bounds() -> None:
 
 
 @each_case("results", "controls")
-def test_controls_are_made_visible(text: str, output: str) -> None:
+def test_controls_are_made_visible(text: str, output: str) -> None:  # hazard 37
     assert printable(text) == output
 
 

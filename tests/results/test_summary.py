@@ -210,10 +210,10 @@ def test_asking_always_ships_the_same(pool: tuple[Task, list[Asked]]) -> None:
 
 def test_on_a_real_pool_the_audit_is_that_of_a_count_question_by_question(pools_dir: Path) -> None:
     asked: list[Asked] = []
-    for row in open_pool(pools_dir / "hotpotqa-reflexion12.jsonl.gz").rows():
-        case = Case(row.to_question())
+    for one in open_pool(pools_dir / "hotpotqa-reflexion12.jsonl.gz").rows():
+        case = Case(one.to_question())
         last = max((index for index, key in enumerate(case.vote.classes) if key is not None), default=None)
-        asked.append((case, row.gold, {} if last is None else {"judge": Verdict(last)}, ()))
+        asked.append((case, one.gold, {} if last is None else {"judge": Verdict(last)}, ()))
     result = figures("retrieval", asked)
     contested = sum(case.certified(case.consensus) is False and case.rival() for case, *_ in asked)
     assert result["rules"]["eldgr"]["asked"]["judge"] == contested == 20

@@ -115,6 +115,7 @@ def test_invisible_characters_are_dropped_and_those_of_the_evidence_are_said(inv
     assert (seen.text, seen.level) == (f"Par{invisible}is", "folded")
 
 
+# hazards 38, 39 and 40
 @pytest.mark.parametrize(("answer", "text", "slice_"), cases("folded witnesses"))
 def test_a_folded_witness_is_a_slice_of_the_original(answer: str, text: str, slice_: str) -> None:
     witness = witness_of(answer, text)

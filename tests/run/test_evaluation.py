@@ -203,13 +203,13 @@ CHANGES: dict[str, Callable[[Selector, Path], object]] = {
 
 @each_case("run", "changed runs")
 def test_a_changed_run_is_refused_with_its_difference(  # hazard 91
-    pool: Path, tmp_path: Path, changed: str, difference: str
+    pool: Path, tmp_path: Path, change: str, difference: str
 ) -> None:
     plan = Plan([pool], tmp_path / "run")
     evaluate(selector_with(obliging)[0], plan)
     before = (tmp_path / "run" / "journal.jsonl").read_bytes()
     selector, lm = selector_with(obliging)
-    CHANGES[changed](selector, pool)
+    CHANGES[change](selector, pool)
     for reads in (forecast, evaluate):
         refuses(RunChangedError, difference, reads, selector, plan)
         assert (lm.requests, (tmp_path / "run" / "journal.jsonl").read_bytes()) == ([], before)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from eldgr_dspy.errors import ArgumentError, EldgrError, RunChangedError
+from eldgr_dspy import errors
 from eldgr_dspy.formats.journal_lines import seal
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.judges.repeated_judges import SwapConsistent
@@ -16,6 +16,7 @@ from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.joining import join
 from eldgr_dspy.programs.testing import scripted_lm
 from tests.capitals import NO_SPAN, VERDICT, obliging, row, selector_with, untimed, write_pool
+from tests.case_tables import each_case
 from tests.refusing import refuses
 from tests.run.journals import json_lines, json_of
 
@@ -109,24 +110,13 @@ def another_run(parts: list[Path]) -> None:
     run(parts[0], parts[0].parent / "joined")
 
 
-@pytest.mark.parametrize(
-    ("change", "kind", "message"),
-    [
-        (other_settings, RunChangedError, 'rule.certificate: "folded" -> "token"'),
-        (other_replies, RunChangedError, r"was consulted on question 'q\d+' in another run too, and not with the same"),
-        (other_questions, ArgumentError, "each question must be one of .*whole.jsonl, which lacks it: 'q11'"),
-        (other_contents, ArgumentError, "which has it with another content: 'q11'"),
-        (no_part, ArgumentError, "is not there; give its file: eldgr pool join POOL RUN... --part FILE"),
-        (another_run, ArgumentError, "holds another run; give a new directory"),
-    ],
-    ids=lambda value: getattr(value, "__name__", ""),
-)
+@each_case("run", "runs that are no parts")
 def test_runs_that_are_not_parts_of_one_run_are_refused(
-    change: Any, kind: type[EldgrError], message: str, parts: list[Path], tmp_path: Path
+    name: str, kind: str, message: str, parts: list[Path], tmp_path: Path
 ) -> None:
-    change(parts)
+    globals()[name](parts)
     before = (tmp_path / "joined").exists()
-    refuses(kind, message, join, tmp_path / "whole.jsonl", runs_of(parts), tmp_path / "joined")
+    refuses(getattr(errors, kind), message, join, tmp_path / "whole.jsonl", runs_of(parts), tmp_path / "joined")
     assert (tmp_path / "joined" / "journal.jsonl").exists() == before
 
 

@@ -23,7 +23,7 @@ def consultation(**changes: Any) -> str:
     return json.dumps({"kind": "consultation", "id": "q", "role": "judge", "outcome": "failed", **changes})
 
 
-def listed(path: Path) -> list[Consultation]:
+def read_all(path: Path) -> list[Consultation]:
     return list(read_journal(path))
 
 
@@ -31,7 +31,7 @@ def listed(path: Path) -> list[Consultation]:
 def test_a_line_that_cannot_be_read_is_named_and_nothing_is_lost(tmp_path: Path, line: str, message: str) -> None:
     path = tmp_path / "j"
     path.write_text(line + "\n")
-    for read in (Journal, listed):
+    for read in (Journal, read_all):
         refuses(JournalError, f"^{path}, line 1: {message}$", read, path)
     assert path.read_text() == line + "\n"
 
@@ -104,13 +104,13 @@ def test_an_edited_line_is_refused_until_its_checksum_is_removed(tmp_path: Path)
         f"^{path}, line 2: the line does not match its checksum '[0-9a-f]{{8}}', so it was damaged or edited; restore "
         r"the journal from a copy, or remove crc32 from the line if the change is meant\.$"
     )
-    for read in (Journal, listed):
+    for read in (Journal, read_all):
         refuses(JournalError, message, read, path)
     assert path.read_text() == edited
     path.write_text(re.sub(r', "crc32": "\w+"', "", edited))
     assert {(one.content or {})["preferred"] for one in read_journal(path)} == {3}
     path.write_text(whole.removesuffix("}\n") + ', "content": {"preferred": 0}}\n')
-    refuses(JournalError, "line 4: the line does not match its checksum", listed, path)
+    refuses(JournalError, "line 4: the line does not match its checksum", read_all, path)
 
 
 def test_a_checksum_holds_whatever_mark_and_line_ends_an_editor_leaves(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_checksum_holds_whatever_mark_and_line_ends_an_editor_leaves(tmp_path:
 def test_a_field_of_another_type_is_named(tmp_path: Path, field: str, expected: str) -> None:
     path = tmp_path / "j"
     path.write_text(f'{{"kind":"role","name":"judge","details":{{}}}}\n{consultation()[:-1]},{field}}}\n')
-    for read in (Journal, listed):
+    for read in (Journal, read_all):
         assert refused(partial(read, path), JournalError) == f"{path}, line 2: {expected}"
 
 

@@ -161,7 +161,11 @@ HELD: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 def test_an_lm_is_metered_wherever_a_module_holds_it_in_threads_too(hold: Any, reach: Any) -> None:
     """The module itself is left as it was."""
     for fails, failed in (("number 3", 1), ("number", 8)):
-        lm = scripted_lm(lambda request: lm15.ServerError("down") if fails in text_of(request) else "hello")  # noqa: B023
+
+        def reply(request: Any, fails: str = fails) -> Any:
+            return lm15.ServerError("down") if fails in text_of(request) else "hello"
+
+        lm = scripted_lm(reply)
         module = Holding(hold(lm), reach)
         with metering() as meter:
             assert ask(with_meter(module), INPUTS).content == {"abstained": "asked"}

@@ -446,11 +446,8 @@ def test_a_freeze_states_a_certificate_with_its_source_and_what_it_decides(pool:
     plan = Plan([pool], tmp_path / "run", rules=["majority", "eldgr"], freeze=freeze.path)
     assert evaluate(selector, plan)["confirmation"] is not None
     for other in ("folded", witnessed):
-        changed, elsewhere = (
-            selector_with(CERTIFYING, certificate=other)[0],
-            replace(plan, out=tmp_path / "other"),
-        )
-        refuses(RunChangedError, r"settings\.certificate", evaluate, changed, elsewhere)
+        selector, elsewhere = selector_with(CERTIFYING, certificate=other)[0], replace(plan, out=tmp_path / "other")
+        refuses(RunChangedError, r"settings\.certificate", evaluate, selector, elsewhere)
 
 
 def test_a_freeze_states_a_consulted_certificate_like_a_role_and_asks_nobody(pool: Path, tmp_path: Path) -> None:
