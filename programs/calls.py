@@ -255,7 +255,7 @@ class _Records:
 
 def call_within(call: Callable[[], T], seconds: float | None, n: int = 1) -> "list[Future[T]]":
     """Make a call in `n` threads, in a stream in one, and return their futures once they are done or late."""
-    if not _is_streaming_thread():
+    if not is_streaming_thread():
         futures = [start(call) for _ in range(n)]
         wait(futures, seconds)
         return futures
@@ -275,7 +275,7 @@ def call_within(call: Callable[[], T], seconds: float | None, n: int = 1) -> "li
     return [future]
 
 
-def _is_streaming_thread() -> bool:
+def is_streaming_thread() -> bool:
     """Return whether DSPy streams from this thread: one of AnyIO's, if a program is not async, and from no other."""
     if dspy.settings.send_stream is None:
         return False

@@ -2,9 +2,9 @@
 
 import asyncio
 import logging
+import math
 from collections import deque
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +15,7 @@ import dspy
 from eldgr_dspy.decision import adrive, drive
 from eldgr_dspy.errors import ArgumentError, describe_failure, result_of
 from eldgr_dspy.formats.rows import MAX_CANDIDATES
-from eldgr_dspy.programs.calls import call_within
+from eldgr_dspy.programs.calls import call_within, is_streaming_thread
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.lms.consulting import awaitable, is_failed_call
 from eldgr_dspy.programs.lms.lms import holds_lm, replace_lms
@@ -57,11 +57,11 @@ class Sampled(Saved):
     evidence is the input `evidence`, `context` or `passages`. Without one, the passages that the samples return under
     these names, all together. The answer is the field that the selector's `answer_field` names.
 
-    A sample that fails is raised or dropped, as the selector says: `on_failure` covers calls that did not come through
-    within the selector's `timeout`, and raises by default; `on_error` covers everything else, such as a prediction
-    without the answer field, and drops it by default. A dropped sample is a candidate without an answer, logged and
-    listed in `failed_samples`. If all fail, the first error is raised. A note names the sample. `save` keeps n, stop
-    and temperature, and `load` refuses others.
+    Each sample has the selector's `timeout`. One that fails is raised or dropped, as the selector says: `on_failure`
+    covers calls that did not come through, and raises by default; `on_error` covers everything else, such as a
+    prediction without the answer field, and drops it by default. A dropped sample is a candidate without an answer,
+    logged and listed in `failed_samples`. If all fail, the first error is raised. A note names the sample. `save` keeps
+    n, stop and temperature, and `load` refuses others.
 
     Attributes:
         program: The program. Its predictors are those that optimizers see, together with the selector's.
@@ -152,9 +152,11 @@ class Sampled(Saved):
 
     def named_parameters(self) -> list[tuple[str, Any]]:
         """Return the choices that `save` keeps, and the parameters of program and selector."""
+        return [(CHOICES, SavedChoices("Sampled", self._choices)), *super().named_parameters()]
+
+    def _choices(self) -> dict[str, Any]:
         stop = {"posterior": self.stop.threshold} if isinstance(self.stop, Posterior) else self.stop
-        choices = {"n": self.n, "stop": stop, "temperature": self.temperature}
-        return [(CHOICES, SavedChoices("Sampled", lambda: choices)), *super().named_parameters()]
+        return {"n": self.n, "stop": stop, "temperature": self.temperature}
 
     def _call(self, args: tuple[Any, ...], inputs: Mapping[str, Any]) -> "_Call":
         return _Call(by_name(self.program, args, inputs), holds_lm(self.program), outputs(self.program))
@@ -189,8 +191,9 @@ class Sampled(Saved):
             for number in left:  # which the threads share
                 samples[number] = copy_context().run(self._sample, call, number)
 
+        n_threads = 1 if is_streaming_thread() else len(numbers[: self.num_threads])
         try:
-            threads = call_within(draw, self.select.timeout, len(numbers[: self.num_threads]))
+            threads = call_within(draw, self._seconds(len(numbers), n_threads), n_threads)
         finally:
             deque(left, maxlen=0)  # a late thread begins no further sample
         for thread in threads:
@@ -199,16 +202,27 @@ class Sampled(Saved):
         return [samples.get(number) or self._late(number) for number in numbers]
 
     async def _adraw(self, call: "_Call", numbers: range) -> list[Sample]:
-        samples, places = dict[int, Sample](), asyncio.Semaphore(self.num_threads or len(numbers))
+        n_places = len(numbers[: self.num_threads])
+        samples, places = dict[int, Sample](), asyncio.Semaphore(n_places)
 
         async def sample(number: int) -> None:
             async with places:
                 samples[number] = await self._asample(call, number)
 
-        with suppress(TimeoutError):  # a sample raises none
-            async with asyncio.timeout(self.select.timeout):
-                await asyncio.gather(*map(sample, numbers))
+        tasks = [asyncio.create_task(sample(number)) for number in numbers]
+        try:
+            done, _ = await asyncio.wait(tasks, timeout=self._seconds(len(numbers), n_places))
+        finally:
+            for task in tasks:
+                task.cancel()  # without effect on one that is done; a late one is not waited for
+                task.add_done_callback(lambda late: late.cancelled() or late.exception())
+        for task in done:
+            task.result()
         return [samples.get(number) or self._late(number) for number in numbers]
+
+    def _seconds(self, n: int, n_at_once: int) -> float | None:
+        """Return the limit for n samples: each has the selector's timeout, and waits for those before it."""
+        return None if self.select.timeout is None else self.select.timeout * math.ceil(n / n_at_once)
 
     def _sample(self, call: "_Call", number: int) -> Sample:
         with rollout(self.program, number, self.n, self.temperature, bound=call.bound) as (program, trace):

@@ -11,7 +11,6 @@ import dspy
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.inputs import to_passages
-from eldgr_dspy.programs.lms.lms import sub_modules
 from eldgr_dspy.programs.lms.rollouts import Trace
 from eldgr_dspy.programs.plain_decisions import TAKEN
 from eldgr_dspy.programs.typed_answers import as_candidate, as_declared
@@ -50,14 +49,14 @@ def require_prediction(output: Any, name: str, field: str, advice: str) -> dspy.
 
 
 def require_free_names(program: dspy.Module, field: str) -> None:
-    """Refuse a program whose predictor of the answer has another output under a name of the selector's prediction."""
-    for _, predictor in sub_modules(program, dspy.Predict):
-        names = predictor.signature.output_fields.keys()
-        if field in names and (twice := sorted((names & TAKEN) - {field})):
-            raise ArgumentError(
-                f"program must have no output {twice[0]!r} beside {field!r}, because the selector's prediction has a "
-                "field of that name. Rename it in the program's signature."
-            )
+    """Refuse a predictor that has another output than the answer under a name of the selector's prediction."""
+    predictor = program.predict if isinstance(program, dspy.ChainOfThought) else program
+    names = predictor.signature.output_fields.keys() if isinstance(predictor, dspy.Predict) else ()
+    if twice := sorted(TAKEN.intersection(names) - {field}):
+        raise ArgumentError(
+            f"program must have no output {twice[0]!r} beside {field!r}, because the selector's prediction has a field"
+            " of that name. Rename it in the program's signature."
+        )
 
 
 def by_name(program: dspy.Module, args: tuple[Any, ...], inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -81,7 +80,7 @@ def parameters_of(program: dspy.Module) -> list[inspect.Parameter]:
 def question_of(inputs: Mapping[str, Any]) -> str:
     """Return the input `question`, or the only input that is not evidence, or all of them with their names."""
     kept = {name: value for name, value in inputs.items() if name not in _SETTINGS or isinstance(value, str)}
-    fields = {name: value for name, value in kept.items() if name not in _EVIDENCE}
+    fields = {name: value for name, value in (kept or inputs).items() if name not in _EVIDENCE}
     if isinstance(fields.get("question"), str):
         return str(fields["question"])
     if len(fields) == 1 and isinstance(only := next(iter(fields.values())), str):

@@ -36,10 +36,16 @@ def built(value: Any, words: Words) -> Any:
     return word(*arguments) if isinstance(arguments, list) else word(arguments)
 
 
+def title(case: Any) -> str:
+    """The id of a case without a name: its texts first, since the sentence that it expects tells most of it."""
+    parts = sorted(case, key=lambda part: not isinstance(part, str)) if isinstance(case, list) else [case]
+    return ", ".join(map(str, parts))[:100]
+
+
 def each_case(folder: str, table: str, **words: Callable[..., Any]) -> pytest.MarkDecorator:
     """Parametrize a test by a table; its cases are lists of arguments, or values of one, and may have names."""
     arguments, cases = (tables_of(folder)[table][name] for name in ("arguments", "cases"))
-    ids = [*cases] if isinstance(cases, dict) else [str(case)[:60] for case in cases]
+    ids = [*cases] if isinstance(cases, dict) else map(title, cases)
     values = [built(case, TEXTS | words) for case in (cases.values() if isinstance(cases, dict) else cases)]
     return pytest.mark.parametrize(arguments, values, ids=ids)
 

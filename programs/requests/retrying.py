@@ -5,7 +5,8 @@ import math
 import time
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass, is_dataclass
 from typing import Any
 
 import dspy
@@ -103,7 +104,7 @@ def with_limit(lm: Any, limit: Limit) -> Any:
     """Return an LM that shares connections, history and callbacks with this one, and keeps to a limit.
 
     Another LM than a `dspy.LM` is returned as it is, because DSPy does not retry for it, and so is one whose requests
-    somebody else sends again. An engine of one's own gets a timeout if it is a dataclass that has one, as Ollama's.
+    somebody else sends again. An engine of one's own gets the limit if it is a dataclass with a `timeout` in seconds.
     """
     is_ours = isinstance(lm, dspy.LM) and type(lm).forward is dspy.LM.forward
     if not is_ours or not getattr(lm, "resends", True):
@@ -113,8 +114,10 @@ def with_limit(lm: Any, limit: Limit) -> Any:
         twin.kwargs = {**lm.kwargs, "timeout": limit.seconds}
     for name in ("_engine_spec", "_async_engine_spec"):
         engine = getattr(lm, name)
-        if "timeout" in getattr(engine, "__dataclass_fields__", ()):
-            setattr(twin, name, replace(engine, timeout=min(engine.timeout, limit.seconds)))
+        if is_dataclass(engine) and isinstance(seconds := getattr(engine, "timeout", None), int | float):
+            engine = copy(engine)
+            object.__setattr__(engine, "timeout", min(seconds, limit.seconds))  # it may be frozen
+            setattr(twin, name, engine)
     twin.retries, twin.num_retries, twin.limit = lm.num_retries, 0, limit
     return twin
 

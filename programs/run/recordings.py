@@ -89,11 +89,13 @@ class Recordings:
         self._heads: list[tuple[Path, dict[str, Any]]] = []
         self._replies = ConsultationStore(chain.from_iterable(starmap(self._read, self._paths.items())))
         self._comparisons = recorded_in(head for _, head in self._heads)
+        journals = {path for path, _ in self._heads}  # in which a run may have asked again: its last reply counts
         for pool, question, label in (entry.key for entry in self._replies.contradictions()):
-            raise JournalError(
-                f"{self._governed[pool, label]}: holds different replies of the {label} to question {question!r}"
-                f"{f' of pool {pool!r}' if pool else ''}; keep one."
-            )
+            if (path := self._governed[pool, label]) not in journals:
+                raise JournalError(
+                    f"{path}: holds different replies of the {label} to question {question!r}"
+                    f"{f' of pool {pool!r}' if pool else ''}; keep one."
+                )
 
     def _read(self, judge: str, path: Path) -> Iterator[Consultation]:
         torn, heads, others, answered = list[JournalError](), list[dict[str, Any]](), set[str](), False

@@ -12,7 +12,7 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.channels.protocols import Reasoning
 from eldgr_dspy.errors import brief, describe_failure
 from eldgr_dspy.programs.engines.local import local
-from eldgr_dspy.programs.engines.ollama import is_cut, ollama
+from eldgr_dspy.programs.engines.ollama import ollama
 from eldgr_dspy.programs.engines.reply_forms import counts_of
 from eldgr_dspy.programs.heuristics import LexicalJudge
 from eldgr_dspy.programs.judges import Comparer, Panel, SliceJudge, SwapConsistent
@@ -57,7 +57,6 @@ def test_each_refusal_is_its_sentence(call: str, arguments: dict[str, Any], sent
 RESULTS: dict[str, Callable[..., Any]] = {
     "slices_of": slices_of,
     "brief": brief,
-    "is_cut": is_cut,
     "defuse": defuse,
     "counts_of": lambda signature, inputs: counts_of(getattr(signatures, signature), inputs),
     "host": lambda host: ollama("m", host=host).kwargs["metadata"]["host"],

@@ -153,6 +153,13 @@ def test_a_prompt_that_was_cut_is_an_error_and_no_verdict(
     assert not is_fatal(raised.value)  # another question may be shorter
 
 
+@each_case("asking", "prompts that were cut")
+def test_a_prompt_that_was_cut_is_told_from_one_that_may_have_been_read(  # hazard 82
+    words: int, num_ctx: int, read: int | None, written: int | None, cut: bool
+) -> None:
+    assert is_cut(words, num_ctx, read, written) is cut
+
+
 @given(st.integers(0, 9000), st.floats(1, 4), st.integers(1, 40).map(lambda n: n * 256), st.integers(0, 500))
 def test_a_prompt_that_fits_is_never_called_cut(words: int, per_word: float, num_ctx: int, written: int) -> None:
     tokens = int(words * per_word) + 8  # a template adds some

@@ -4,12 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 from eldgr_dspy import channels
-from eldgr_dspy.certificates import Passage
 from eldgr_dspy.channels import CHANNELS, PAPER, Grounding, Scores, StepTable, Undefined, Weighting
 from eldgr_dspy.channels.blocks import blocks
 from eldgr_dspy.channels.claims import claims_of
 from eldgr_dspy.channels.counterfactuals import counterfactual
-from eldgr_dspy.channels.overlap import independent_sources, new_unsupported, novelty, progress, units
+from eldgr_dspy.channels.overlap import new_unsupported, novelty, progress, units
 from eldgr_dspy.channels.steps import split_steps, unmeasurable
 from eldgr_dspy.text.sentence_ends import sentence_starts, sentences
 from eldgr_dspy.words import READINGS
@@ -38,7 +37,6 @@ STEPS: dict[str, Callable[..., Any]] = {
     "claims_of": claims_of,
     "counterfactual": lambda *given: (changed := counterfactual(*given)) and (changed.text, changed.kind),
     "readings of f_nli": lambda row: [channels.f_nli([row], reading)[0] for reading in READINGS],
-    "independent_sources": lambda *documents: independent_sources([Passage(title, text) for text, title in documents]),
     "split_steps": lambda text: ((split := split_steps(text)).by, [step.content for step in split.steps]),
     "answer line": lambda text: (answer := split_steps(text).answer) and answer.text,
     "blocks": blocks, "sentences": sentences, "sentence_starts": sentence_starts, "unmeasurable": unmeasurable,

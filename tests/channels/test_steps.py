@@ -19,6 +19,7 @@ from eldgr_dspy.channels.overlap import independent_sources, new_unsupported, no
 from eldgr_dspy.channels.steps import MOST, Step, StepInContext, Steps, split_steps, unmeasurable
 from eldgr_dspy.channels.undefined import Undefined
 from eldgr_dspy.text.folding import fold
+from tests.case_tables import each_case
 
 # Pieces of texts that are hard to take apart.
 PIECES = (
@@ -164,6 +165,11 @@ def test_progress_sums_to_at_most_one(steps: list[str], question: str, answer: s
 def sources(*documents: tuple[str, str]) -> int:
     """n_indep of documents, each a text with its title."""
     return independent_sources([Passage(title, text) for text, title in documents])
+
+
+@each_case("channels", "independent sources")
+def test_copies_and_documents_of_one_source_count_once(documents: list[tuple[str, str]], n: int) -> None:
+    assert sources(*documents) == n
 
 
 @given(st.lists(st.tuples(worded, st.sampled_from(["", "A", "B"])), max_size=5), st.randoms(use_true_random=False))

@@ -20,7 +20,6 @@ from tests.capitals import row, write_pool
 from tests.case_tables import each_case
 from tests.commands.installed import COMMAND, Eldgr
 from tests.pools.layouts import predictions
-from tests.refusing import says
 
 NOBODY = ["--judge", "openai/none", "--api-base", "http://127.0.0.1:9/v1", "--limit", "1", "--rules", "eldgr"]
 """A judge at port 9 of this machine, which answers nobody."""
@@ -34,6 +33,7 @@ def pool(eldgr: Eldgr, tmp_path: Path) -> Path:
 def test_tables_go_to_standard_output_files_to_the_run_directory_and_options_may_be_variables(
     pool: Path, monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr
 ) -> None:
+    shown, filters = warnings.showwarning, list(warnings.filters)
     out, err = eldgr("evaluate", pool)
     assert "capitals: retrieval, 8 questions" in out
     assert re.search(r"│ majority +│ +0\.00 │", out)
@@ -44,11 +44,10 @@ def test_tables_go_to_standard_output_files_to_the_run_directory_and_options_may
     assert eldgr("evaluate", pool, "--quiet") == ("", "")
     out, err = eldgr("evaluate", pool, "--json")
     assert (json.loads(out), err) == (json.loads(Path("runs/capitals/summary.json").read_text()), "")
-    shown, filters = warnings.showwarning, list(warnings.filters)
     for name, value in (("LIMIT", "3"), ("JSON", "1")):
         monkeypatch.setenv(f"ELDGR_EVALUATE_{name}", value)
     assert json.loads(eldgr("evaluate", pool, "--out", "few").out)["pools"]["capitals"]["n"] == 3
-    assert warnings.showwarning is shown  # as before the command
+    assert warnings.showwarning is shown  # as before the commands
     assert warnings.filters == filters
 
 
@@ -250,4 +249,4 @@ def test_a_file_that_breaks_while_it_is_read_is_named(option: str, capsys: pytes
 def test_a_refusal_is_a_file_a_reason_and_a_remedy(error: list[Any], sentence: str) -> None:
     kind: type[OSError] = PermissionError if error[0] == "EACCES" else OSError
     number = [getattr(errno, error[0])] if hasattr(errno, error[0]) else error[:1]
-    assert says(sentence, refusal(kind(*number, *error[1:])))
+    assert refusal(kind(*number, *error[1:])) == sentence

@@ -18,7 +18,6 @@ from eldgr_dspy.programs.pools.question_files import read_questions
 from tests.case_tables import each_case
 from tests.pools import layouts
 from tests.pools.layouts import log, refused, sample, write_file
-from tests.refusing import says
 
 Reader = Callable[[Path], Iterable[Any]]
 READERS: dict[str, Reader] = {
@@ -76,7 +75,7 @@ def test_what_is_wrong_with_a_file_is_named(  # hazards 7, 92, 94, 96
 ) -> None:
     path = write_file(tmp_path / name, content)
     error = refused(lambda: list(reading(read)(path)))
-    assert says(sentence, error.replace(f"{tmp_path}/", ""))
+    assert error.replace(f"{tmp_path}/", "") == sentence
 
 
 def test_a_date_that_python_cannot_hold_is_named_with_its_file(tmp_path: Path) -> None:

@@ -21,7 +21,6 @@ from eldgr_dspy.errors import PoolError
 from tests.case_tables import each_case
 from tests.pools import layouts
 from tests.pools.layouts import refused
-from tests.refusing import says
 
 
 def write_atomically(path: Path, chunks: Iterable[str]) -> None:
@@ -242,7 +241,7 @@ def test_a_file_is_named_and_is_no_folder_and_no_pipe_but_may_be_behind_a_link(t
 @each_case("pools", "lines that are no object", **layouts.WORDS)
 def test_what_is_no_object_is_said_with_its_place(line: Any, sentence: str) -> None:  # hazards 63, 92, 94
     content = line.encode() if isinstance(line, str) else line
-    assert says(sentence, refused(lambda: read_object(content, "p.jsonl, line 7")))
+    assert refused(lambda: read_object(content, "p.jsonl, line 7")) == sentence
 
 
 def test_a_line_is_nested_a_hundred_deep_at_most_and_keys_are_compared_in_linear_time() -> None:  # hazard 63

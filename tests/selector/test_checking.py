@@ -143,6 +143,11 @@ class Hasty(Selector):  # asks nobody when awaited
         return pred
 
 
+class Breaking(Selector):  # fails when awaited
+    async def aforward(self, *args: Any, **inputs: Any) -> Any:
+        raise KeyError("a bug")
+
+
 def trust(call: dict[str, Any], pred: Any) -> dict[str, Any]:
     if pred.preference is None:
         return {}
@@ -157,6 +162,7 @@ BROKEN: dict[str, tuple[Callable[[], Selector], str]] = {
     "calls a preference a repair": (Repairing, "certified_preference_outranks_repair"),
     "says that it asked where nothing could change": (Curious, "certified_consensus_is_final"),
     "asks nobody when awaited": (Hasty, SAME),
+    "fails when awaited": (Breaking, SAME),
     "ranks otherwise than the rule": (altering(lambda _, pred: {"ranking": pred.ranking[::-1]}), SAME),
     "has a bug": (lambda: with_judge(Returns(KeyError("a bug"))), TEXT),
     "times out": (lambda: with_judge(Returns(TimeoutError("late"))), TEXT),

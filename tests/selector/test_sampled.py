@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import json
 import logging
+import time
 from operator import mul
 from threading import Barrier, Event
 from typing import Any
@@ -301,6 +302,26 @@ def test_a_sample_later_than_the_selector_s_timeout_is_a_failed_call(way: str) -
     over.set()
     error = "TimeoutError: the program did not answer within the selector's timeout of 0.1 s"
     assert (pred.votes, [one["error"] for one in pred.failed_samples]) == ({"Doha": 2}, [error])
+
+
+@ways
+def test_each_sample_has_the_timeout_although_it_waits_for_a_thread(way: str) -> None:
+    class Slow(dspy.Module):
+        def forward(self, **_: Any) -> dspy.Prediction:
+            time.sleep(0.2)
+            return dspy.Prediction(answer="Doha")
+
+    pred: Any = called(Sampled(Slow(), n=3, num_threads=1, select=Selector(timeout=0.5)), None, way)
+    assert (pred.votes, pred.failed_samples) == ({"Doha": 3}, [])
+
+
+def test_a_predictor_with_another_output_that_the_selector_has_is_refused_and_one_inside_a_program_is_not() -> None:
+    for kind in (dspy.Predict, dspy.ChainOfThought):
+        with pytest.raises(ArgumentError, match=r"^program must have no output 'votes' beside 'answer'"):
+            Sampled(kind("question -> answer, votes: int"))
+    inner: Any = dspy.Module()
+    inner.draft = dspy.Predict("question -> answer, reason")
+    assert Sampled(inner).program is inner
 
 
 def test_no_sample_is_drawn_in_vain_and_a_program_without_the_answer_field_says_how_to_name_it() -> None:
