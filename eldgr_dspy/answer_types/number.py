@@ -43,9 +43,9 @@ class ANumber(AnswerType):
     def stated(self, payload: str, mark: Mark) -> str:
         """Return the number of an explicit answer, cut out where that is safe."""
         number = stated_number(payload, mark)
-        words = () if re.search(r"\d", payload) else (payload, f"{strip_answer(payload)} units")
+        words = () if re.search(r"\d", payload) else (payload, f"{strip_answer(payload)} units")  # twelve, ten percent
         keys = (class_.key for class_ in map(short_class, words) if class_)
-        return next((amount[0] for amount in map(_AMOUNT, keys) if amount), number)
+        return next((amount[1] for amount in map(_AMOUNT, keys) if amount), number)
 
     def unmarked(self, text: str) -> tuple[str, Form]:
         """Return the last number of the text."""
@@ -67,7 +67,7 @@ def number_class(answer: str) -> AnswerClass | None:
     return AnswerClass(f"text:{''.join(plain.split()) if symbols else text.key}", text.note)
 
 
-_AMOUNT = re.compile(r"[0-9.]+%?").match
+_AMOUNT = re.compile(r"([0-9.]+%?)(?: units)?").fullmatch
 _INFINITY = re.compile(r"\\infty(?![a-z])|(?<![a-z])(?:infinity|inf|oo)(?![a-z])")
 _SYMBOLS = re.compile(
     r"""\\[a-z] | [+/^=<>√∞] | [\w)\]}]\s?\*\s?[\w(\[\\] | \w_[\w{] | (?<![^\W\d_])[a-z]'++(?!\w)

@@ -31,6 +31,9 @@ _QUANTITY = re.compile(
       (?:(?P<percent>%|\ per\ ?cent)|\ (?P<unit>(?!{_NO_UNIT})[^\W\d_]{{2,30}}))""",
     re.VERBOSE,
 ).fullmatch
+_STARTS = re.compile(
+    rf"[^\w{CURRENCY_SIGNS}]*+(?:an?\ )?(?:[a-z]{{0,3}}[{CURRENCY_SIGNS}]|[0-9]|(?:{WORD})+\b)", re.I
+).match
 _MAY_BE = re.compile(rf"[0-9{CURRENCY_SIGNS}]|{WORD}", re.I).match
 # Units of which a larger one is often followed by a smaller one.
 _MEASURES = (
@@ -48,12 +51,12 @@ _COMPOUNDS = re.compile(rf"(?=((?:[0-9]|\b(?:an?|{WORD}))[ -]?(?:{_TWO_UNITS})\b
 # What makes an amount another one. Around any: half a million; minus five, "$10-15"; two and a half, per hour, a day.
 _HALVED = re.compile(r"\b(?:half|(?:third|quarter) of) an? \Z", re.I).search
 _GOES_BEFORE = re.compile(
-    rf"\b(?:minus|negative|point)[ -][^\W\d_]\Z|[{CURRENCY_SIGNS}] ?[0-9.,]+(?:-| - |[ -](?:to|or|and)[ -])[0-9]\Z",
+    rf"\b(?:minus|negative|point)[ -][^\W\d_]\Z|[{CURRENCY_SIGNS}] ?[0-9.,]+(?:-| - |[ -](?:to|or)[ -])[0-9]\Z",
     re.I,
 ).search
 _GOES_ON = re.compile(
-    rf"""[ -]and[ -](?:an?[ -](?:half|quarter)|{WORD}[ -](?:half|quarters?|thirds?|fifths?|tenths?))\b(?!\ of)
-    | (?:\ [^\W\d_]{{1,10}}){{0,2}}\ per\ (?!cent\b)[^\W\d_]
+    rf"""[ -]and[ -](?:(?:an?[ -])?(?:half|quarter)|{WORD}[ -](?:half|quarters?|thirds?|fifths?|tenths?))\b(?!\ of)
+    | (?<![12]\d\d\d)(?:\ [^\W\d_]{{1,10}}){{0,2}}\ per\ (?!cent\b)[^\W\d_]
     | (?<![12]\d\d\d)(?:\ [^\W\d_]{{1,10}})?\ an?\ (?:second|minute|hour|day|week|month|year)
         (?![\w-]|\ (?:time|later|earlier|after|before|ago)\b)""",
     re.VERBOSE | re.I,
@@ -90,9 +93,13 @@ def is_part(key: str, text: str, start: int, end: int) -> bool:
     near = max(0, start - _NEAR)
     if _HALVED(text, near, start):
         return True
-    if not _MAY_BE(key):
+    if not (_MAY_BE(key) and _STARTS(text, start)):
         return False
-    if _GOES_BEFORE(text, near, start + 1) or _GOES_ON(text, end) or (_IS_BARE(key) and _SHARES_SCALE(text, end)):
+    ends = text[end - 1] in ".,;:!?"
+    is_bare = _IS_BARE(text[start:end])
+    if _GOES_BEFORE(text, near, start + 1) or (
+        not ends and (_GOES_ON(text, end) or (is_bare and _SHARES_SCALE(text, end)))
+    ):
         return True
     if len(spellings_of(key)) > 1 and _PARTED(text, near, start):
         return True

@@ -101,12 +101,13 @@ HUNDREDTHS: Final = PERCENT | {"¢", "cent"}
 _LONGEST: Final = 40  # digits of a numeral; a longer one is not a quantity of a word problem
 _VULGAR: Final = re.compile(f"[{VULGAR_FRACTIONS}]")
 _TOKEN: Final = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)|\d*\.?\d+|[^\W\d_]+|[%¢$€£/]")
+_MEASURED: Final = "kg|km|cm|mm|ml|[gml]|euro|lit(?:er|re)|met(?:er|re)|hour"
 _SPELLINGS: Final = (
     (re.compile(r"\ba (?=(?:hundred|thousand|million|billion)\b)"), "one "),
     (re.compile(r"\bper cent\b"), "percent"),
     (re.compile(r"(?<=\d)k\b"), " thousand"),
     (re.compile(r"(?<=\d)\s(?=(?:\d{3}\s){0,3}000(?!\d))"), ""),
-    (re.compile(r"(?<![\d.,])(\d{1,9}),(?=\d{1,2} ?[%€a-z])(?!\d+ (?:and|or|to)\b)"), r"\1."),
+    (re.compile(rf"(?<![\d.,])(\d{{1,9}}),(?=\d{{1,2}} ?(?:[%€]|(?:{_MEASURED})s?\b))"), r"\1."),
 )
 """How quantities are spelled, and what is read instead of each spelling: a hundred, $50k, 3,5 kg."""
 

@@ -12,7 +12,6 @@ from eldgr_dspy.answer_types.answers import differ_by_percent_sign
 from eldgr_dspy.answer_types.base import for_question
 from eldgr_dspy.certificates import Certificate, Passage, is_as_written
 from eldgr_dspy.decision import Choice, Decision, Rule, always
-from eldgr_dspy.matching.text_keys import short_class
 from eldgr_dspy.rule.consultations import Abstention, Derivation, Repair, Reply, Verdict
 from eldgr_dspy.rule.derivations import Checked, check_derivation
 from eldgr_dspy.rule.evidence import CertifyingEvidence
@@ -23,6 +22,7 @@ from eldgr_dspy.rule.reasons import NOT_ACCEPTED, reason_of
 from eldgr_dspy.rule.refusals import Refusing
 from eldgr_dspy.rule.rules import rule_named
 from eldgr_dspy.rule.voting import group
+from eldgr_dspy.text.stripping import strip_answer
 from eldgr_dspy.words import Role, Task
 
 _BY_DERIVATION = Certificate(False, "a derivation certifies answers of this type, not the evidence")
@@ -209,15 +209,15 @@ class Case:
         return class_.key if class_ else None
 
     def _spelling(self, answer: str) -> str:
-        """The spelling of a repair that ships: the pool's if it alone is certified as written, else the evidence's."""
+        """The spelling of a repair that ships: the pool's if it alone is certified as written, else its own."""
         key, own = self._key(answer), self._certify(answer)
         if own.certified is None or key is None:
             return answer
         if key in self._spellings and not (own.certified and is_as_written(own)):
             spelling, certificate = self._class(key)
             return spelling if certificate.certified else answer
-        text = own.witness.text if own.witness and type(answer) is str else answer
-        return text if short_class(text) == short_class(answer) else answer  # a choice's witness is not its letter
+        plain = strip_answer(answer)  # without links and other markup, which no certificate covers
+        return plain if own.certified and self._key(plain) == key else answer
 
     @cached_property
     def _spellings(self) -> Mapping[str, Mapping[str, None]]:

@@ -30,8 +30,9 @@ def test_a_diff_is_read_without_its_header_and_indentation_and_the_score_has_a_l
 
 
 def test_a_mutant_that_was_not_told_apart_is_a_fault_and_one_on_the_list_may_survive_once_or_be_slow() -> None:
-    for status in ("survived", "no tests", "suspicious", "not checked", "segfault"):
-        assert list(faults([(ONE, "killed"), (OTHER, status)], {})) == [f"{status}: ranking.rank\n- a < b\n+ a > b"]
+    statuses = ("survived", "no tests", "suspicious", "not checked", "segfault")
+    told = [[*faults([(ONE, "killed"), (OTHER, status)], {})] for status in statuses]
+    assert told == [[f"{status}: ranking.rank\n- a < b\n+ a > b"] for status in statuses]
     assert list(faults([(ONE, "survived")], {ONE: "why"})) == []
     assert list(faults([(ONE, "timeout")], {ONE: "why"})) == []
     assert (state(ONE, "timeout", {ONE: "why"}), state(ONE, "timeout", {})) == ("equivalent", "timeout")

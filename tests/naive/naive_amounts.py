@@ -130,18 +130,26 @@ def is_part(key: str, text: str, start: int, end: int) -> bool:
     before, behind = text[:start].lower(), text[end:].lower()
     if re.search(r"(?<!\w)(half|third of|quarter of) an? \Z", before):
         return True
-    if not re.match(rf"[0-9{CURRENCY}]|{WORD}", key, re.I):
+    first = re.sub(rf"\A[^\w{CURRENCY}]*", "", text[start:])
+    first = re.sub(r"\Aan? ", "", first, flags=re.I)
+    if not re.match(rf"[0-9{CURRENCY}]|{WORD}", key, re.I) or not re.match(
+        rf"[a-z]{{0,3}}[{CURRENCY}]|[0-9]|({WORD})+\b", first, re.I
+    ):
         return False
+    ends = text[end - 1] in ".,;:!?"
     is_year = re.search(r"[12][0-9]{3}\Z", text[:end]) is not None
     return (
         (text[start].isalpha() and re.search(r"(?<!\w)(minus|negative|point)[ -]\Z", before) is not None)
-        or ("0" <= text[start] <= "9" and re.search(rf"[{CURRENCY}] ?[0-9.,]+{TO}\Z", before[-60:]) is not None)
-        or is_rate(behind.split(" "), is_year)
-        or has_fraction(behind)
-        or (is_bare(key) and has_scale(behind, "-" if is_year else TO))
+        or ("0" <= text[start] <= "9" and is_behind_price(before[-60:]))
+        or (not ends and (is_rate(behind.split(" "), is_year) or has_fraction(behind)))
+        or (not ends and is_bare(text[start:end]) and has_scale(behind, "-" if is_year else TO))
         or (quantity(key) is not None and is_parted(before))
         or is_compound(text, start, end)
     )
+
+
+def is_behind_price(before: str) -> bool:
+    return re.search(rf"[{CURRENCY}] ?[0-9.,]+(-| - |[ -](to|or)[ -])\Z", before) is not None
 
 
 def is_parted(before: str) -> bool:
@@ -169,7 +177,7 @@ def is_rate(words: list[str], is_year: bool) -> bool:
     for at, word in enumerate(words[1:4], start=1):
         unit, following = [*words[at + 1 :], "", ""][:2]
         if word == "per" and re.match(r"[^\W\d_]", unit) and not re.match(r"cent\b", unit):
-            return words[0] == ""
+            return words[0] == "" and not is_year
         if at < 3 and word in ("a", "an") and not is_year and re.match(rf"{TIMES_OF_RATES}(?![\w-])", unit):
             is_later = re.match(r"(time|later|earlier|after|before|ago)\b", following)
             return words[0] == "" and not (is_later and re.fullmatch(TIMES_OF_RATES, unit))
@@ -179,7 +187,7 @@ def is_rate(words: list[str], is_year: bool) -> bool:
 
 
 def has_fraction(behind: str) -> bool:
-    parts = rf"(an?[ -](half|quarter)|{WORD}[ -]((half|quarter|third|fifth|tenth)|(quarter|third|fifth|tenth)s))"
+    parts = rf"((an?[ -])?(half|quarter)|{WORD}[ -]((half|quarter|third|fifth|tenth)|(quarter|third|fifth|tenth)s))"
     return re.match(rf"[ -]and[ -]{parts}\b(?! of)", behind) is not None
 
 

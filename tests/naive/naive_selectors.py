@@ -12,8 +12,9 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.rule.consultations import Abstention, Derivation, Repair, Verdict
 from eldgr_dspy.rule.questions import Question, Settings
 from tests.naive.naive_answers import class_of
-from tests.naive.naive_certificates import occurrence, occurs, stands_as_written
+from tests.naive.naive_certificates import occurs, stands_as_written
 from tests.naive.naive_derivations import check
+from tests.naive.naive_reading import strip
 
 SILENT = Abstention("silent")
 # Nothing here remembers anything but these four, which a real pool asks ten thousand times for the same.
@@ -75,11 +76,9 @@ class Pool:
         passages = tuple(self.passages_for(self.key(answer)))
         return self.question.task == "retrieval" and written(answer, passages, self.settings.certificate)
 
-    def seen(self, answer: str) -> str:
-        """The span of the evidence that certifies an answer."""
-        passages = self.passages_for(self.key(answer))
-        place = occurrence(answer.strip(), passages, str(self.settings.certificate))
-        return getattr(passages[place[0]], place[1])[place[2] : place[3]] if place else answer
+    def plain(self, answer: str) -> str:
+        """An answer without links and other markup."""
+        return strip(answer) if self.key(strip(answer)) == self.key(answer) else answer
 
     def certified(self, key: object) -> bool | None:
         """C of a class of the pool."""
@@ -163,7 +162,7 @@ def retrieval(pool: Pool) -> Outcome:
     if isinstance(r, Repair) and pool.may_repair() and pool.key(r.answer) is not None and pool.key(r.answer) != m:
         in_pool = pool.certified(pool.key(r.answer)) is True
         if pool.occurs(r.answer) is True and (pool.as_written(r.answer) or not in_pool):
-            return pool.seen(r.answer), "repair", "repair_certified"
+            return pool.plain(r.answer), "repair", "repair_certified"
         if pool.occurs(r.answer) is not None and in_pool:
             return pool.spelling(pool.key(r.answer)), "repair", "repair_certified"
     return kept(pool, asked=pool.may_repair())

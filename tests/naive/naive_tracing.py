@@ -43,9 +43,9 @@ def words_of(question: str) -> list[str]:
 
 
 def decimal(match: re.Match[str]) -> str:
-    """3,5 kg as 3.5 kg; but 3,5 and 7 are three numbers."""
-    is_list = match[3] == " " and match[4] in ("and", "or", "to")
-    return match[0] if is_list else f"{match[1]}.{match[2]}"
+    """3,5 kg as 3.5 kg; but 3,5 pens are two numbers."""
+    units = "% € kg km cm mm ml g m l euro liter litre meter metre hour".split()
+    return f"{match[1]}.{match[2]}" if match[4] in (*units, *(f"{unit}s" for unit in units[2:])) else match[0]
 
 
 def singular(word: str) -> str:

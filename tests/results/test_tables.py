@@ -155,9 +155,6 @@ def test_the_audit_counts_questions_their_share_and_flips_against_each_rule() ->
     assert [row[1] for row in undefined.rows[-6:]] == [UNDEFINED] * 6
 
 
-DERIVERS = {"majority": [45.0, 45.0], "eldgr": [25.0, 80.0], "support": [25.0, 55.0], "judge": [25.0, 60.0]}
-
-
 @each_case("results", "headlines")
 def test_the_headline_says_what_is_known(changed: dict[str, Any], message: str) -> None:
     assert headline(arithmetic_pool(**changed)) == message

@@ -87,6 +87,9 @@ def test_a_repair_is_a_span_and_a_derivation_its_steps_with_at_most_15_further_s
     steps = [{"expression": "3*12", "value": "36"}, {"expression": "36-1", "value": 35}]
     result = read("deriver", derivation_steps=steps, derived_answer=35, consistency_check="35+1 = 36")
     assert result == consultations.Derivation((Step("3*12", "36"), Step("36-1", "35")), "35", "35+1 = 36")
+    for number in (10**74, -0.5):
+        expected = consultations.Derivation((Step("3*12", "36"),), repr(number), "")
+        assert read("deriver", **{**DERIVATION, "derived_answer": number}) == expected
     plain = read("deriver", **DERIVATION)
     assert isinstance(plain, consultations.Derivation)
     nested_ = {**DERIVATION, "other_derivations": [DERIVATION]}

@@ -59,7 +59,7 @@ def test_the_core_accepts_every_verdict_of_the_judge(question: str, evidence: li
 
 @pytest.mark.parametrize(
     ("candidates", "preferred"),
-    [(["Wembley", "Stade de France"], 1), (["Anfield", "Celtic Park"], 0), ([], None)],  # hazards 68 (the earliest), 1
+    [(["Wembley", "Stade de France"], 1), (["Anfield", "Celtic Park"], 0), ([], None)],  # hazards 68, 1: the earliest
 )
 def test_the_judge_prefers_the_best_supported_candidate(candidates: list[str], preferred: int | None) -> None:
     result = LexicalJudge()(question=QUESTION, evidence=EVIDENCE, candidates=candidates).toDict()

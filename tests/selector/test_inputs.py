@@ -63,6 +63,7 @@ def test_a_pool_is_the_same_whatever_it_came_in(candidates: Any) -> None:
     "selector", "an answer, and what a judge is shown of it", Prediction=dspy.Prediction, Reasoning=dspy.Reasoning
 )
 def test_a_candidate_has_its_answer_and_what_a_judge_is_shown(candidates: Any, answer: Any, text: str) -> None:
+    # hazard 5
     question = pool(candidates)
     assert (question.answers, question.texts) == ((answer,), (text,))
 
@@ -108,7 +109,7 @@ def test_a_number_s_text_is_the_number(number: float) -> None:
     assert numeric_equal(text, [str(number)]) or "e" in str(number)
 
 
-@each_case("selector", "evidence and its passages", **KINDS)
+@each_case("selector", "evidence and its passages", **KINDS)  # hazard 43
 def test_evidence_is_the_same_whatever_it_came_in(evidence: Any, passages: list[list[str]]) -> None:
     assert to_passages(evidence) == tuple(Passage(*one) for one in passages)
 
@@ -143,7 +144,7 @@ NAMES = {
 KINDS |= {"name": NAMES.get, "times": mul, "power": pow, "Decimal": Decimal, "bytes": str.encode}
 
 
-@each_case("selector", "refusals", **KINDS, set=lambda *of: {*of})
+@each_case("selector", "refusals", **KINDS, set=lambda *of: {*of})  # hazards 7 and 10
 def test_it_is_refused_in_a_sentence(call: str, arguments: dict[str, Any], sentence: str) -> None:
     lm = saying(verdict(2))
     with dspy.context(lm=lm):

@@ -49,7 +49,7 @@ def test_only_roles_that_matter_are_asked(inputs: Any, replies: Any, decision: l
     assert pred.consulted == asked(lm) == roles
 
 
-@each_case("selector", "nobody is asked", **WORDS)
+@each_case("selector", "nobody is asked", **WORDS)  # hazards 1 and 2
 def test_nobody_is_asked_where_nothing_can_change(options: dict[str, Any], inputs: dict[str, Any], reason: str) -> None:
     lm = saying(verdict(2))
     pred = selected(lm, inputs=inputs, **options)

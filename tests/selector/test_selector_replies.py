@@ -94,7 +94,7 @@ WRONG: dict[str, tuple[Any, str | None]] = {name: (reply, None) for name, reply 
 WRONG |= {name: (reply, "^The judge returned an invalid reply: ") for name, reply in INVALID.items()}
 
 
-@pytest.mark.parametrize(("reply", "message"), WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize(("reply", "message"), WRONG.values(), ids=WRONG)  # hazards 57, 58, 59, 60, 61, 62, 63 and 67
 def test_a_verdict_that_is_not_one_is_an_abstention_or_raised_if_asked_for(reply: Any, message: str | None) -> None:
     """Law 15, `failed_judge_equals_silent_judge`. What leaves open which verdict was meant is never forgiven."""
     in_prose = [("lenient", f"So: {reply}")] if message is None else []
@@ -109,7 +109,7 @@ def test_a_verdict_that_is_not_one_is_an_abstention_or_raised_if_asked_for(reply
 
 
 @each_call
-@each_case("selector", "replies without usable scores", **WRITING)
+@each_case("selector", "replies without usable scores", **WRITING)  # hazard 66
 def test_a_preference_counts_although_its_scores_cannot_be_used(call: Any, reply: Any) -> None:
     with dspy.context(lm=saying(reply)):
         pred = call(Selector(on_error="raise"), CONTESTED)
@@ -211,7 +211,7 @@ def test_under_no_adapter_does_a_reply_crash_or_override_without_a_certificate(a
 
 
 @each_call
-@each_case("selector", "texts that give orders", **WRITING)
+@each_case("selector", "texts that give orders", **WRITING)  # hazards 69, 70, 71, 72, 73, 74, 75 and 78
 def test_who_obeys_a_candidate_or_the_question_gets_nowhere_without_a_certificate(call: Any, text: str) -> None:
     """`tests/injection` has many more of them."""
     question, evidence = CONTESTED["question"], CONTESTED["evidence"]
