@@ -50,7 +50,7 @@ def require_prediction(output: Any, name: str, field: str, advice: str) -> dspy.
 
 def require_free_names(program: dspy.Module, field: str) -> None:
     """Refuse a predictor that has another output than the answer under a name of the selector's prediction."""
-    predictor = program.predict if isinstance(program, dspy.ChainOfThought) else program
+    predictor: Any = program.predict if isinstance(program, dspy.ChainOfThought) else program
     names = predictor.signature.output_fields.keys() if isinstance(predictor, dspy.Predict) else ()
     if twice := sorted(TAKEN.intersection(names) - {field}):
         raise ArgumentError(

@@ -102,8 +102,9 @@ def class_of(answer: str | None, task: str) -> object:
         return result
     if any(character in BIDI for character in stripped):
         return stripped if visible(stripped) else None
-    key = text_key(read((answer or "").replace("٪", "%")))
-    symbols = re.sub(r"\\infty(?![a-z])|(?<![a-z])(infinity|inf|oo)(?![a-z])", "∞", read((answer or "").replace("٪", "%")))
+    plain = read((answer or "").replace("٪", "%"))
+    key = text_key(plain)
+    symbols = re.sub(r"\\infty(?![a-z])|(?<![a-z])(infinity|inf|oo)(?![a-z])", "∞", plain)
     if visible(key) and task == "arithmetic" and is_expression(symbols):
         return f"expression {''.join(symbols.split())}"
     return short_key(key) if visible(key) and task == "retrieval" else key if visible(key) else None
