@@ -50,8 +50,9 @@ def require_prediction(output: Any, name: str, field: str, advice: str) -> dspy.
 
 def require_free_names(program: dspy.Module, field: str) -> None:
     """Refuse a predictor that has another output than the answer under a name of the selector's prediction."""
-    predictor: Any = program.predict if isinstance(program, dspy.ChainOfThought) else program
-    names = predictor.signature.output_fields.keys() if isinstance(predictor, dspy.Predict) else ()
+    predictor = program.predict if isinstance(program, dspy.ChainOfThought) else program
+    signature: Any = predictor.signature if isinstance(predictor, dspy.Predict) else None
+    names = signature.output_fields.keys() if signature else ()
     if twice := sorted(TAKEN.intersection(names) - {field}):
         raise ArgumentError(
             f"program must have no output {twice[0]!r} beside {field!r}, because the selector's prediction has a field"
