@@ -91,7 +91,8 @@ def test_what_ran_out_of_time_once_is_compared_by_the_next_question() -> None:
 def test_a_remembered_pair_takes_the_time_that_it_took_at_first() -> None:
     first = compare("6/28", "3/14", True)
     assert first.equal is True and compare("6/28", "3/14", True) == first
-    assert compare("6/28", "3/14", True, seconds=first.seconds / 2).equal is None
+    if first.seconds:  # a coarse clock may see none pass
+        assert compare("6/28", "3/14", True, seconds=first.seconds / 2).equal is None
 
 
 def test_a_derivation_that_could_not_be_compared_is_noted() -> None:
