@@ -156,7 +156,7 @@ def test_a_rule_that_fails_is_named(call: Any) -> None:
         yield from ()
         raise KeyError("a slip")
 
-    with pytest.raises(ArgumentError, match=r"^The rule '.*broken' has failed: KeyError: 'a slip'"):
+    with pytest.raises(ArgumentError, match=rf"^The rule '{__name__}:\S+\.broken' has failed: KeyError: 'a slip'"):
         call(selector_of(rule=broken, on_error="abstain", on_failure="abstain"), CONTESTED)
 
 
