@@ -169,6 +169,7 @@ class _Worker:
 
 @cache
 def _worker(program: int) -> _Worker:
+    """The worker of a program, by its process id: a forked one has its own."""
     return _Worker()
 
 

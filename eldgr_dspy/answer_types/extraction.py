@@ -219,6 +219,7 @@ def _payload(text: str, name: str, start: int, limit: int, closed: dict[int, int
 
 
 def _of_json(text: str, start: int) -> str:
+    """The text or the number of JSON that starts there; '' for anything else."""
     value = _JSON.match(text, start)
     if value is None or value[0] in ("null", "None"):
         return ""

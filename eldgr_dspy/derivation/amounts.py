@@ -31,6 +31,7 @@ _QUANTITY = re.compile(
       (?:(?P<percent>%|\ per\ ?cent)|\ (?P<unit>(?!{_NO_UNIT})[^\W\d_]{{2,30}}))""",
     re.VERBOSE,
 ).fullmatch
+# A text that begins with an amount, as "Tennessee" does not.
 _STARTS = re.compile(
     rf"[^\w{CURRENCY_SIGNS}]*+(?:an?\ )?(?:[a-z]{{0,3}}[{CURRENCY_SIGNS}]|[0-9]|(?:{WORD})+\b)", re.I
 ).match
@@ -56,12 +57,12 @@ _GOES_BEFORE = re.compile(
 ).search
 _GOES_ON = re.compile(
     rf"""[ -]and[ -](?:(?:an?[ -])?(?:half|quarter)|{WORD}[ -](?:half|quarters?|thirds?|fifths?|tenths?))\b(?!\ of)
-    | (?<![12]\d\d\d)(?:\ [^\W\d_]{{1,10}}){{0,2}}\ per\ (?!cent\b)[^\W\d_]
-    | (?<![12]\d\d\d)(?:\ [^\W\d_]{{1,10}})?\ an?\ (?:second|minute|hour|day|week|month|year)
-        (?![\w-]|\ (?:time|later|earlier|after|before|ago)\b)""",
+    | (?<![12]\d\d\d) (?: (?:\ [^\W\d_]{{1,10}}){{0,2}}\ per\ (?!cent\b)[^\W\d_]
+        | (?:\ [^\W\d_]{{1,10}})?\ an?\ (?:second|minute|hour|day|week|month|year)
+            (?![\w-]|\ (?:time|later|earlier|after|before|ago)\b) )""",
     re.VERBOSE | re.I,
 ).match
-# Around a number without a unit, and a year is none: the million of "5-6 million".
+# A number without a unit, unless it is a year, and what shares its scale with it: the million of "5-6 million".
 _IS_BARE = re.compile(rf"[{CURRENCY_SIGNS}]?{_DIGITS}|\b(?:\ ?(?:{'|'.join(SPELLED)})\b){{1,2}}", re.I).fullmatch
 _SHARES_SCALE = re.compile(
     rf"""(?:-|(?<![12]\d\d\d)(?:\ -\ |[ -](?:to|or|and)[ -]))[{CURRENCY_SIGNS}]?
@@ -95,13 +96,10 @@ def is_part(key: str, text: str, start: int, end: int) -> bool:
         return True
     if not (_MAY_BE(key) and _STARTS(text, start)):
         return False
-    ends = text[end - 1] in ".,;:!?"
-    is_bare = _IS_BARE(text[start:end])
-    if _GOES_BEFORE(text, near, start + 1) or (
-        not ends and (_GOES_ON(text, end) or (is_bare and _SHARES_SCALE(text, end)))
-    ):
+    if _GOES_BEFORE(text, near, start + 1) or (len(spellings_of(key)) > 1 and _PARTED(text, near, start)):
         return True
-    if len(spellings_of(key)) > 1 and _PARTED(text, near, start):
+    is_last = text[end - 1] in ".,;:!?"  # of its sentence or clause, so that nothing behind it belongs to it
+    if not is_last and (_GOES_ON(text, end) or (_IS_BARE(text[start:end]) and _SHARES_SCALE(text, end))):
         return True
     spans = (compound.span(1) for compound in _COMPOUNDS(text, near, end + _NEAR))
     return any(first < end and start < last and (first < start or end < last) for first, last in spans)

@@ -121,7 +121,7 @@ def consultation_of(record: dict[str, Any], path: Path, where: str) -> Consultat
     lacks = [name for name in ("id", "role", "outcome") if name not in record]
     _check(not lacks, path, where, f"a consultation without {' and '.join(lacks)}")
     for name in record.keys() - {*_FIELDS}:
-        raise JournalError(f"{path}, {where}: {name!r:.80} is no field of a consultation; remove it.")
+        raise JournalError(f"{path}, {where}: {name!r:.80} is not a field of a consultation; remove it.")
     require_types(record, path, where)
     consultation, roles, outcomes = Consultation(**{"pool": "", **record}), (*CONSULTED, PROGRAM), get_args(Outcome)
     role, judge, outcome = consultation.role, consultation.judge, consultation.outcome

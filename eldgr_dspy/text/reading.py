@@ -32,7 +32,7 @@ _MARKUP = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _SHOWN = {"power": "^", "index": "_", "inline": "", "block": " "}  # "10<sup>2</sup>" is not 102
-_EM_DASH = re.compile(r"(?<=\w)[—―](?=[^\W\d_])")  # "code—a" is no name as "Jay-Z" is
+_EM_DASH = re.compile(r"(?<=\w)[—―](?=[^\W\d_])")  # "code—a" is two words, "Jay-Z" one
 _SUBSCRIPTS = re.compile(r"(?<=[^\W\d_])[₀-₉]++(?!\d)")
 _AS_DIGITS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 _INITIALS = re.compile(r"(?<!\w)([^\W\d_])\.[ ](?=[^\W\d_]\.)")

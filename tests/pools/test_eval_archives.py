@@ -136,7 +136,7 @@ def test_what_is_wrong_with_a_log_is_named(  # hazard 95
     assert says(sentence, refused(lambda: content_of(path)).replace(f"{tmp_path}/", ""))
 
 
-@each_case("pools", "files that are no archives", **layouts.WORDS)
+@each_case("pools", "files that are not archives", **layouts.WORDS)
 def test_a_file_that_is_not_such_an_archive_is_refused(
     tmp_path: Path, name: str, content: bytes, sentence: str
 ) -> None:

@@ -238,7 +238,7 @@ def test_a_file_is_named_and_is_no_folder_and_no_pipe_but_may_be_behind_a_link(t
     assert refused(lambda: require_file(Path("a\0b"))) == "'a\\x00b' is not a valid file name; check it."
 
 
-@each_case("pools", "lines that are no object", **layouts.WORDS)
+@each_case("pools", "lines that are not objects", **layouts.WORDS)
 def test_what_is_no_object_is_said_with_its_place(line: Any, sentence: str) -> None:  # hazards 63, 92, 94
     content = line.encode() if isinstance(line, str) else line
     assert refused(lambda: read_object(content, "p.jsonl, line 7")) == sentence

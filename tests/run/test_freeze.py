@@ -286,7 +286,7 @@ def test_an_adapter_of_the_surroundings_is_a_change(freeze: Path, pool: Path) ->
         run(pool, freeze, "out")
 
 
-@each_case("run", "files that are no freeze")
+@each_case("run", "files that are not freezes")
 def test_no_other_file_is_a_freeze(pool: Path, text: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("rule.freeze.json").write_text(text)
     assert main(["evaluate", str(pool), "--freeze", "rule.freeze.json"]) == 1

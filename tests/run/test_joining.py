@@ -110,7 +110,7 @@ def another_run(parts: list[Path]) -> None:
     run(parts[0], parts[0].parent / "joined")
 
 
-@each_case("run", "runs that are no parts")
+@each_case("run", "runs that are not parts")
 def test_runs_that_are_not_parts_of_one_run_are_refused(
     name: str, kind: str, message: str, parts: list[Path], tmp_path: Path
 ) -> None:

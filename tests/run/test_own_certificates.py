@@ -420,7 +420,7 @@ def test_certificates_read_back_as_they_were_written(by_answer: dict[str, Certif
         assert certificates_in(json.loads(json.dumps(certificates_as_json(given_)))) == Certificates(given_)
 
 
-@each_case("run", "contents that are no certificate")
+@each_case("run", "contents that are not certificates")
 def test_a_recording_that_is_not_a_certificate_is_an_abstention(content: dict[str, Any]) -> None:
     assert isinstance(certificates_in(content), Abstention)
 

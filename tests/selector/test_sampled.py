@@ -419,7 +419,7 @@ def test_what_is_evidence_and_what_is_not() -> None:
     lm = scripted_lm(lambda request: SILENT if role_of(request) else written)
     pred: Any = called(Sampled(dspy.Predict("question -> evidence, answer"), n=2), lm, question="?")
     assert (pred.answer, pred.certified, pred.evidence) == ("Nice", False, "Nice is the capital.")
-    # Nor an inner input that is named so and is none.
+    # An inner input of that name that is not evidence does not count either.
     ask = dspy.Predict("context: dict, question -> answer")
     program = Does(lambda self, question: self.ask(context={"user": "Ann"}, question=question), ask=ask)
     pred = called(Sampled(program, n=2), answering(["Nice"], roles=SILENT), question="?")

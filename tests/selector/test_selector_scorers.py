@@ -47,7 +47,7 @@ def test_an_answer_on_a_line_of_its_own_is_not_a_step(text: str, answer: str | N
 
 
 def test_a_pool_without_candidates_is_not_scored_and_without_a_scorer_there_are_no_scores() -> None:
-    """No evidence is no corpus, and empty evidence is one without a hit."""
+    """Without evidence there is no corpus; empty evidence is a corpus without a hit."""
     scorer = Rewards([])
     pred = Selector(scorers=scorer)(**{**CONTESTED, "candidates": []})
     assert (pred.scores, pred.ranking, scorer.seen) == ([], [], [])

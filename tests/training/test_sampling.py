@@ -299,7 +299,7 @@ def test_what_was_not_sampled_is_left_alone(name: str, kind: type[EldgrError], m
     assert (tmp_path / name).read_text("utf-8") == "{}\n"
 
 
-@each_case("training", "questions that are no pool")
+@each_case("training", "questions that are not a pool")
 def test_questions_that_are_no_pool_are_refused_unsampled(
     changed: dict[str, Any], kind: str, message: str, tmp_path: Path
 ) -> None:
