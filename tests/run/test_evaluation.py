@@ -261,6 +261,11 @@ def test_a_recording_that_holds_no_consultation_or_contradicts_itself_is_refused
         plan = Plan([pool], str(tmp_path / "run"), replay=replay)
         refuses(JournalError, message, evaluate, heuristic_selector(), plan)
     assert not (tmp_path / "run").exists()
+    head = '{"kind": "pool", "name": "capitals", "details": {}}\n'  # so a run wrote it, and may have asked again
+    twice.write_text(head + twice.read_text())
+    evaluate(heuristic_selector(), Plan([pool], str(tmp_path / "run"), replay=twice))
+    first = next(read_journal(tmp_path / "run" / "journal.jsonl"))
+    assert (first.recorded, first.content) == (True, {"preferred": 0})
 
 
 def failed_on(path: Path, ids: Iterable[str]) -> Path:

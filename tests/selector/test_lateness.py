@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
@@ -213,6 +214,12 @@ def test_an_error_is_reported_if_the_request_after_it_hangs_and_is_none_if_it_pa
     assert pred.answer == ("Doha" if passes else "Dubai")
 
 
+@dataclass
+class Engine:
+    timeout: Any
+    connection: object = field(init=False, compare=False, default_factory=object)
+
+
 def lm_at(address: str = "http://127.0.0.1:9/v1") -> Any:
     return dspy.LM("openai/gpt-4o-mini", api_base=address, api_key="k", cache=False)
 
@@ -223,6 +230,10 @@ def test_a_late_call_of_ollama_ends_with_its_limit() -> None:
     twins = [with_limit(ollama("tiny", timeout=seconds), Limit(ends, 2.0)) for seconds in (300.0, 1.0)]
     engines = [engine for one in twins for engine in (one._engine_spec, one._async_engine_spec)]
     assert [engine.timeout for engine in engines] == [2.0, 2.0, 1.0, 1.0]
+    for own in (SimpleNamespace(timeout=9.0), Engine(None), Engine((3, 10)), Engine(9.0)):
+        (limited := lm_at())._engine_spec = own
+        engine = with_limit(limited, Limit(ends, 2.0))._engine_spec
+        assert (engine.timeout, own.timeout) == (2.0, 9.0) if own == Engine(9.0) else engine is own
     # An LM whose requests somebody else sends again is left as it is.
     for lm in (metered_lm(lm_at()), with_limit(lm_at(), Limit(time.monotonic(), 1.0))):
         assert with_limit(lm, Limit(time.monotonic(), 1.0)) is lm

@@ -138,6 +138,7 @@ def test_a_bound_lm_is_sampled_like_that_of_the_settings(bind: str) -> None:
         results = {id(predictor) for predictor, _, _ in dspy.settings.trace}
     assert len(lm.requests) == 5
     assert results == {id(predictor) for _, predictor in program.named_predictors()}
+    assert question_of({"config": {"a": 1}}) == "config: {'a': 1}"
     assert all(one.lm in (None, lm) for one in program.predictors())
 
 
@@ -313,6 +314,30 @@ def test_each_sample_has_the_timeout_although_it_waits_for_a_thread(way: str) ->
 
     pred: Any = called(Sampled(Slow(), n=3, num_threads=1, select=Selector(timeout=0.5)), None, way)
     assert (pred.votes, pred.failed_samples) == ({"Doha": 3}, [])
+
+
+def test_a_late_sample_that_cleans_up_is_not_waited_for() -> None:
+    class CleansUp(dspy.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.number, self.over = itertools.count(), asyncio.Event()
+
+        async def aforward(self, **_: Any) -> dspy.Prediction:
+            if next(self.number) == 0:
+                try:
+                    await self.over.wait()
+                finally:
+                    await self.over.wait()
+            return dspy.Prediction(answer="Doha")
+
+    async def call() -> Any:
+        program = CleansUp()
+        pred = await Sampled(program, n=3, select=Selector(on_failure="abstain", timeout=0.1)).acall(**QUESTION)
+        program.over.set()
+        return pred
+
+    with dspy.context(lm=scripted_lm(lambda _: SILENT)):
+        assert asyncio.run(call()).votes == {"Doha": 2}
 
 
 def test_a_predictor_with_another_output_that_the_selector_has_is_refused_and_one_inside_a_program_is_not() -> None:
