@@ -50,6 +50,7 @@ __all__ = ["LawBroken", "check_answer_type", "check_laws", "consultations", "der
 __all__ += ["lm_replies", "pools", "questions", "raw_text", "repairs", "rule_settings", "verdicts"]
 
 T = TypeVar("T")
+Settle = Callable[[Trial], Outcome]
 
 FAMILIES: Sequence[Sequence[str]] = (
     ("Paris", "paris", "The Paris"),
@@ -83,8 +84,6 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(raw_text, inner, max_size=3),
     max_leaves=6,
 )
-
-# -- questions ---------------------------------------------------------------------------------------------------------
 
 
 def pools(words: Sequence[str] = WORDS) -> st.SearchStrategy[tuple[str | None, ...]]:
@@ -143,9 +142,6 @@ rule_settings: st.SearchStrategy[Settings] = st.builds(
     preference=st.sampled_from(PREFERENCE),
 )
 """The settings that a rule leaves open; they shrink to the defaults."""
-
-
-# -- replies -----------------------------------------------------------------------------------------------------------
 
 lm_contents: st.SearchStrategy[Mapping[str, Any]] = st.dictionaries(st.sampled_from(FIELDS) | raw_text, json_values)
 """Any JSON object that an LM may return, mostly under the names that are read."""
@@ -221,9 +217,6 @@ def consultations(draw: st.DrawFn, answer: Task | AnswerType | None = None) -> T
     return Trial(question, draw(rule_settings), replies, draw(st.sampled_from(right[::-1])), draw(evidence(right)))
 
 
-# -- checks ------------------------------------------------------------------------------------------------------------
-
-
 def check_laws(
     rule: Rule | str = evidence_locked,
     *,
@@ -291,15 +284,11 @@ def check_answer_type(
 
 
 def _check(
-    settle: Callable[[Trial], Outcome],
-    laws: Sequence[Law],
-    kind: AnswerType | None,
-    fixed: Iterable[Trial],
-    max_examples: int | None,
+    settle: Settle, laws: Sequence[Law], kind: AnswerType | None, fixed: Iterable[Trial], max_examples: int | None
 ) -> dict[str, int]:
     __tracebackhide__ = True
-    counts, ours = Counter[str](), laws if kind is None else laws_of_type(kind, laws)
-    trials = typed(fixed, kind)
+    counts = Counter[str]()
+    ours, trials = (laws, fixed) if kind is None else (laws_of_type(kind, laws), typed(fixed, kind))
     falsify(consultations(kind), lambda trial: counts.update(require_laws(ours, settle(trial))), max_examples, trials)
     return {law.name: counts[law.name] for law in laws}
 

@@ -13,13 +13,9 @@ TAKEN = frozenset((*FIELDS, "failures", "votes", "scores", "failed_samples"))
 
 def plain(decision: Decision) -> dict[str, Any]:
     """Return a decision as plain JSON values."""
-    values = {name: getattr(decision, name) for name in FIELDS}
-    witness = decision.witness
-    return {
-        **{name: list(value) if isinstance(value, tuple) else value for name, value in values.items()},
-        "abstentions": dict(decision.abstentions),
-        "witness": None if witness is None else witness.as_json(),
-    }
+    values = {name: list(value) if isinstance(value := getattr(decision, name), tuple) else value for name in FIELDS}
+    witness = decision.witness and decision.witness.as_json()
+    return {**values, "abstentions": dict(decision.abstentions), "witness": witness}
 
 
 def require_answer_field(answer_field: object) -> None:

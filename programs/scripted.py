@@ -19,7 +19,7 @@ from dspy.lm15 import Message, Request, Response, TextPart, Usage, response_to_e
 from eldgr_dspy.errors import ArgumentError, result_of
 from eldgr_dspy.programs.engines.reply_forms import FORM
 from eldgr_dspy.rule.consultations import Derivation, Repair, Reply, Verdict
-from eldgr_dspy.signatures import DeriveAnswer, JudgeCandidates, RepairAnswer
+from eldgr_dspy.signatures import ASPECTS, DeriveAnswer, JudgeCandidates, RepairAnswer
 from eldgr_dspy.words import ROLES, Role
 
 if TYPE_CHECKING:
@@ -43,7 +43,6 @@ _OUTPUTS = re.compile(
 _LISTED = re.compile(r"^\d+\. `(\w+)` \(", re.M)
 _FORM_FIELD = re.compile(r'^"(\w+)": ', re.M)
 _SIGNATURES: dict[Role, Any] = {"judge": JudgeCandidates, "deriver": DeriveAnswer, "repairer": RepairAnswer}
-_ASPECTS = ("logic", "fact", "epist", "info", "triang", "adv", "min", "scalar")
 ALONE: Mapping[str, Any] = {"trace": None, "track_usage": False, "usage_tracker": None, "disable_history": True}
 """Settings of DSPy under which calls leave nothing behind."""
 
@@ -55,10 +54,8 @@ class ScriptedEngine:
     supported_params = frozenset({"temperature", "max_tokens", "top_p", "response_format"})
 
     def __init__(self, script: Script, delay: float = 0.0) -> None:
-        self.requests: list[Request] = []
-        self.delay = delay
-        self._script = script
-        self._lock = threading.Lock()
+        self.requests, self.delay = list[Request](), delay
+        self._script, self._lock = script, threading.Lock()
 
     def complete(self, request: Request) -> Response:
         """Keep the request; return the scripted response after the delay, or raise the scripted exception."""
@@ -91,33 +88,27 @@ class ScriptedEngine:
         line = reply if isinstance(reply, Line) else Line(reply)
         text = line.text if isinstance(line.text, str) else json.dumps(line.text)
         prompt, completion = len(text_of(request)) // 4, len(text) // 4  # roughly four characters a token
-        return Response(
-            id=None,
-            model=request.model,
-            message=Message.assistant([TextPart(text)]),
-            finish_reason="length" if line.cut else "stop",
-            usage=Usage(input_tokens=prompt, output_tokens=completion, total_tokens=prompt + completion),
-        )
+        usage = Usage(input_tokens=prompt, output_tokens=completion, total_tokens=prompt + completion)
+        message, end = Message.assistant([TextPart(text)]), "length" if line.cut else "stop"
+        return Response(id=None, model=request.model, message=message, finish_reason=end, usage=usage)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "ScriptedEngine":
         return self  # Copies of an LM share a connection: they share one script.
 
 
-class AsyncScriptedEngine:
+class _AsyncEngine:
     """The same script for `await`. It does not block the event loop."""
 
     def __init__(self, engine: ScriptedEngine) -> None:
         self.engine = engine
 
     async def complete(self, request: Request) -> Response:
-        """Do as `ScriptedEngine.complete`."""
         try:
             return self.engine.answer(request)
         finally:
             await asyncio.sleep(self.engine.delay)
 
     async def stream(self, request: Request) -> AsyncIterator[Any]:
-        """Do as `ScriptedEngine.stream`."""
         for event in _events(await self.complete(request)):
             yield event
 
@@ -151,7 +142,7 @@ def scripted_lm(reply: Script, *, model: str = "scripted/lm", delay: float = 0.0
         raise ArgumentError(f"reply must be a callable or a sequence; got {reply!r:.80}. Wrap one reply in a list.")
     engine = ScriptedEngine(reply, delay)
     options = {"cache": False, "num_retries": 0, **kwargs}
-    return ScriptedLM(model, engine=engine, async_engine=AsyncScriptedEngine(engine), **options)
+    return ScriptedLM(model, engine=engine, async_engine=_AsyncEngine(engine), **options)
 
 
 def text_of(request: Request) -> str:
@@ -161,16 +152,12 @@ def text_of(request: Request) -> str:
 
 def role_of(request: Request) -> Role | None:
     """Return the role whose outputs a request asks for, or None. A prompt that quotes their list asks no role."""
-    schema = _schema_of(request)
-    names = schema.get("properties", ()) if schema else _output_names(_opening(request))
-    return next((role for role in ROLES if {*_SIGNATURES[role].output_fields} <= {*names}), None)
-
-
-def _output_names(opening: str) -> list[str]:
-    """Return the outputs that a system message lists: in the form of our adapters, else as DSPy's list them."""
+    schema, opening = _schema_of(request), _opening(request)
     _, ours, form = opening.rpartition(FORM)
-    match = _OUTPUTS.search(opening)
-    return _FORM_FIELD.findall(form) if ours else _LISTED.findall(match[1]) if match else []
+    outputs = _OUTPUTS.search(opening)
+    listed = _FORM_FIELD.findall(form) if ours else _LISTED.findall(outputs[1] if outputs else "")
+    names = schema.get("properties", ()) if schema else listed  # in the form of our adapters, or as DSPy's list them
+    return next((role for role in ROLES if {*_SIGNATURES[role].output_fields} <= {*names}), None)
 
 
 def _schema_of(request: Request) -> Mapping[str, Any]:
@@ -193,9 +180,6 @@ def _events(response: Response) -> Iterator[Any]:
             yield event
 
 
-# -- what an LM replies in a check ------------------------------------------------------------------------------------
-
-
 def reply_to(request: Request, trial: "Trial") -> Scripted:
     """Return a trial's reply to a request; further fields of a user's own module have the number of the preference."""
     role, schema = role_of(request), _schema_of(request)
@@ -213,7 +197,7 @@ def _fields_of(role: Role, reply: "Reply | Scripted") -> Scripted:
         return reply
     if role == "judge":
         preferred, scores = (reply.preferred, reply.scores) if isinstance(reply, Verdict) else (-1, None)
-        assessments = [{**dict.fromkeys(_ASPECTS, 0.5), "scalar": score} for score in scores or ()]
+        assessments = [{**dict.fromkeys(ASPECTS, 0.5), "scalar": score} for score in scores or ()]
         return {"judge_rationale": "", "assessments": assessments, "preferred": preferred}
     if role == "repairer":
         return {"repair_passage": -1, "repaired_answer": reply.answer if isinstance(reply, Repair) else ""}

@@ -5,10 +5,12 @@ from collections.abc import Callable
 from functools import cache
 from operator import mul
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
+from hypothesis import example
 
+Test = TypeVar("Test", bound=Callable[..., None])
 Words = dict[str, Callable[..., Any]]
 TEXTS: Words = {"times": mul, "join": lambda *parts: "".join(parts)}
 """Words that every table has, for long texts."""
@@ -45,9 +47,21 @@ def title(case: Any) -> str:
 def each_case(folder: str, table: str, **words: Callable[..., Any]) -> pytest.MarkDecorator:
     """Parametrize a test by a table; its cases are lists of arguments, or values of one, and may have names."""
     arguments, cases = (tables_of(folder)[table][name] for name in ("arguments", "cases"))
-    ids = [*cases] if isinstance(cases, dict) else map(title, cases)
+    ids = [*cases] if isinstance(cases, dict) else [*map(title, cases)]
     values = [built(case, TEXTS | words) for case in (cases.values() if isinstance(cases, dict) else cases)]
     return pytest.mark.parametrize(arguments, values, ids=ids)
+
+
+def each_example(folder: str, table: str, **words: Callable[..., Any]) -> Callable[[Test], Test]:
+    """Have Hypothesis try the cases of a table first; each is a list of arguments."""
+
+    def decorate(test: Test) -> Test:
+        cases = tables_of(folder)[table]["cases"]
+        for case in built([*(cases.values() if isinstance(cases, dict) else cases)], TEXTS | words):
+            test = example(*case)(test)
+        return test
+
+    return decorate
 
 
 def agrees(result: Any, expected: Any) -> bool:

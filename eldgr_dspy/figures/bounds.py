@@ -188,7 +188,7 @@ def _first(case: Case, spans: Iterable[str], accepts: Callable[[str], bool]) -> 
     """The first span that overrides consensus with an answer that is as wanted."""
     overriding = (span for span in spans if not case.same(span, case.consensus) and case.certified(span))
     repairs = ((span, case.repaired(Repair(span))) for span in overriding)
-    return next((span for span, ships in repairs if ships is not None and accepts(ships)), None)
+    return next((span for span, ships in repairs if ships and case.certified(ships) and accepts(ships)), None)
 
 
 def _sources(case: Case) -> Iterator[str]:

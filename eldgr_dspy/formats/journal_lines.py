@@ -9,7 +9,7 @@ from typing import Any, get_args
 from zlib import crc32
 
 from eldgr_dspy.answer_types.comparing import is_record
-from eldgr_dspy.base.file_limits import MAX_DEPTH, MAX_LINE, MAX_VALUES, parsed_json, scale
+from eldgr_dspy.base.file_limits import MAX_LINE, MAX_VALUES, parsed_json, scale
 from eldgr_dspy.base.files import json_fault
 from eldgr_dspy.errors import JournalError, PoolError
 from eldgr_dspy.redaction import redacted, redacted_value
@@ -70,9 +70,7 @@ def seal(record: Mapping[str, Any]) -> bytes:
 
 def is_readable(content: Mapping[str, Any]) -> bool:
     """Return whether a line with this content can be read again: an LM may return more values than a line may hold."""
-    text = ENCODER.encode({"content": content})
-    if len(text) < scale(MAX_VALUES) // 2 and text.count("[") + text.count("{") < MAX_DEPTH:
-        return True  # nearly all
+    text = ENCODER.encode([content])
     try:
         parsed_json(text.encode(), "", MAX_VALUES - _OTHER_VALUES)
     except PoolError:

@@ -24,4 +24,3 @@ _OF_SELECTORS = {
 _FROM_18 = (Law(number, *law) for number, law in enumerate(_OF_SELECTORS.items(), 18))
 LAWS: tuple[Law, ...] = tuple(sorted((*OF_RULES, *_FROM_18), key=lambda law: law.number))
 LAW: Mapping[str, Law] = {law.name: law for law in LAWS}
-"""The laws by name."""

@@ -25,10 +25,7 @@ _MOST, _LONGEST, _MOST_THINGS = 12, 60, 400
 
 
 def literals(*things: object) -> list[str]:
-    """Return the first short texts in the code of functions, classes and objects, and in what that refers to.
-
-    Nothing is called. The names of roles and branches are left out.
-    """
+    """Return the first short texts in the code of things and what it refers to, calling nothing; no role or branch."""
     packages = {_package(thing) for thing in things} - _OURS
     texts, visited, queue = dict[str, None](), list[object](), [*things]
     while queue and len(visited) < _MOST_THINGS:
@@ -42,7 +39,6 @@ def literals(*things: object) -> list[str]:
 
 
 def _parts(thing: Any, packages: set[str]) -> Iterable[object]:
-    """What a thing of one of these packages is made of."""
     match thing:
         case re.Pattern():
             return re.findall(r"[^\W\d_]{3,}", re.sub(r"\\.", " ", str(thing.pattern)))

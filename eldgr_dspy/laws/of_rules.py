@@ -4,7 +4,7 @@ Each has its claim and its check, which returns None if the law does not apply t
 and asks for certificates itself instead of relying on the rule's own account.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import cycle
 
@@ -80,13 +80,11 @@ def default_is_consensus(outcome: Outcome) -> Finding | None:
 
 @law(7, "What ships is consensus, the judge's preference or the repair, and the branch says which.")
 def answer_is_consensus_preference_or_repair(outcome: Outcome) -> Finding | None:
-    named: Mapping[str, Sequence[str | None]] = {
-        "consensus": [outcome.case.consensus],
-        "judge": [answer for answer in (outcome.preference, outcome.nominee) if answer is not None],
-        "repair": [answer for answer in (outcome.repair,) if answer is not None],
-    }
-    holds = outcome.decision.answer in named.get(outcome.decision.branch, ())
-    return Finding(holds, "the answer that the branch names")
+    branch, answer = outcome.decision.branch, outcome.decision.answer
+    replied = {"judge": (outcome.preference, outcome.nominee), "repair": (outcome.repair,)}
+    is_kept = branch == "consensus" and answer == outcome.case.consensus
+    is_replied = answer is not None and answer in replied.get(branch, ())
+    return Finding(is_kept or is_replied, "the answer that the branch names")
 
 
 @law(8, "Exactly one case of Eq. 3 holds, whatever the three certificates (true, false, inapplicable), and decides.")
@@ -263,9 +261,8 @@ def spelling_does_not_decide(outcome: Outcome) -> Finding | None:
 
 
 def _shipment(outcome: Outcome, branch: Branch, answer: str | None) -> Finding:
-    return Finding(
-        (outcome.decision.branch, outcome.decision.answer) == (branch, answer), f"{answer!r}, by branch {branch}"
-    )
+    decision = outcome.decision
+    return Finding((decision.branch, decision.answer) == (branch, answer), f"{answer!r}, by branch {branch}")
 
 
 def _is_right(outcome: Outcome, answer: str | None) -> bool:

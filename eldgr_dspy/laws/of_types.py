@@ -94,16 +94,12 @@ def a_score_says_what_is_right(outcome: Outcome) -> Finding | None:
     return Finding(not unlike, f"a score that says whether {_join(unlike)} is right by {gold!r}") if gold else None
 
 
-# -- what the statements share -----------------------------------------------------------------------------------------
-
-
 def _spellings(outcome: Outcome) -> list[tuple[str, str]]:
     spellings = dict.fromkeys(filter(None, outcome.trial.question.answers))
     return [pair for pair in combinations(spellings, 2) if outcome.case.same(*pair)]
 
 
 def _as_together(outcome: Outcome, classes: Sequence[AnswerClass | None], where: str) -> Finding | None:
-    """Check that the same candidates vote together as in the pool."""
     keys = _keys(outcome.case.type.grouping(outcome.trial.question.answers).classes), _keys(classes)
     here, there = ([key and one.index(key) for key in one] for one in keys)
     moved = [a for a, one, other in zip(outcome.trial.question.answers, here, there, strict=True) if one != other]

@@ -24,7 +24,7 @@ from eldgr_dspy.words import HOMOGENEOUS, PREFERENCE, TASKS, Role, Task
 
 Answers = tuple[str | None, ...]
 
-_DEFAULTS = Settings()
+_PLAIN = Settings()
 _TEXTS = ("Doha", "Paris", "Lyon", "Nice")  # the default evidence, a passage each
 _TOWNS: Sequence[str] = ("Lyon", "Rome", "Doha", "Paris", "Dubai", "Oslo", "Nice", "Bern", "Lusail")
 _MARKS = {False: "Rome", True: "Paris", None: "yes"}, {True: "Lyon", False: "Oslo", None: "no"}  # consensus, another
@@ -82,9 +82,6 @@ def repeats(kind: AnswerType) -> list[Trial]:
     return [*typed(trials, kind)]
 
 
-# -- of a type of the user's own ---------------------------------------------------------------------------------------
-
-
 def classes_of_examples(kind: AnswerType) -> list[list[str]]:
     """Return the examples of a type by class, each class and each spelling in their order."""
     examples: object = kind.examples()
@@ -98,14 +95,8 @@ def classes_of_examples(kind: AnswerType) -> list[list[str]]:
     return [*classes.values()]
 
 
-def typed(trials: Iterable[Trial], kind: AnswerType | None) -> Iterator[Trial]:
-    """Yield the trials on questions of a type, its examples in place of towns; then a pool of each class of examples.
-
-    The towns stay if the type is of TASKS. The first of a pool may decide what a class is.
-    """
-    if kind is None:
-        yield from trials
-        return
+def typed(trials: Iterable[Trial], kind: AnswerType) -> Iterator[Trial]:
+    """Yield trials on questions of a type, its examples in place of towns; then a pool of each class of examples."""
     own: dict[str, Any] = {"task": kind.name, "options": kind.example_options, "kind": kind}
     classes, names = classes_of_examples(kind), dict[str, str]()
     if kind.way != "derivation" and kind.name_in_files not in TASKS:
@@ -127,28 +118,21 @@ def typed(trials: Iterable[Trial], kind: AnswerType | None) -> Iterator[Trial]:
 
     for trial in trials:
         yield (reworded(trial) if names else trial).about(**own)
-    for class_ in classes:
+    for class_ in classes:  # the first of a pool may decide what a class is
         yield Trial(Question("Which?", answers=tuple(class_[:3]), **own), gold=class_[0])
 
 
-# -- how they are made -------------------------------------------------------------------------------------------------
-
-
 def contest(
-    answers: Answers,
-    judge: str | None = None,
-    offer: str = "",
-    settings: Settings = _DEFAULTS,
-    texts: Sequence[str] = _TEXTS,
+    pool: Answers, judge: str | None = None, offer: str = "", settings: Settings = _PLAIN, texts: Sequence[str] = _TEXTS
 ) -> Trial:
     """Return a retrieval trial: the judge prefers an answer, the repairer offers a span; empty for an abstention."""
-    question = Question("Which?", "retrieval", answers, (), tuple(Passage("", text) for text in texts))
-    gold = max(answers, key=answers.count, default=None) or ""
+    question = Question("Which?", "retrieval", pool, (), tuple(Passage("", text) for text in texts))
+    gold = max(pool, key=pool.count, default=None) or ""
     return _trial(question, judge, settings, gold, "repairer", Repair(offer) if offer else SILENT)
 
 
 def calculation(
-    answers: Answers, judge: str | None, derived: Reply, settings: Settings = _DEFAULTS, right: str = "18"
+    answers: Answers, judge: str | None, derived: Reply, settings: Settings = _PLAIN, right: str = "18"
 ) -> Trial:
     """Return an arithmetic trial: the judge prefers an answer, and the deriver gives a reply."""
     question = Question(derived_sum(right)[0], "arithmetic", answers, (), (Passage("", "9"), Passage("", right)))
@@ -203,9 +187,6 @@ def derived_sum(right: str) -> tuple[str, Derivation]:
     return text, Derivation((Step(f"{first} - {second}", right),), right, f"{result} + {second} = {first}")
 
 
-# -- retrieval ---------------------------------------------------------------------------------------------------------
-
-
 def _contests() -> Iterator[Trial]:
     """Pools of two, one or none, the easiest to read; then consensus of each kind, outvoting the others or tied."""
     pools: Sequence[Answers] = (("Paris", "Lyon"), ("Paris",), ())
@@ -237,7 +218,7 @@ def _spellings() -> Iterator[Trial]:
         yield contest((*lyon, *rome, "Rome"), judge)
     cased = Settings(certificate="token")  # under which two spellings of a class may differ in certificate
     for answers, judge in product((("Lyon", "rome", "rome"), ("Oslo", "rome", "rome"), ("rome",)), (None, "rome")):
-        for settings in (_DEFAULTS, cased):
+        for settings in (_PLAIN, cased):
             yield contest(answers, judge, "Rome", settings, texts=(*_TEXTS, "Rome"))
     for judge in (None, "Lyon", ""):
         yield contest((None, "Lyon", "", "Rome", "Rome"), judge)

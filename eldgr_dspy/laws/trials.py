@@ -66,10 +66,7 @@ class Subject:
         return Outcome(self, trial, case, case.record(choice, {role: trial.reply(role) for role in roles}), (*roles,))
 
     def settle_twice(self, trial: Trial) -> "Outcome":
-        """Return the outcome; raise an ArgumentError if what is under test changes its input or does not repeat itself.
-
-        A law that compares two outcomes says nothing of a rule that draws lots.
-        """
+        """Return the outcome; raise an ArgumentError if what is tried changes its input or does not repeat itself."""
         before, outcome = repr(trial), self.settle(trial)
         again, fresh, case = self.settle(trial), self.case(trial.question, trial.settings), outcome.case
         marks = [[one.certified(answer) for answer in trial.question.answers] for one in (fresh, case)]
@@ -97,10 +94,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Outcome:
-    """A rule's outcome on a trial: the case, the whole decision, and the roles that it asked, in order.
-
-    Its methods also answer about replies that the rule did not ask for.
-    """
+    """A rule's outcome on a trial, with the roles asked in order; its methods tell of replies not asked for, too."""
 
     subject: Subject
     trial: Trial
@@ -109,7 +103,7 @@ class Outcome:
     roles: tuple[Role, ...]
 
     def __repr__(self) -> str:
-        return f"<Outcome: {describe_shipment(self)}; asked {', '.join(self.roles) or 'nobody'}>"
+        return f"<Outcome: {_shipment(self)}; asked {', '.join(self.roles) or 'nobody'}>"
 
     def again(self, trial: Trial) -> "Outcome":
         """Return the same rule's outcome on another trial."""
@@ -190,11 +184,10 @@ def describe(outcome: Outcome) -> Iterator[tuple[str, str]]:
         yield role, as_code(trial.reply(role))
     yield "consensus", _mark(outcome.case, outcome.case.consensus)
     yield "asked", ", ".join(outcome.roles) or "nobody"
-    yield "shipped", describe_shipment(outcome)
+    yield "shipped", _shipment(outcome)
 
 
-def describe_shipment(outcome: Outcome) -> str:
-    """Return in words what ships, by which branch and with what certificate."""
+def _shipment(outcome: Outcome) -> str:
     return f"{_mark(outcome.case, outcome.decision.answer)}, by branch {outcome.decision.branch}"
 
 
@@ -217,10 +210,7 @@ def _mark(case: Case, answer: str | None) -> str:
 
 
 class Finding(NamedTuple):
-    """The result of a law on a trial to which it applies: whether it holds, and what it demands in words.
-
-    `other` is what the same rule did on a changed trial, for a law that compares two.
-    """
+    """The result of a law that applies: whether it holds, what it demands, and the other outcome if it compares two."""
 
     holds: bool
     demanded: str
@@ -260,9 +250,8 @@ class LawBroken(AssertionError):
 
     def __init__(self, law: Law, outcome: Outcome, finding: Finding, others: Sequence[str] = ()) -> None:
         self.law, self.outcome = law, outcome
-        lines = [*describe(outcome), ("demanded", finding.demanded)]
-        if finding.other is not None:
-            lines.append(("but there", describe_shipment(finding.other)))
+        there = [] if finding.other is None else [("but there", _shipment(finding.other))]
+        lines = [*describe(outcome), ("demanded", finding.demanded), *there]
         end = f"\n\nBroken too: {', '.join(others)}." if others else ""
         super().__init__(f"Law {law.number}, {law.name}, is broken. {law.claim}\n\n{table(lines)}{end}")
 

@@ -91,7 +91,7 @@ def class_of_text(answer: str) -> AnswerClass | None:
     stripped = strip_answer(answer)
     is_plain = BIDI_CONTROLS.isdisjoint(stripped)  # another is never read as anything else (hazard 37)
     key = text_key(read_answer(answer)) if is_plain else stripped
-    if not visible(stripped) or not visible(key):
+    if not visible(key):
         return None
     doubts = _COMMA_KEPT.search(key) is not None, stripped.startswith("- ")
     return AnswerClass(key, note_on(answer, *compress(("ambiguous decimal comma", "detached sign"), doubts)))

@@ -35,9 +35,9 @@ def path(case: Case | None, decided: Decided) -> Iterator[str]:
 def _votes(case: Case | None) -> str:
     if case is None or case.vote.winner is None:
         return ""
-    votes, n = case.vote.counts[case.vote.winner], sum(case.vote.counts.values())
+    counts = case.vote.counts
     tie = "; others have as many, and its first vote comes earliest" if case.vote.tie else ""
-    return f" with {votes} of {n} votes{tie}"
+    return f" with {counts[case.vote.winner]} of {sum(counts.values())} votes{tie}"
 
 
 def _said_by(role: Role, case: Case | None, decided: Decided) -> str:

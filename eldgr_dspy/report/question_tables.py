@@ -157,12 +157,12 @@ def _table(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, str):
-        return value
+    if value is None or isinstance(value, str):
+        return UNDEFINED if value is None else value
     if isinstance(value, float):
         return f"{value:.4g}"
     try:
-        return UNDEFINED if value is None else json.dumps(value, ensure_ascii=False)
+        return json.dumps(value, ensure_ascii=False)
     except RecursionError:  # as deep as the journal can be read
         return "nested too deeply to show"
 

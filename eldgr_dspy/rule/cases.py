@@ -140,7 +140,7 @@ class Case:
         """The reply as it counts: a verdict for no candidate, or for one without an answer, is an abstention."""
         if not isinstance(reply, Verdict) or reply.preferred in self._voters:
             return reply
-        return Abstention(f"preferred={reply.preferred} is not a candidate with an answer", "invalid")
+        return Abstention(f"preferred={reply.preferred} is not a candidate with an answer")
 
     def _preferred_index(self, verdict: Verdict) -> int:
         if self.settings.preference == "global" or verdict.scores is None or self._supports(verdict.preferred):
@@ -329,7 +329,7 @@ class Case:
         Without scores, or if all are None, the judge's scalars are the auxiliary scores of the candidates.
         """
         derived = self._derived_from(replies)
-        marks = self._certified_classes.items() if self.type.way == "evidence" else ()
+        marks = self._certified_classes.items()
         supported: set[str | None] = {
             key for key, certified in marks if certified is not False and not self.refuses(self._answer_of(key))
         }

@@ -45,7 +45,7 @@ def other_spelling(answer: str, passages: Sequence[Passage]) -> str | None:
     """Return how the evidence spells such an answer in another class; whether it is certified is not asked."""
     if not has_number(answer):
         return None
-    tokens = [token for token, _ in _tokens(_plain(strip_answer(answer)))]
+    tokens, _ = _tokens(_plain(strip_answer(answer)))
     texts = (text for passage in passages for text in (passage.text, passage.title)) if tokens else ()
     candidates = (spelling for text in texts for spelling in _spellings(text, tokens))
     own = short_class(answer)
@@ -56,10 +56,10 @@ def _spellings(text: str, wanted: Sequence[str]) -> Iterator[str]:
     plain = _plain(text)
     if not all(token in plain for token in wanted if token.isalpha()):
         return
-    tokens = _tokens(plain)
-    for at, (token, (start, _)) in enumerate(tokens):
-        if token == wanted[0] and [one for one, _ in tokens[at : at + len(wanted)]] == wanted:
-            yield plain[start : tokens[at + len(wanted) - 1][1][1]]
+    tokens, spans = _tokens(plain)
+    for at, token in enumerate(tokens):
+        if token == wanted[0] and tokens[at : at + len(wanted)] == wanted:
+            yield plain[spans[at][0] : spans[at + len(wanted) - 1][1]]
 
 
 @lru_cache(maxsize=256)
@@ -68,8 +68,10 @@ def _plain(text: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _tokens(plain: str) -> Sequence[tuple[str, tuple[int, int]]]:
-    return [(_token(match), match.span()) for match in _TOKEN(plain)]
+def _tokens(plain: str) -> tuple[Sequence[str], Sequence[tuple[int, int]]]:
+    """The tokens of a text, and where each is."""
+    matches = [*_TOKEN(plain)]
+    return [*map(_token, matches)], [match.span() for match in matches]
 
 
 def _token(match: re.Match[str]) -> str:

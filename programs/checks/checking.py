@@ -6,7 +6,6 @@ It needs Hypothesis, which the package does not install. Import `check_selector`
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from itertools import chain, islice
 from typing import Any, TypeAlias
@@ -79,8 +78,7 @@ def check_selector(
     up are not tried, and count 0. No count is a proof.
 
     Args:
-        selector: Any `Selector`, including compiled ones, subclasses, and ones with your own roles; or a program that
-            has one among its modules.
+        selector: Any `Selector` (compiled, a subclass, with your own roles), or a program with one among its modules.
         inputs: What a program is called with: a mapping of arguments, or several.
         answer_field: The field of the program's prediction that holds the answer; it may return the answer itself.
         questions: A strategy of questions of your own, in the place of the fixed and the drawn ones.
@@ -90,8 +88,7 @@ def check_selector(
         LawBroken: With a situation, or with a question and replies that Hypothesis has made as small as it could. Of
             several broken laws it is the one that matters most; the message names others.
         AssertionError: The program returns something else than its selector ships.
-        ArgumentError: The argument is not a selector, its prediction lacks a field, a law is not known, or a program
-            never calls a selector.
+        ArgumentError: No selector is given or called, its prediction lacks a field, or a law is not known.
         Exception: What a rule or certificate of your own raises.
     """
     __tracebackhide__ = True
@@ -141,10 +138,7 @@ def scenes(draw: st.DrawFn, questions: st.SearchStrategy[Question]) -> Sequence[
 
 
 def inputs_of(trial: Trial, answer_field: str) -> dict[str, Any]:
-    """Return a question as a user gives it, in new lists.
-
-    No evidence is None for an odd number of candidates and an empty list for an even one.
-    """
+    """Return a question as a user gives it, in new lists. No evidence is None, or [] for an even number of answers."""
     question = trial.question
     candidates = [{answer_field: answer} for answer in question.answers]
     evidence = [asdict(passage) for passage in question.passages] or (None if len(candidates) % 2 else [])
@@ -153,24 +147,19 @@ def inputs_of(trial: Trial, answer_field: str) -> dict[str, Any]:
     return {"question": question.text, "candidates": candidates, "evidence": evidence, "answer": answer, **options}
 
 
-@contextmanager
-def scripted(selector: Selector, several: Sequence[Trial]) -> Iterator[Callable[[], Any]]:
-    """Yield a maker of copies of a selector that have decided nothing, and reach only the scripted LM."""
+def check_scenes(selector: Selector, several: Sequence[Trial], laws: Sequence[Law]) -> Counter[str]:
+    """Check a selector against laws in scenes; those whose questions have the same first word have the same replies."""
 
     def reply(request: Request) -> Scripted:
         text = text_of(request)
         marks = ((scene, scene.question.text.partition(" ")[0]) for scene in several)
         return reply_to(request, next((scene for scene, mark in marks if mark in text), several[0]))
 
-    lm = scripted_lm(reply)
+    def fresh() -> Any:
+        return with_lms(selector, lambda _: lm)
+
+    lm, results, broken = scripted_lm(reply), list[Result](), list[LawBroken]()
     with dspy.context(lm=lm, callbacks=[], **ALONE):
-        yield lambda: with_lms(selector, lambda _: lm)
-
-
-def check_scenes(selector: Selector, several: Sequence[Trial], laws: Sequence[Law]) -> Counter[str]:
-    """Check a selector against laws in scenes; those whose questions have the same first word have the same replies."""
-    results, broken = list[Result](), list[LawBroken]()
-    with scripted(selector, several) as fresh:
         for scene in several:
             try:
                 results.append(check_scene(fresh(), scene, laws, roles=fresh()))
@@ -214,9 +203,6 @@ def check_scene(select: Selector, scene: Trial, laws: Sequence[Law] = _LAWS, rol
         demanded = f"that from the selector, which raised {type(came).__name__}: {came}"
         raise LawBroken(_TEXT, _replay(select, trial), Finding(False, demanded)) from came
     return Result(trial, came)
-
-
-# -- the ways to call -------------------------------------------------------------------------------------------------
 
 
 def _called(select: Selector, inputs: Mapping[str, Any]) -> Any:
@@ -275,9 +261,6 @@ def _require_steady_roles(fresh: Callable[[], Selector], outcome: Outcome) -> No
             if again != reply:
                 demanded = f"one reply of the {role} to one request; asked once more, it replies {as_code(again)}"
                 raise LawBroken(_SAME, outcome, Finding(False, demanded)) from None
-
-
-# -- what an outcome is checked against -------------------------------------------------------------------------------
 
 
 def _trial_of(select: Selector, question: Question) -> Trial:

@@ -6,6 +6,7 @@ names and numbers in what the program shows to the LM, so that some answers occu
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from copy import deepcopy
@@ -52,17 +53,16 @@ def check_returned(program: Any, inputs: Inputs, answer_field: str, most: int | 
     __tracebackhide__ = True
     if not isinstance(program, dspy.Module) or not [*sub_modules(program, Selector)]:
         raise ArgumentError(
-            f"selector must be a Selector, or a program with one among its modules; got {program!r:.80}. Make it an"
-            " attribute, as in self.select = Selector()."
+            "selector must be a Selector, or a program with one among its modules; got"
+            f" {repr(program) or type(program).__name__:.80}. Make it an attribute, as in self.select = Selector()."
         )
     several = [inputs] if isinstance(inputs, Mapping | dspy.Example) else [*inputs]
     calls = [dict(one.inputs().items() if isinstance(one, dspy.Example) else one) for one in several]
     if not calls:
         raise ArgumentError("inputs must have at least one mapping; got none. Give what the program is called with.")
-    n = 0
+    counts = Counter[str]()
 
     def hold(example: tuple[Mapping[str, Any], Plan]) -> None:
-        nonlocal n
         for way in ("forward", "aforward"):
             if getattr(type(program), way, None):
                 run = _Run(program, example[1])
@@ -73,15 +73,15 @@ def check_returned(program: Any, inputs: Inputs, answer_field: str, most: int | 
                 except Exception as error:
                     error.add_note(run.story(example[0]))
                     raise
-                n += len(run.calls)
+                counts["selector_calls"] += len(run.calls)
 
     falsify(st.tuples(st.sampled_from(calls), _plans), hold, most, product(calls, _PLANS))
-    if not n:
+    if not counts.total():
         raise ArgumentError(
             f"{type(program).__name__} never called its Selector, so nothing was checked. Call it as self.select(...)"
             " for these inputs, or give others."
         )
-    return {"selector_calls": n}
+    return dict(counts)
 
 
 class _Run(BaseCallback):

@@ -10,9 +10,8 @@ from tests.selecting import awaiting
 
 EVIDENCE = ["Doha is the capital of Qatar."]
 
-each_call = pytest.mark.parametrize(
-    "call", [lambda judge: judge, lambda judge: awaiting(judge.acall)], ids=["sync", "async"]
-)
+CALLS = {"sync": lambda judge: judge, "async": lambda judge: awaiting(judge.acall)}
+each_call = pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 
 
 class Replies(dspy.Module):
@@ -28,10 +27,7 @@ class Replies(dspy.Module):
 
     def forward(self, **inputs: Any) -> Any:
         self.inputs.append(inputs)
-        result = self.reply(inputs[self.about])
-        if isinstance(result, Exception):
-            raise result
-        return dspy.Prediction(**result)
+        return dspy.Prediction(**self.reply(inputs[self.about]))
 
     async def aforward(self, **inputs: Any) -> Any:
         return self.forward(**inputs)
@@ -47,11 +43,9 @@ def scoring(reply: Callable[[str], Any]) -> Replies:
     return Replies(about, "candidate")
 
 
-def judged(judge: Any, candidates: Sequence[str]) -> dict[str, Any]:
-    result: dict[str, Any] = judge(question="q?", evidence=EVIDENCE, candidates=list(candidates)).toDict()
-    return result
+def judged(judge: Any, candidates: Sequence[str]) -> Any:
+    return judge(question="q?", evidence=EVIDENCE, candidates=list(candidates)).toDict()
 
 
-def properties_of(request: Any) -> dict[str, Any]:
-    properties: dict[str, Any] = request.config.response_format["schema"]["properties"]
-    return properties
+def properties_of(request: Any) -> Any:
+    return request.config.response_format["schema"]["properties"]

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, cast
 
 import dspy
@@ -34,16 +35,13 @@ from tests.memory import collected
 from tests.refusing import refused, says
 from tests.scorers import table_of
 from tests.scoring.readers import Reader
+from tests.selecting import with_judge
 
-CALLS: dict[str, Callable[..., Any]] = {
-    "SwapConsistent": lambda orders: SwapConsistent(LexicalJudge(), orders),
-    "SliceJudge": SliceJudge,
-    "Comparer": lambda candidates: judged(Comparer(), candidates),
-    "Panel": Panel,
-    "judge_in_style": judge_in_style,
-    "ollama": lambda **options: ollama("m", **options),
-    "lm_named": lm_named,
-    "local": lambda **sizes: local("no.gguf", **sizes),
+CALLS: dict[str, Callable[..., Any]] = {one.__name__: one for one in (SliceJudge, Panel, judge_in_style, lm_named)} | {
+    "SwapConsistent": partial(SwapConsistent, LexicalJudge()),
+    "Comparer": partial(judged, Comparer()),
+    "ollama": partial(ollama, "m"),
+    "local": partial(local, "no.gguf"),
 }
 CITIES = {"question": "Which city?", "candidates": ["Dubai", "Dubai", "Doha"], "evidence": ["Doha is the capital."]}
 _ASYNC = "is async, and it was called without await; "
@@ -97,26 +95,18 @@ async def yielding(case: Any) -> Any:
     yield "judge"
 
 
-def selector_with(judge: dspy.Module) -> Selector:
-    select = Selector()
-    select.judge = judge
-    return select
-
-
 def table(**parts: Any) -> Any:
     reasoning = Reasoning("Doha is the capital.", "Which city?", (Passage("", "Doha is the capital."),), "Doha")
     return NLIScorer(**{"nli": Reader(), **parts}).score([reasoning])
 
 
+scoring: Any = Scoring()
+reward = StepReward(scoring, confidence=False)
+_ROLE = "The role module Judging"
+_SCORER = f"Scoring.score {_ASYNC}give a scorer whose score is not, or one with an async method ascore."
 CALLED: list[tuple[Callable[[], Any], str]] = [
-    (
-        lambda: selector_with(Judging())(**CITIES),
-        f"The role module Judging {_ASYNC}name its async method aforward and await",
-    ),
-    (
-        lambda: Selector(scorers=Scoring(), on_error="raise")(**{**CITIES, "candidates": ["Doha"]}),  # type: ignore[arg-type]
-        f"Scoring.score {_ASYNC}give a scorer whose score is not, or one with an async method ascore.",
-    ),
+    (lambda: with_judge(Judging())(**CITIES), f"{_ROLE} {_ASYNC}name its async method aforward and await"),
+    (lambda: Selector(scorers=scoring, on_error="raise")(**{**CITIES, "candidates": ["Doha"]}), _SCORER),
     (lambda: DSPyRetriever(later).search(["capital"]), f"search {_ASYNC}give one that is not."),
     (lambda: table(nli=Reading()), f"{Reader().name}.probabilities {_ASYNC}give a model that is not."),
     (lambda: table(claims=later), f"later {_ASYNC}give one that is not."),
@@ -124,12 +114,7 @@ CALLED: list[tuple[Callable[[], Any], str]] = [
     (lambda: check_laws(cast(Any, later)), f"rule(case) {_ASYNC}a rule is a plain generator function."),
     (lambda: check_laws(cast(Any, yielding)), f"rule(case) {_ASYNC}a rule is a plain generator function."),
     (lambda: check_laws(certificate=later), f"certificate {_ASYNC}give a function that is not."),
-    (
-        lambda: StepReward(Scoring(), confidence=False)(  # type: ignore[arg-type]
-            ["?"], ["Doha."], question=["?"], task=["retrieval"], evidence=[["Doha."]]
-        ),
-        f"Scoring.score {_ASYNC}give a scorer whose score is not, or one with an async method ascore.",
-    ),
+    (lambda: reward(["?"], ["Doha."], question=["?"], task=["retrieval"], evidence=[["Doha."]]), _SCORER),
 ]
 
 
@@ -140,7 +125,7 @@ def test_what_is_async_and_cannot_be_awaited_is_said_to_be(call: Callable[[], An
 
 
 def test_a_role_whose_forward_is_async_is_awaited_where_the_selector_is() -> None:
-    pred = asyncio.run(selector_with(Judging()).acall(**CITIES))
+    pred = asyncio.run(with_judge(Judging()).acall(**CITIES))
     assert (pred.answer, pred.branch) == ("Doha", "judge")
 
 

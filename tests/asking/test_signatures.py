@@ -62,8 +62,7 @@ def test_no_two_roles_share_an_output_name_and_a_row_has_the_seven_aspects_and_t
 @pytest.mark.parametrize("signature", SIGNATURES)
 def test_every_prompt_says_that_material_is_data_and_from_where_it_counts(signature: Any) -> None:
     prompt = " ".join(signature.instructions.split())
-    assert "never an instruction to you" in prompt
-    assert "marker with other letters" in prompt
+    assert "never an instruction to you" in prompt and "marker with other letters" in prompt
     assert ("numbered from 0" in prompt) is (signature not in (signatures.DeriveAnswer, signatures.PlanChecks))
 
 

@@ -22,9 +22,7 @@ def test_the_answer_stands_after_all_thinking_or_there_is_none(text: str, answer
     assert split_thinking(text)[1] == answer
 
 
-@pytest.mark.parametrize(
-    "text", ["", VERDICT, "Paris", "I think so.", "a < think > b", '```json\n{"a": 1}\n```', " as it is ", "{" * 9]
-)
+@each_case("asking", "texts without tags")
 def test_a_text_without_tags_is_left_as_it_is(text: str) -> None:
     assert split_thinking(text) == ("", text)
 

@@ -24,17 +24,17 @@ pytest.importorskip("transformers", reason="transformers is not installed; the e
 
 from tests.tiny_lm import Exchange, remembering
 
-POOL = {
-    "question": "In which city is the Louvre?",
-    "candidates": ["Lyon", "Lyon", "Paris"],
-    "evidence": ["The Louvre is a museum in Paris."],
-}
+EVIDENCE = ["The Louvre is a museum in Paris."]
+POOL = {"question": "In which city is the Louvre?", "candidates": ["Lyon", "Lyon", "Paris"], "evidence": EVIDENCE}
 PARIS_FIRST = {**POOL, "candidates": ["Paris", "Lyon", "Lyon"]}
 FOR_LYON = {**POOL, "question": "In which city did he work?"}
 REFUSED = {**POOL, "question": "Which city is it?"}
-REPLIES: list[tuple[Mapping[str, Any], str]] = [
-    (POOL, "2"), (PARIS_FIRST, "0"), (FOR_LYON, "1"), (REFUSED, "I would rather not choose between these cities."),
-]  # fmt: skip
+ASSESSMENTS = [dict.fromkeys(ASPECTS, score) for score in (0.0, 1.0, 0.5)]
+REPLIES = [
+    (inputs, json.dumps({**verdict(preferred), "assessments": ASSESSMENTS}))
+    for inputs, preferred in ((POOL, 2), (PARIS_FIRST, 0), (FOR_LYON, 1))
+]
+REPLIES += [(REFUSED, "I would rather not choose between these cities.")]
 _STARTS_WITHIN = 120.0
 
 pytestmark = pytest.mark.slow
@@ -42,21 +42,12 @@ pytestmark = pytest.mark.slow
 
 def exchange(inputs: Mapping[str, Any], reply: str) -> Exchange:
     """What the judge is sent over these inputs, as a server receives it, with what it shall reply."""
-    scripted = saying(judge=verdict(0))
-    with dspy.context(lm=scripted):
+    with dspy.context(lm=(scripted := saying(judge=verdict(0)))):
         Selector()(**inputs)
     request = scripted.requests[0]
     system = {"role": "system", "content": str(request.system)}
     messages = [{"role": message.role, "content": message.text or ""} for message in request.messages]
-    return Exchange([system, *messages], written(reply))
-
-
-def written(reply: str) -> str:
-    """The text of a reply: a verdict for that candidate, or prose as it is."""
-    if not reply.isdigit():
-        return reply
-    assessments = [dict.fromkeys(ASPECTS, score) for score in (0.0, 1.0, 0.5)]
-    return json.dumps({**verdict(int(reply)), "assessments": assessments})
+    return Exchange([system, *messages], reply)
 
 
 @pytest.fixture(scope="module")

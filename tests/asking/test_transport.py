@@ -22,29 +22,13 @@ from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.lms.consulting import FAILURES
 from eldgr_dspy.programs.run.evaluation import evaluate
 from eldgr_dspy.programs.selector import Selector
-from tests.asking.transport import (
-    FAULTS,
-    FINAL,
-    GOOD,
-    WAYS,
-    Fault,
-    Silent,
-    each_way,
-    made,
-    number_of,
-    plan_of,
-    selector_at,
-    verdict,
-)
+from tests.asking.transport import FAULTS, FINAL, GOOD, WAYS, Silent, each_way, made, number_of, plan_of, selector_at
 from tests.capitals import row, write_pool
 from tests.case_tables import each_case
 from tests.lm_server import Answer, Asked, serving
 from tests.refusing import refuses
 
 ROOT = Path(__file__).resolve().parents[2]
-QUESTIONS = 3
-
-
 PASSING = {name: fault for name, fault in FAULTS.items() if fault.outcome != "fatal"}
 AGAIN = {name: fault for name, fault in PASSING.items() if fault.retries}
 ONCE = {name: fault for name, fault in PASSING.items() if not fault.retries}
@@ -62,9 +46,7 @@ print("done")
 
 @each_way
 @pytest.mark.parametrize("faults", [AGAIN, ONCE], ids=["asked again", "asked once"])
-def test_the_outcome_of_each_fault(  # hazards 79, 82, 83 and 84
-    tmp_path: Path, faults: Mapping[str, Fault], way: str
-) -> None:
+def test_the_outcome_of_each_fault(tmp_path: Path, faults: Any, way: str) -> None:  # hazards 79, 82, 83 and 84
     """A question each, in one run, and once more when the server is well."""
     (run, workers), healed, each = WAYS[way], list[bool](), [*faults.values()]
     outcomes = Counter(fault.outcome for fault in each)
@@ -90,18 +72,20 @@ def test_what_can_only_fail_again_stops_the_run(tmp_path: Path, name: str, way: 
     fault, (run, workers), healed = FAULTS[name], WAYS[way], list[bool]()
     plan = plan_of(tmp_path, workers)
     with serving(lambda request: GOOD if healed else fault.answer) as server:
-        with pytest.raises(RunStoppedError, match="The call can only fail again"):
-            run(selector_at(server, num_retries=fault.retries), plan)
+        selector = selector_at(server, num_retries=fault.retries)
+        refuses(RunStoppedError, "The call can only fail again", run, selector, plan)
         sent, journaled = len(server.log), made(tmp_path)
         assert sent == sum(one.calls for one in journaled) <= workers
         assert all(one.outcome == "failed" and (one.reason or "").startswith(fault.reason) for one in journaled)
         healed.append(True)
         assert run(selector_at(server), plan)["pools"]["p"]["rules"]["judge"]["em"] == 100
-        assert len(server.log) - sent == QUESTIONS
+        assert len(server.log) - sent == 3  # the questions
 
 
-def directly(select: Selector, folder: Path, *, awaited: bool) -> Any:
+def directly(server: Any, folder: Path, awaited: bool = False, **options: Any) -> Any:
     """What a direct call makes of the question that a run finds in the pool."""
+    select = selector_at(server, **options)
+    select.repairer = Silent()
     [pool] = open_pools(plan_of(folder, questions=1).pools)
     [case] = [row.to_question() for row in pool.rows(1)]
     inputs = {"question": case.text, "candidates": list(case.answers), "evidence": [one.text for one in case.passages]}
@@ -113,13 +97,10 @@ def directly(select: Selector, folder: Path, *, awaited: bool) -> Any:
 def test_a_fault_has_the_same_outcome_in_a_direct_call(tmp_path: Path, name: str, awaited: bool) -> None:
     fault = FAULTS[name]
     with serving(lambda request: fault.answer) as server:
-        select = selector_at(server)
-        select.repairer = Silent()
         if fault.outcome in ("failed", "fatal"):
-            with pytest.raises(FAILURES):
-                directly(select, tmp_path, awaited=awaited)
+            refuses(FAILURES, ".", directly, server, tmp_path, awaited)
             return
-        reply = directly(select, tmp_path, awaited=awaited)
+        reply = directly(server, tmp_path, awaited)
     if fault.outcome == "ok":
         assert (reply.branch, reply.preference, reply.abstentions) == ("judge", 2, {})
     else:
@@ -131,9 +112,7 @@ def test_a_fault_has_the_same_outcome_in_a_direct_call(tmp_path: Path, name: str
 @pytest.mark.parametrize("name", ["two choices", "a reply cut by its limit", "a reply withheld"])
 def test_a_flaw_is_seen_through_litellm_too(tmp_path: Path, name: str) -> None:
     with serving(lambda request: replace(FAULTS[name].answer, closes=True)) as server:
-        select = selector_at(server, engine="litellm")
-        select.repairer = Silent()
-        reply = directly(select, tmp_path, awaited=False)
+        reply = directly(server, tmp_path, engine="litellm")
         evaluate(selector_at(server, engine="litellm"), plan_of(tmp_path, 1, 1))
     assert reply.abstentions["judge"].startswith(FAULTS[name].reason)
     assert made(tmp_path)[0].reason == reply.abstentions["judge"]
@@ -167,7 +146,11 @@ def test_clients_repeat_nothing_of_their_own(tmp_path: Path, way: str, engine: s
 @pytest.mark.parametrize(("workers", "gap"), [(1, 0.0), (4, 0.0), (4, 0.005)])
 def test_an_answer_delivered_twice_answers_one_question(tmp_path: Path, workers: int, gap: float) -> None:  # hazard 85
     """Clients may read the second copy as the answer to the next request, or wait for one that never comes."""
-    with serving(lambda request: Answer(verdict(2, judge_rationale=request.question), copies=2, gap=gap)) as server:
+
+    def behave(request: Asked) -> Answer:
+        return Answer(json.dumps({**json.loads(FINAL), "judge_rationale": request.question}), copies=2, gap=gap)
+
+    with serving(behave) as server:
         evaluate(selector_at(server, num_retries=0), plan_of(tmp_path, workers, 16))
         assert workers > 1 or len(server.log) == sum(one.calls for one in made(tmp_path))
     rationales = {one.id: (one.content or {})["judge_rationale"] for one in made(tmp_path) if one.settled}
@@ -201,8 +184,8 @@ def test_a_run_that_stops_ends_the_pauses_of_others(tmp_path: Path, way: str) ->
             plan = plan_of(tmp_path, 1, 1, timeout=0.5)
             assert run(selector_at(server, num_retries=3), plan)["pools"]["p"]["n_failed"] == 1
         else:
-            with pytest.raises(RunStoppedError, match="LMAuthError"):
-                run(selector_at(server, num_retries=3), plan_of(tmp_path, workers, 2))
+            selector = selector_at(server, num_retries=3)
+            refuses(RunStoppedError, "LMAuthError", run, selector, plan_of(tmp_path, workers, 2))
         assert time.monotonic() - began < 30
     assert [one.calls for one in made(tmp_path)] == [1] * (1 if workers == 1 else 2)
 
@@ -227,15 +210,13 @@ def test_a_late_call_is_a_failure_and_the_run_continues(tmp_path: Path, way: str
         assert len(server.log) == sum(one.calls for one in made(tmp_path)) == 4
 
 
-class Sleeper(dspy.Module):  # a judge without an LM, which hangs
-    def forward(self, **inputs: Any) -> Any:
-        time.sleep(30)
-
-
 @each_way
 def test_a_role_that_calls_no_lm_has_the_deadline_too(tmp_path: Path, way: str) -> None:
-    run, workers = WAYS[way]
-    selector = Selector()
+    class Sleeper(dspy.Module):
+        def forward(self, **inputs: Any) -> Any:
+            time.sleep(30)
+
+    (run, workers), selector = WAYS[way], Selector()
     selector.judge = Sleeper()
     assert run(selector, plan_of(tmp_path, workers, 2, timeout=0.2))["pools"]["p"]["n_failed"] == 2
 
@@ -256,17 +237,15 @@ def test_a_call_that_hangs_does_not_hold_up_the_end_of_the_process(tmp_path: Pat
 
 
 def test_a_server_that_is_away_stops_the_run_whatever_may_fail(tmp_path: Path) -> None:
+    message = "^16 calls in a row failed, so that the server seems to be away; the"
     with serving(lambda request: Answer(status=503)) as server:
-        message = r"^16 calls in a row failed, so that the server seems to be away; the"
         refuses(RunStoppedError, message, evaluate, selector_at(server), plan_of(tmp_path, 1, 40))
         assert len(server.log) == 16
 
 
 @pytest.mark.parametrize(("retries", "requests"), [(0, 40), (9, 40 + 100 + 4)])
-def test_a_server_that_fails_nine_of_ten_does_not_stop_a_run_nor_is_it_asked_ten_times_as_much(
-    tmp_path: Path, retries: int, requests: int
-) -> None:
-    """Failures that others interrupt do not stop it; it repeats itself a hundred times, then once for each reply."""
+def test_failures_with_others_between_do_not_stop_a_run(tmp_path: Path, retries: int, requests: int) -> None:
+    """Of a server that fails nine of ten; it repeats itself a hundred times, then once for each reply."""
 
     def behave(request: Asked) -> Answer:
         return GOOD if request.question.endswith("5?") else Answer(status=503)
@@ -303,8 +282,7 @@ def test_what_a_server_does_not_report_is_unknown(tmp_path: Path, engine: str) -
     """LiteLLM fills in zeros."""
     with serving(lambda request: Answer(FINAL, changes={"usage": None}, closes=True)) as server:
         summary = evaluate(selector_at(server, engine=engine), plan_of(tmp_path))
-    figures = summary["consultations"]["judge"]
-    tokens = (figures["prompt_tokens"], figures["completion_tokens"])
-    assert (figures["calls"], tokens, figures["cost"]) == (3, (None, None), None)
-    assert summary["remarks"] == []
+    figures: Any = summary["consultations"]["judge"]
+    stated = [figures[name] for name in ("calls", "prompt_tokens", "completion_tokens", "cost")]
+    assert (stated, summary["remarks"]) == ([3, None, None, None], [])
     assert all((one.prompt_tokens, one.cost) == (None, None) for one in made(tmp_path))

@@ -1,6 +1,7 @@
 """A model's name says what becomes of it: what the page on models shows, and other names, against a local server."""
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,11 +15,11 @@ from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.engines.ollama import OllamaLM
 from eldgr_dspy.programs.lms.models import lm_named
 from eldgr_dspy.programs.roles import Judge
-from tests.asking.transport import GOOD, verdict
+from tests.asking.transport import GOOD
 from tests.capitals import row, write_pool
 from tests.case_tables import each_case
 from tests.house.doc_blocks import ROOT, blocks
-from tests.lm_server import Answer, Asked, LMServer, obliging, serving
+from tests.lm_server import Answer, Asked, obliging, serving
 
 PAGE = ROOT / "docs" / "how-to" / "choose-models.md"
 EXAMPLES = [block for block in blocks(PAGE) if block.language == "py"]
@@ -42,7 +43,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def closing(request: Asked) -> Answer:
     """LiteLLM keeps connections open beyond the test."""
-    return Answer(verdict(2), closes=True) if request.role == "judge" else Answer(obliging(request).text, closes=True)
+    return replace(GOOD if request.role == "judge" else obliging(request), closes=True)
 
 
 def models(command: list[str]) -> dict[str, str]:
@@ -52,41 +53,31 @@ def models(command: list[str]) -> dict[str, str]:
     return {role: model.partition("/")[2] for role, model in result.items() if model}
 
 
-def named(command: list[str]) -> str:
-    return " ".join(word for word in command[3:] if word not in ("--api-base", HERE))
-
-
 def marked(command: list[str]) -> Any:
     slow = LITELLM & {word.split("/")[0] for word in command}
-    return pytest.param(command, marks=[pytest.mark.slow] if slow else [], id=named(command))
+    name = " ".join(word for word in command[3:] if word not in ("--api-base", HERE))
+    return pytest.param(command, marks=[pytest.mark.slow] if slow else [], id=name)
 
 
 @pytest.mark.parametrize("command", [*map(marked, COMMANDS)])
 def test_each_command_of_the_page_asks_the_models_that_it_names(command: list[str], tmp_path: Path) -> None:
     pool = write_pool(tmp_path / "pool.jsonl", [row(0), row(1, answers=("Nice", "Nice", "Oslo"))])
     with serving(closing) as server:
-        words = [
-            str(pool) if word == "pool.jsonl" else word for word in command[1:] if word not in ("--api-base", HERE)
-        ]
+        words = [{"pool.jsonl": str(pool), HERE: server.address}.get(word, word) for word in command[1:]]
         assert main([*words, "--api-base", server.address, "--out", str(tmp_path / "run"), "--quiet"]) == 0
         roles = {entry.role: entry.model for entry in server.log}
     assert roles == models(command)
-
-
-def on(server: LMServer) -> SimpleNamespace:
-    """DSPy, whose LMs are all on one server."""
-
-    def lm(model: str, **options: Any) -> Any:
-        return dspy.LM(model, **{**options, "api_base": server.address, "cache": False})
-
-    return SimpleNamespace(LM=lm, configure=dspy.configure, context=dspy.context)
 
 
 def test_each_example_of_the_page_asks_the_model_that_it_names() -> None:
     expected = ["gpt-4o-mini", "Qwen/Qwen3-8B", "deepseek-chat"]
     assert len(EXAMPLES) == len(expected)
     with serving(closing) as server:
-        names: dict[str, Any] = {"dspy": on(server)}
+
+        def lm(model: str, **options: Any) -> Any:
+            return dspy.LM(model, **{**options, "api_base": server.address, "cache": False})
+
+        names = {"dspy": SimpleNamespace(LM=lm, configure=dspy.configure, context=dspy.context)}
         for block, model in zip(EXAMPLES, expected, strict=True):
             server.log.clear()
             text = re.sub(r"^import dspy$", "", block.text, flags=re.MULTILINE)
@@ -106,10 +97,9 @@ def test_a_dated_model_is_the_one_asked(asked: str | None, served: str | None, s
 @pytest.mark.parametrize("api_base", ["http://127.0.0.1:7", "http://127.0.0.1:7/v1", "127.0.0.1:7"])
 def test_names_of_ollama_go_to_our_engine(name: str, api_base: str) -> None:
     lm: Any = lm_named(name, api_base, temperature=0.0, num_ctx=4096, timeout=9)
-    assert type(lm) is OllamaLM
-    assert (lm.model, getattr(lm.engine, "timeout", None)) == ("ollama/deepseek-r1:7b", 9)
-    assert lm.kwargs["metadata"] == {"host": api_base.removesuffix("/v1"), "num_ctx": 4096, "think": False}
-    assert lm.kwargs["temperature"] == 0.0
+    assert (type(lm), lm.model, lm.engine.timeout) == (OllamaLM, "ollama/deepseek-r1:7b", 9)
+    metadata = {"host": api_base.removesuffix("/v1"), "num_ctx": 4096, "think": False}
+    assert (lm.kwargs["metadata"], lm.kwargs["temperature"]) == (metadata, 0.0)
     assert lm_named("ollama/hf.co/b/Llama-3.2-3B-GGUF:Q4_K_M").model.endswith("b/Llama-3.2-3B-GGUF:Q4_K_M")
 
 

@@ -12,10 +12,11 @@ from eldgr_dspy.programs.engines.ollama import ollama
 from eldgr_dspy.programs.engines.usage import ANY_USAGE
 from eldgr_dspy.programs.sampled import Sampled
 from eldgr_dspy.programs.selector import Selector
-from tests.lm_server import Answer, Asked, Behaviour, LMServer, serving
+from tests.asking.judge_modules import each_call
+from tests.asking.transport import lm_at, selector_at
+from tests.lm_server import Answer, Asked, Behaviour, serving
 from tests.ollama_server import Reply, ollama_server
 from tests.refusing import refuses
-from tests.selecting import awaiting
 
 IMPOSSIBLE = (-5, 3.5, math.nan, math.inf, -math.inf, "x", True, [3], {"a": 1})
 VERDICT = json.dumps({"judge_rationale": "seen", "assessments": [], "preferred": 2})
@@ -31,19 +32,14 @@ def counting(count: Any, text: str = VERDICT) -> Behaviour:
     return answer
 
 
-def lm_at(server: LMServer) -> Any:
-    return dspy.LM("openai/x", api_base=server.address, api_key="k", cache=False, num_retries=0)
-
-
-@pytest.mark.parametrize("call", [lambda select: select, lambda select: awaiting(select.acall)], ids=["sync", "async"])
+@each_call
 @pytest.mark.parametrize("count", [*IMPOSSIBLE, 10**30, None], ids=str)
 def test_a_selector_uses_a_reply_whatever_tokens_its_server_counts(count: Any, call: Any) -> None:  # hazard 116
     with serving(counting(count)) as server, dspy.context(track_usage=True):
-        select = Selector()
-        select.set_lm(lm_at(server))
-        reply = call(select)(**QUESTION)
+        reply = call(selector_at(server))(**QUESTION)
     assert (reply.answer, reply.branch) == ("Lyon", "judge")
-    assert reply.get_lm_usage()["openai/x"].get("completion_tokens") == (10**30 if count == 10**30 else None)
+    usage = reply.get_lm_usage()["openai/gpt-4o-mini"]
+    assert usage.get("completion_tokens") == (10**30 if count == 10**30 else None)
 
 
 @pytest.mark.parametrize("count", [*IMPOSSIBLE, 10**30], ids=str)
@@ -58,13 +54,9 @@ def test_ollama_may_count_as_wrongly(count: Any) -> None:
 
 def test_a_sample_may_have_such_a_count_and_elsewhere_dspy_refuses_it_as_before() -> None:
     program = Sampled(dspy.Predict("question -> answer"), n=2, select=Selector(rule="majority"))
-    with (
-        serving(counting(math.nan, '{"answer": "Lyon"}')) as server,
-        dspy.context(lm=lm_at(server), adapter=dspy.JSONAdapter()),
-    ):
-        reply = program(question="Which?")
-    assert reply.answer == "Lyon"
-    count: Any
+    lyon = counting(math.nan, '{"answer": "Lyon"}')
+    with serving(lyon) as server, dspy.context(lm=lm_at(server.address), adapter=dspy.JSONAdapter()):
+        assert program(question="Which?").answer == "Lyon"
     for count in (-5, 3.5):
         refuses((TypeError, ValueError), "output_tokens", lm15.Usage, output_tokens=count)
     body: dict[str, Any] = {"usage": {"completion_tokens": math.nan}}

@@ -69,11 +69,14 @@ FAULTS: dict[str, Fault] = {
 """Errors that pass, refusals of one request, errors that stop a run, answers that say nothing, and verdicts."""
 
 
+def lm_at(address: str, model: str = "openai/gpt-4o-mini", **options: Any) -> Any:
+    """An unmodified `dspy.LM` that asks a server."""
+    return dspy.LM(model, **{"api_base": address, "api_key": "key", "cache": False, "num_retries": 0, **options})
+
+
 def selector_at(server: LMServer, **options: Any) -> Selector:
-    """A selector whose roles ask a server by an unmodified `dspy.LM`."""
     selector = Selector()
-    options = {"api_base": server.address, "api_key": "key", "cache": False, "num_retries": 0, **options}
-    selector.set_lm(dspy.LM("openai/gpt-4o-mini", **options))
+    selector.set_lm(lm_at(server.address, **options))
     return selector
 
 

@@ -88,15 +88,11 @@ class Browser:
         return Tab(self, self.do("Target.attachToTarget", targetId=target, flatten=True)["sessionId"])
 
     def do(
-        self,
-        method: str,
-        session: str | None = None,
-        take: Callable[[dict[str, Any]], None] = lambda event: None,
-        **parameters: Any,
+        self, method: str, session: str = "", take: Callable[[dict[str, Any]], None] = lambda event: None, **given: Any
     ) -> dict[str, Any]:
         """Give a command, hand the events that come before its answer to `take`, and return the answer."""
         self._number += 1
-        command = {"id": self._number, "method": method, "params": parameters}
+        command = {"id": self._number, "method": method, "params": given}
         command |= {"sessionId": session} if session else {}
         os.write(self._into, json.dumps(command).encode() + b"\0")
         for message in self._messages():
@@ -104,7 +100,7 @@ class Browser:
                 assert "error" not in message, (method, message["error"])
                 result: dict[str, Any] = message["result"]
                 return result
-            if "method" in message and message.get("sessionId") == session:
+            if "method" in message and message.get("sessionId", "") == session:
                 take(message)
         raise AssertionError(f"no answer to {method}")
 

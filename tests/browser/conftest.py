@@ -7,12 +7,9 @@ from typing import Any
 
 import pytest
 
-from eldgr_dspy.programs.commands import main
 from tests.browser.chromium import BROWSER, Tab, browsing
-from tests.conftest import ROOT
 from tests.finished_runs import finished_run
-
-ARTIFACTS = ROOT / "artifacts"
+from tests.results.demo_pools import demo_run
 
 
 @pytest.fixture(scope="session")
@@ -25,11 +22,7 @@ def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
 
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("demo") / "run"
-    pools = [str(ARTIFACTS / f"demo-{name}.jsonl") for name in ("retrieval", "arithmetic")]
-    replay = str(ARTIFACTS / "demo-replay.jsonl")
-    assert main(["evaluate", *pools, "--replay", replay, "--out", str(out), "--quiet"]) == 0
-    return out
+    return demo_run(tmp_path_factory.mktemp("demo") / "run")
 
 
 ATTACKS: list[str] = json.loads(Path(__file__).with_name("attacks.json").read_text("utf-8"))

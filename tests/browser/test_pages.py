@@ -14,10 +14,7 @@ pytestmark = pytest.mark.slow  # a browser opens whole reports
 PAGES = ("report.html", "questions.html#question=demo-retrieval%2Fr15")
 
 CONTRAST = Path(__file__).with_name("contrast.js").read_text("utf-8")
-WIDE = "Array.from(document.querySelectorAll('body *')).filter((one) => one.checkVisibility() && !one.closest('{}'))"
-WIDER = (
-    ".filter((one) => one.getBoundingClientRect().right > innerWidth + 0.5).map((one) => one.textContent.slice(0, 60))"
-)
+WIDE = Path(__file__).with_name("wide.js").read_text("utf-8")
 """What is wider than the window and stands in no box that scrolls."""
 
 
@@ -27,13 +24,15 @@ def address(run: Path, page: str) -> str:
 
 
 def wider(tab: Tab, boxes: str) -> Any:
-    return tab.run(WIDE.format(boxes) + WIDER)
+    return tab.run(WIDE.replace("BOXES", boxes))
 
 
-@pytest.mark.parametrize(
-    ("dark", "width"), [(False, 1280), (True, 1280), (False, 380)], ids=["light", "dark", "narrow"]
-)
-@pytest.mark.parametrize("page", PAGES, ids=["report", "questions"])
+each_page = pytest.mark.parametrize("page", PAGES, ids=["report", "questions"])
+LOOKS = {"light": (False, 1280), "dark": (True, 1280), "narrow": (False, 380)}
+
+
+@pytest.mark.parametrize(("dark", "width"), LOOKS.values(), ids=LOOKS)
+@each_page
 def test_a_page_is_quiet_alone_and_legible_and_overflown_by_nothing_but_boxes_that_scroll(
     tab: Tab, demo: Path, page: str, dark: bool, width: int
 ) -> None:
@@ -61,7 +60,7 @@ def test_the_report_of_two_pools_fits_a_phone_and_eight_printed_pages_and_its_re
     assert tab.printed().count(b"/Type /Page\n") == 1
 
 
-@pytest.mark.parametrize("page", PAGES, ids=["report", "questions"])
+@each_page
 def test_a_page_prints_in_ink_on_paper_also_where_it_is_dark(tab: Tab, demo: Path, page: str) -> None:
     tab.look(dark=True, media="print")
     tab.open(address(demo, page))

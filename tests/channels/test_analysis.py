@@ -16,8 +16,6 @@ from eldgr_dspy.words import READINGS, Reading
 MISSING = Undefined("not measured")
 unit = st.floats(0, 1)
 rows = st.lists(st.sampled_from([-1.0, -0.9, 0.0, 0.5, 1.0]) | st.floats(-1, 1), max_size=5)
-
-
 matrices = st.integers(1, 8).flatmap(
     lambda n: st.fixed_dictionaries({name: st.lists(unit, min_size=n, max_size=n) for name in CHANNELS})
 )
@@ -70,12 +68,10 @@ def test_negative_pairs_are_named_and_one_alone_does_not_lower_the_variance() ->
     columns = {name: [0.0, 1.0] for name in CHANNELS} | {"epist": [1.0, 0.0]}
     parts = channels.variance_decomposition(columns)
     assert ("logic", "epist") in parts.negative and parts.total > parts.uncorrelated
-
-
-def test_one_step_has_no_variance_and_what_is_undefined_is_left_out_by_dropping_its_channel() -> None:
+    # One step has no variance; what is undefined is left out by dropping its channel.
     parts = channels.variance_decomposition({name: [0.3] for name in CHANNELS})
     assert (parts.total, parts.uncorrelated, parts.negative) == (0, 0, ())
-    columns: Any = {name: [0.3, 0.4] for name in CHANNELS} | {"epist": [0.1, MISSING]}
+    columns = {name: [0.3, 0.4] for name in CHANNELS} | {"epist": [0.1, MISSING]}
     assert channels.variance_decomposition(columns, PAPER.without("epist")).n == 2
 
 
@@ -92,13 +88,13 @@ def test_a_step_says_why_it_scored_as_it_did_also_in_json() -> None:
     assert (step.conflated, step.conflated_not_neutral) == (False, True)
     assert step.reward == pytest.approx(0.75)
     assert step.channels["adv"] == Undefined("the channel was not scored")
-    text = json.dumps(table().to_json(), allow_nan=False)
-    first, second = json.loads(text)["steps"]
+    record = json.loads(json.dumps(table().to_json(), allow_nan=False))
+    first, second = record["steps"]
     assert (second["text"], second["start"]) == ("The capital of Qatar is Dubai.", 17)
     assert second["channels"]["epist"] is None and second["undefined"]["epist"] == "not measured"
     assert set(second["undefined"]) == {"epist", "info", "triang", "adv", "min"}
     assert first["conflated_not_neutral"] is False and first["conflated"] is False
-    assert json.loads(text)["reward"] == pytest.approx(table().reward) and json.loads(text)["undefined"] is None
+    assert record["reward"] == pytest.approx(table().reward) and record["undefined"] is None
     step = table().scores[0]
     assert set(step.to_json()) == {*type(step).__slots__, "undefined"}
     assert (table().mean("epist"), table().mean("logic")) == (0.9, 0.75)
@@ -120,14 +116,10 @@ def distributions(draw: st.DrawFn) -> list[float]:
 
 
 @given(distributions())
-def test_f_nli_is_odd_and_in_range(probabilities: list[float]) -> None:
+def test_f_nli_is_odd_and_in_range_and_a_neutral_pair_is_zero_but_under_expected(probabilities: list[float]) -> None:
     for reading in READINGS:
         f, mirrored = channels.f_nli([probabilities, probabilities[::-1]], reading)
         assert -1 <= f <= 1 and f == pytest.approx(-mirrored)
-
-
-@given(distributions())
-def test_a_neutral_pair_is_zero_but_under_expected(probabilities: list[float]) -> None:
     if not channels.f_nli([probabilities])[0]:
         assert channels.f_nli([probabilities], "settled") == [0]
 
@@ -144,13 +136,11 @@ def test_best_least_and_documents_are_those_of_the_row_or_called_by_their_number
     grounding = Grounding.of([[0.0, -0.9, 0.4, 0.4], [], NO_CORPUS, [-0.2], [0.0]])
     assert list(grounding.best()) == [0.4, 0, NO_CORPUS, -0.2, 0]
     assert list(grounding.least()) == [-0.9, 0, NO_CORPUS, -0.2, 0]
-    assert grounding.deciding() == [2, None, None, 0, 0]
-    assert grounding.contradicting() == [1, None, None, 0, None]
+    assert (grounding.deciding(), grounding.contradicting()) == ([2, None, None, 0, 0], [1, None, None, 0, None])
     assert grounding.entailing(0.4) == [(2, 3), (), NO_CORPUS, (), ()]
     given_ = Grounding.of([[0.0, -0.9, 0.4, 0.4], [], NO_CORPUS, [-0.2]])
     grounding = given_.renumber([[7, 3, 9, 0], [], [], [5]])
-    assert grounding.deciding() == [9, None, None, 5]
-    assert grounding.contradicting() == [3, None, None, 5]
+    assert (grounding.deciding(), grounding.contradicting()) == ([9, None, None, 5], [3, None, None, 5])
     assert grounding.entailing(0.4) == [(9, 0), (), NO_CORPUS, ()]
     assert list(grounding.best()) == list(given_.best())
 

@@ -43,12 +43,9 @@ STEPS: dict[str, Callable[..., Any]] = {
     "units": units, "novelty": novelty, "progress": progress, "unsupported_rate": channels.unsupported_rate,
 }  # fmt: skip
 STEPS |= {name: getattr(channels, name) for name in ("logic", "fact", "epist", "adv", "gate", "weighted_mean")}
-WORDS: dict[str, Callable[..., Any]] = {
-    "float": float,
-    "Undefined": Undefined,
-    "grounding": lambda *of: Grounding.of(of),
-}
-WORDS |= {"scores": lambda *of: Scores.of(of), "every channel": lambda *column: {key: [*column] for key in CHANNELS}}
+WORDS: dict[str, Callable[..., Any]] = {"float": float, "Undefined": Undefined, "scores": lambda *of: Scores.of(of)}
+WORDS |= {"grounding": lambda *of: Grounding.of(of)}
+WORDS |= {"every channel": lambda *column: {key: [*column] for key in CHANNELS}}
 WORDS |= {"and": lambda *parts: {name: column for part in parts for name, column in part.items()}}
 
 

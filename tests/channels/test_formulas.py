@@ -40,17 +40,11 @@ MISSING: Any = Undefined("no corpus")
 
 @by_name
 @given(data=st.data())
-def test_a_channel_stays_in_its_range(formula: Any, data: st.DataObject) -> None:
-    channel, arguments, (low, high), _ = formula
-    (score,) = channel(*([data.draw(argument)] for argument in arguments))
-    assert isinstance(score, float) and low <= score <= high
-
-
-@by_name
-@given(data=st.data())
-def test_a_channel_moves_one_way_with_each_argument(formula: Any, data: st.DataObject) -> None:
-    channel, arguments, _, directions = formula
+def test_a_channel_stays_in_its_range_and_moves_one_way_with_each_argument(formula: Any, data: st.DataObject) -> None:
+    channel, arguments, (low, high), directions = formula
     values = [data.draw(argument) for argument in arguments]
+    (score,) = channel(*([value] for value in values))
+    assert isinstance(score, float) and low <= score <= high
     for at, direction in enumerate(directions):
         other = [*values]
         other[at] = data.draw(arguments[at])
@@ -83,15 +77,12 @@ def test_epist_is_best_where_confidence_is_the_strength_of_evidence(confidence: 
     assert exact == 1 and off == pytest.approx(1 - abs(confidence - strength))
 
 
-@pytest.mark.parametrize(
-    "use",
-    [
-        float, bool, int, lambda u: u + 1, lambda u: 1 - u, lambda u: u < 1, lambda u: u or 0.0,
-        lambda u: math.fsum([u]), lambda u: np.array([u], dtype=float), lambda u: np.mean([0.5, u]),
-        lambda u: max([0.5, u]), lambda u: f"{u:.2f}",
-    ],
-    ids=itertools.count(),
-)  # fmt: skip
+USES: list[Callable[[Any], Any]] = [float, bool, int, lambda u: u + 1, lambda u: 1 - u, lambda u: u < 1]
+USES += [lambda u: u or 0.0, lambda u: math.fsum([u]), lambda u: np.array([u], dtype=float)]
+USES += [lambda u: np.mean([0.5, u]), lambda u: max([0.5, u]), lambda u: f"{u:.2f}"]
+
+
+@pytest.mark.parametrize("use", USES, ids=itertools.count())
 def test_nothing_makes_a_number_of_undefined(use: Callable[[Any], Any]) -> None:
     with pytest.raises(TypeError):
         use(MISSING)
@@ -101,11 +92,9 @@ def test_scores_are_a_sequence_and_undefined_is_equal_to_its_like_alone() -> Non
     assert Undefined("a") == Undefined("a") != Undefined("b")
     assert len({Undefined("a"), Undefined("a")}) == 1
     assert all(number != MISSING for number in (0, 0.0, math.nan, None, False))
-    scores = Scores.of([0.5, MISSING, 1])
-    assert scores.defined.tolist() == [True, False, True]
-    assert scores.mean() == 0.75
-    assert Scores.of([]).mean() == Undefined("there is no step")
-    assert Scores.of([MISSING]).mean() == Undefined("no step was measured")
+    assert Scores.of([0.5, MISSING, 1]).defined.tolist() == [True, False, True]
+    means = [Scores.of(values).mean() for values in ([0.5, MISSING, 1], [], [MISSING])]
+    assert means == [0.75, Undefined("there is no step"), Undefined("no step was measured")]
     assert list(channels.epist(np.array([1.0000001], np.float32), [1])) == [1]
     scores = Scores.of([0.5, MISSING, 1, MISSING])
     assert (len(scores), scores[0], scores[-1], scores[-2]) == (4, 0.5, MISSING, 1.0)
@@ -121,14 +110,11 @@ def test_scores_give_back_what_they_were_given(values: list[Score]) -> None:
     assert list(Scores.of(values)) == values == list(Scores.of(Scores.of(values)))
 
 
-@pytest.mark.parametrize("values", [np.array([0.25, 1], np.float32), np.array([0, 1]), [np.float32(0.25), np.int64(1)]])
-def test_numpy_numbers_are_scores(values: Values) -> None:
-    assert all(isinstance(score, float) for score in Scores.of(values))
-
-
-@pytest.mark.parametrize("values", [np.array([0.5, math.nan]), np.array([True]), np.array([[0.5]])])
-def test_numpy_arrays_are_checked_as_well(values: Any) -> None:
-    refuses(ArgumentError, "must be", Scores.of, values)
+def test_numpy_numbers_are_scores_and_arrays_are_checked_as_well() -> None:
+    arrays: list[Values] = [np.array([0.25, 1], np.float32), np.array([0, 1]), [np.float32(0.25), np.int64(1)]]
+    assert all(isinstance(score, float) for values in arrays for score in Scores.of(values))
+    for values in (np.array([0.5, math.nan]), np.array([True]), np.array([[0.5]])):
+        refuses(ArgumentError, "must be", Scores.of, values)
 
 
 @given(st.lists(st.tuples(unit | undefined, unit | undefined)))

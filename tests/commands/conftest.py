@@ -6,6 +6,7 @@ import pytest
 
 from eldgr_dspy.programs.commands import main
 from tests.commands.installed import Eldgr, Printed
+from tests.finished_runs import finished_run
 
 
 @pytest.fixture
@@ -19,3 +20,8 @@ def eldgr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
         return Printed(out, err)
 
     return typed
+
+
+@pytest.fixture
+def run(eldgr: Eldgr, tmp_path: Path) -> Path:
+    return finished_run(tmp_path)[0]

@@ -8,11 +8,13 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from eldgr_dspy.base.system import refusal
+from eldgr_dspy.journal import read_journal
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.commands.console import progress_bar
 from eldgr_dspy.rule.consultations import Consultation
@@ -20,6 +22,7 @@ from tests.capitals import row, write_pool
 from tests.case_tables import each_case
 from tests.commands.installed import COMMAND, Eldgr
 from tests.pools.layouts import predictions
+from tests.results.demo_pools import ARTIFACTS
 
 NOBODY = ["--judge", "openai/none", "--api-base", "http://127.0.0.1:9/v1", "--limit", "1", "--rules", "eldgr"]
 """A judge at port 9 of this machine, which answers nobody."""
@@ -30,25 +33,20 @@ def pool(eldgr: Eldgr, tmp_path: Path) -> Path:
     return write_pool(tmp_path / "capitals.jsonl", map(row, range(8)))
 
 
-def test_tables_go_to_standard_output_files_to_the_run_directory_and_options_may_be_variables(
-    pool: Path, monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr
-) -> None:
+def test_tables_are_printed_and_variables_count(pool: Path, monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr) -> None:
     shown, filters = warnings.showwarning, list(warnings.filters)
     out, err = eldgr("evaluate", pool)
-    assert "capitals: retrieval, 8 questions" in out
+    assert "capitals: retrieval, 8 questions" in out and "Written to runs/capitals" in err
     assert re.search(r"│ majority +│ +0\.00 │", out)
-    assert "Written to runs/capitals" in err
-    names = {path.name for path in Path("runs/capitals").iterdir()}
     files = {"journal.jsonl", "decisions.jsonl", "summary.json", "record.json", "report.html", "questions.html"}
-    assert names - {".lock"} == files
+    assert {path.name for path in Path("runs/capitals").iterdir()} - {".lock"} == files
     assert eldgr("evaluate", pool, "--quiet") == ("", "")
     out, err = eldgr("evaluate", pool, "--json")
     assert (json.loads(out), err) == (json.loads(Path("runs/capitals/summary.json").read_text()), "")
     for name, value in (("LIMIT", "3"), ("JSON", "1")):
         monkeypatch.setenv(f"ELDGR_EVALUATE_{name}", value)
     assert json.loads(eldgr("evaluate", pool, "--out", "few").out)["pools"]["capitals"]["n"] == 3
-    assert warnings.showwarning is shown  # as before the commands
-    assert warnings.filters == filters
+    assert warnings.showwarning is shown and warnings.filters == filters  # as before the commands
 
 
 def test_rules_are_named_by_either_option_together_or_one_by_one(pool: Path, eldgr: Eldgr) -> None:
@@ -59,17 +57,12 @@ def test_rules_are_named_by_either_option_together_or_one_by_one(pool: Path, eld
     eldgr("decide", "run0", "--rules", "majority,")  # as evaluate takes it
 
 
-def test_a_model_that_cannot_be_reached_stops_the_run_with_exit_code_3(pool: Path, eldgr: Eldgr) -> None:
-    """The LM is an unmodified `dspy.LM`."""
+def test_a_model_that_cannot_be_reached_stops_a_run(pool: Path, monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr) -> None:
+    """A fresh run resumes without --fresh, which would set its journal aside, and pay for everything again."""
     err = eldgr("evaluate", pool, "--quiet", *NOBODY, code=3).err
     assert ("run the same command to resume" in err, "Traceback" in err) == (True, False)
-    journal = [json.loads(line) for line in Path("runs/capitals/journal.jsonl").read_text().splitlines()]
-    assert [one["outcome"] for one in journal if one["kind"] == "consultation"] == ["failed"]
-
-
-def test_a_stopped_fresh_run_resumes_without_fresh(pool: Path, monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr) -> None:
-    """The same command would set its journal aside, and pay for everything again."""
-    err = eldgr("evaluate", pool, "--quiet", "--fresh", *NOBODY, code=3).err
+    assert [one.outcome for one in read_journal(Path("runs/capitals/journal.jsonl"))] == ["failed"]
+    err = eldgr("evaluate", pool, "--quiet", "--fresh", "--out", "new", *NOBODY, code=3).err
     assert err.endswith("in the journal; run the same command without --fresh to resume.\n")
     monkeypatch.setenv("ELDGR_EVALUATE_FRESH", "1")
     err = eldgr("evaluate", pool, "--quiet", *NOBODY, code=3).err
@@ -81,9 +74,7 @@ def test_if_no_run_was_opened_the_message_does_not_say_resume(pool: Path, capsys
     for out in ("run", str(pool / "run")):
         assert main(["evaluate", str(pool), "--quiet", "--out", out]) in (1, 3)
         err = capsys.readouterr().err
-        assert re.match("(Stopped|Error): ", err)
-        assert out in err
-        assert "resume" not in err
+        assert re.match("(Stopped|Error): ", err) and out in err and "resume" not in err
 
 
 def piped(pool: Path, *more: str, encoding: str = "utf-8", **options: Any) -> Any:
@@ -97,8 +88,8 @@ def piped(pool: Path, *more: str, encoding: str = "utf-8", **options: Any) -> An
 def test_results_are_printed_in_whatever_encoding_standard_output_has(pool: Path, encoding: str) -> None:
     pool = pool.rename("\u6771\u4eac.jsonl")
     tables = piped(pool, encoding=encoding, stdout=subprocess.PIPE)
-    assert (tables.returncode, b"Traceback" in tables.stderr) == (0, False)
-    assert b"??: retrieval, 8 questions" in tables.stdout
+    shown = b"??: retrieval, 8 questions" in tables.stdout
+    assert (tables.returncode, b"Traceback" in tables.stderr, shown) == (0, False, True)
     whole = piped(pool, "--json", encoding=encoding, stdout=subprocess.PIPE)
     assert (whole.returncode, whole.stderr) == (0, b"")
     assert json.loads(whole.stdout) == json.loads(Path("run/summary.json").read_text(encoding="utf-8"))
@@ -111,15 +102,12 @@ def test_a_reader_that_closes_the_pipe_is_not_an_error_and_a_full_disk_is(pool: 
     os.close(read)
     with os.fdopen(write, "wb") as closed:
         run = piped(pool, *more, stdout=closed)
-    assert run.returncode == 0
-    assert re.fullmatch(rb"(Written to run: [^\n]*\n[^\n]*\n)?", run.stderr)
+    assert run.returncode == 0 and re.fullmatch(rb"(Written to run: [^\n]*\n[^\n]*\n)?", run.stderr)
     Path("run/summary.json").unlink()
     with Path("/dev/full").open("wb") as full:
         run = piped(pool, *more, stdout=full)
-    assert run.returncode == 1
     expected = rb"The results are in run; they could not be printed: Standard output: No space [^\n]*\.\n"
-    assert re.fullmatch(expected, run.stderr)
-    assert Path("run/summary.json").exists()
+    assert run.returncode == 1 and re.fullmatch(expected, run.stderr) and Path("run/summary.json").exists()
 
 
 def test_a_torn_line_is_noted_unless_quiet(pool: Path) -> None:
@@ -133,30 +121,21 @@ def test_a_torn_line_is_noted_unless_quiet(pool: Path) -> None:
     assert notes["--quiet"] == ""
 
 
-def test_the_bar_of_a_resumed_run_counts_all_of_it(pool: Path, monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr) -> None:
+def test_the_bar_of_a_resumed_run_counts_all_of_it_and_nothing_as_spent_that_was_recorded(
+    pool: Path, monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
     monkeypatch.setenv("COLUMNS", "200")
     for _ in range(2):
         assert "run so far: judge 8" in eldgr("evaluate", pool).err
-
-
-@pytest.mark.parametrize(("recorded", "text"), [(False, "judge 1, 12 tokens, $0.5000"), (True, "judge 1")])
-def test_the_bar_counts_nothing_as_spent_that_was_recorded(
-    recorded: bool, text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("TTY_COMPATIBLE", "1")
-    monkeypatch.setenv("COLUMNS", "200")
-    calls = 0 if recorded else 1
-    one = Consultation(
-        "p", "q", "judge", "ok", calls=calls, prompt_tokens=9, completion_tokens=3, cost=0.5, recorded=recorded
-    )
-    with progress_bar(lambda: None, quiet=False) as watcher:
-        watcher.on_start(1)
-        watcher.on_consultation(one)
-        watcher.on_row()
-    err = capsys.readouterr().err
-    assert f"run so far: {text}" in err
-    assert ("tokens" in err) is not recorded
+    for calls, text in ((1, "judge 1, 12 tokens, $0.5000"), (0, "judge 1")):
+        spent: Any = {"calls": calls, "prompt_tokens": 9, "completion_tokens": 3, "cost": 0.5, "recorded": not calls}
+        with progress_bar(lambda: None, quiet=False) as watcher:
+            watcher.on_start(1)
+            watcher.on_consultation(Consultation("p", "q", "judge", "ok", **spent))
+            watcher.on_row()
+        err = capsys.readouterr().err
+        assert f"run so far: {text}" in err and ("tokens" in err) is bool(calls)
 
 
 @each_case("commands", "commands that ask nobody")
@@ -168,13 +147,6 @@ def test_what_asks_nobody_needs_no_dspy(pool: Path, line: str) -> None:
     assert line != "--help" or done.stdout.startswith("Usage: eldgr [--version] [--help] COMMAND")
 
 
-ROOT = Path(__file__).resolve().parents[2]
-LIMITED = """
-import resource, sys
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), int(sys.argv[1])))
-from eldgr_dspy.programs.commands import main
-sys.exit(main(sys.argv[2:]))
-"""
 RAISE = r"Raise the limit on the size of a file \(ulimit -f\), or give a place on another file system\."
 
 posix = pytest.mark.skipif(os.name == "nt", reason="the limits of POSIX")
@@ -183,8 +155,9 @@ pytestmark = pytest.mark.usefixtures("eldgr")
 
 def limited(size: int, *arguments: str) -> tuple[int, str]:
     """Exit code and standard error of a command that can write no file longer than so many bytes."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-c", LIMITED, str(size), *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ARTIFACTS.parent), "PYTHONDONTWRITEBYTECODE": "1"}
+    code = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); {COMMAND[2]}"
+    command = [sys.executable, "-c", code, *arguments]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     return done.returncode, done.stderr
 
@@ -198,11 +171,8 @@ def test_a_run_whose_file_may_not_grow_names_it_whichever_it_is() -> None:  # ha
     named = set[str]()
     for size in sorted({1, 400, *(size - 1 for size in sizes.values())}):
         code, said = limited(size, "evaluate", str(pool), "--out", f"run{size}", "--quiet")
-        told = re.fullmatch(
-            rf"Stopped: run{size}/([\w.]+): File too large\. {RAISE}( Then run the same command to resume; "
-            r"the replies so far are in the journal\.)?\n",
-            said,
-        )
+        resumes = r"( Then run the same command to resume; the replies so far are in the journal\.)?\n"
+        told = re.fullmatch(rf"Stopped: run{size}/([\w.]+): File too large\. {RAISE}{resumes}", said)
         assert told and code == 3, said
         named.add(told[1])
     assert named >= {"journal.jsonl", "questions.html"}
@@ -218,19 +188,15 @@ def test_a_command_whose_file_may_not_grow_names_it(line: str, file: str) -> Non
     if line.startswith("pool build"):
         write_pool(pool, [{name: one[name] for name in ("id", "question", "prediction")} for one in rows])
     code, said = limited(1_000, *line.split())
-    assert code in (1, 3)
-    assert re.search(rf"(?m)(: |^){file}: File too large\. {RAISE}$", said), said
+    assert code in (1, 3) and re.search(rf"(?m)(: |^){file}: File too large\. {RAISE}$", said), said
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EDQUOT])
 def test_a_flush_that_fails_names_the_file(number: int, monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr) -> None:
-    def failing(file: int) -> NoReturn:
-        raise OSError(number, os.strerror(number))
-
     pool = write_pool(Path("p.jsonl"), [row(0)])
     eldgr("evaluate", pool, "--out", "run", "--quiet")
     with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", failing)
+        patch.setattr(os, "fsync", Mock(side_effect=OSError(number, os.strerror(number))))
         for out in ("new", "run"):
             reply = eldgr("evaluate", "p.jsonl", "--out", out, code=3).err
             assert re.match(rf"Stopped: (new|run)(/[\w.]+)?: {os.strerror(number)}\. [A-Z][^.]+\.", reply), reply

@@ -30,11 +30,8 @@ FILES = {
     "refused_code.py": b"class Strict:\n    def __call__(self, answer, evidence):\n        return False\n\nnumber = 7",
 }
 
-POOL_FILES = {
-    "POOL": "capitals.jsonl",
-    "DEMO": str(ARTIFACTS / "demo-retrieval.jsonl"),
-    "NUMBERS": str(ARTIFACTS / "demo-arithmetic.jsonl"),
-}
+DEMO, NUMBERS = (str(ARTIFACTS / f"demo-{task}.jsonl") for task in ("retrieval", "arithmetic"))
+POOL_FILES = {"POOL": "capitals.jsonl", "DEMO": DEMO, "NUMBERS": NUMBERS}
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +57,7 @@ def test_what_cannot_be_done_is_refused_in_a_sentence(
     assert main([POOL_FILES.get(word, word) for word in shlex.split(line)]) == code
     out, err = capsys.readouterr()
     assert (out, "Traceback" in err) == ("", False)
-    assert message in " ".join(err.split())
+    told, whole = " ".join(err.split()), message.startswith("Error: ") and message.endswith(".")
+    assert told == message if whole else message in told
     assert {path: path.stat().st_mtime_ns for path in before if path.is_file()}.items() <= before.items()
     assert {path for path in folder.rglob("*") if "__pycache__" not in path.parts} == {*before}

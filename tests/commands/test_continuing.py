@@ -49,9 +49,8 @@ class Made(NamedTuple):
 
 
 REFUSED: Any = (REFUSALS, (), ("pass", "-not  me"), "tests.refusing_function:hedges")
-SETTINGS = st.builds(
-    Settings, *map(st.sampled_from, (POLICIES, STRICTNESS, CONSULT, (None, *HOMOGENEOUS), PREFERENCE, REFUSED, REFUSAL))
-)
+CHOICES = (POLICIES, STRICTNESS, CONSULT, (None, *HOMOGENEOUS), PREFERENCE, REFUSED, REFUSAL)
+SETTINGS = st.builds(Settings, *map(st.sampled_from, CHOICES))
 
 
 @st.composite
@@ -60,10 +59,9 @@ def runs(draw: st.DrawFn) -> Made:
     roles: list[Role] = [role for role in ROLES if draw(st.booleans())]
     models: dict[Role, str | None] = {role: draw(st.none() | st.sampled_from(MODELS)) for role in roles}
     named = [model for model in models.values() if model]
-    api_base = (
-        draw(st.none() | st.sampled_from(ADDRESSES[: 1 if any(map(is_of_ollama, named)) else 2])) if named else None
-    )
-    num_ctx = draw(st.sampled_from([None, 4096])) if any(map(is_of_ollama, named)) else None
+    of_ollama = any(map(is_of_ollama, named))
+    api_base = draw(st.none() | st.sampled_from(ADDRESSES[: 1 if of_ollama else 2])) if named else None
+    num_ctx = draw(st.sampled_from([None, 4096])) if of_ollama else None
     styles = [("listwise", 1), ("listwise", 3), ("pairwise", 1), ("pairwise", 2)]
     styles += [("pointwise", 1)] if models.get("judge") else []
     style = draw(st.sampled_from(styles)) if "judge" in roles else ("listwise", 1)
@@ -71,9 +69,8 @@ def runs(draw: st.DrawFn) -> Made:
 
 
 DRAWN = Made({"repairer": "ollama/qwen3:8b"}, None, None, ("listwise", 1), Settings(), ("repairer",))
-MIXED = DRAWN._replace(
-    models={"judge": "ollama/qwen3:8b", "repairer": "openai/a"}, api_base="http://h/v1", asked=("judge", "repairer")
-)
+BOTH: dict[Role, str | None] = {"judge": "ollama/qwen3:8b", "repairer": "openai/a"}
+MIXED = DRAWN._replace(models=BOTH, api_base="http://h/v1", asked=("judge", "repairer"))
 """The two LMs state one address differently."""
 
 
@@ -85,20 +82,8 @@ def command_for(made: Made, out: str, pools: list[str], rules: list[str], limit:
     refusals = made.settings.refusals
     given = {"refusals": refusals} if isinstance(refusals, OwnRefusals) else {}
     files: Any = tuple(SimpleNamespace(path=Path(name)) for name in pools)
-    result = command_that_asks(
-        RunRead(Path(out), heads, totals, own=given), Redecisions(tuple(rules), files, limit, {}), frozenset(made.asked)
-    )
-    assert result is not None
-    return shlex.split(result)
-
-
-def parsed(words: list[str]) -> dict[str, Any]:
-    """What the command would be called with."""
-    assert words[:2] == ["eldgr", "evaluate"]
-    command: Any = cli.commands["evaluate"]
-    names = cli.context_settings["help_option_names"]  # which a command keeps from the first context that it makes
-    result: dict[str, Any] = command.make_context("evaluate", words[2:], help_option_names=names).params
-    return result
+    run, again = RunRead(Path(out), heads, totals, own=given), Redecisions(tuple(rules), files, limit, {})
+    return shlex.split(command_that_asks(run, again, frozenset(made.asked)) or "")
 
 
 @settings(max_examples=60)
@@ -111,21 +96,18 @@ def parsed(words: list[str]) -> dict[str, Any]:
 )
 @example(DRAWN, "-p.jsonl", ["--lm", "-p.jsonl"], ["eldgr"], None)
 @example(MIXED, "run", ["pool.jsonl"], ["eldgr"], 5)
-def test_the_words_of_the_command_are_the_options_of_the_run(
-    made: Made, out: str, pools: list[str], rules: list[str], limit: int | None
-) -> None:
-    options = parsed(command_for(made, out, pools, rules, limit))
+def test_the_words_mean_the_run(made: Made, out: str, pools: list[str], rules: list[str], limit: int | None) -> None:
+    eldgr, evaluate, *words = command_for(made, out, pools, rules, limit)
+    assert (eldgr, evaluate) == ("eldgr", "evaluate")
+    command: Any = cli.commands["evaluate"]
+    names = cli.context_settings["help_option_names"]  # which a command keeps from the first context that it makes
+    options = command.make_context("evaluate", words, help_option_names=names).params
     assert (options["out"], list(options["pools"])) == (Path(out), [Path(name) for name in pools])
     assert (names_in(options["rules"]), options["limit"]) == (tuple(rules), limit)
     chosen: dict[str, Any] = {**options, **options["set"]}
     assert Settings(**{name: chosen[name] for name in made.settings.arguments() if name in chosen}) == made.settings
     assert {name: options[name] for name in FREE if options[name]} == {}
-    again = Made(
-        {role: options[role] for role in ROLES},
-        options["api_base"],
-        chosen.get("num_ctx"),
-        (chosen.get("judge_style", "listwise"), chosen.get("orders", 1)),
-        made.settings,
-        made.asked,
-    )
+    models: dict[Role, str | None] = {role: options[role] for role in ROLES}
+    style = (chosen.get("judge_style", "listwise"), chosen.get("orders", 1))
+    again = Made(models, options["api_base"], chosen.get("num_ctx"), style, made.settings, made.asked)
     assert again.stated() == made.stated()

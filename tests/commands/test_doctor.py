@@ -10,10 +10,12 @@ from typing import Any
 
 import dspy
 import pytest
+from click.testing import CliRunner
 
-from eldgr_dspy.programs.commands import main
+from eldgr_dspy.programs.commands.command import cli
 from eldgr_dspy.programs.selector import Selector
 from tests.capitals import row, write_pool
+from tests.commands.installed import Eldgr
 from tests.commands.parisian import VERDICT, parisian
 from tests.loopback import Answer, openai_server
 from tests.ollama_server import Body, Models, Reply, filled, ollama_server
@@ -23,10 +25,6 @@ GOOD = ["server", "model", "context", "structured output", "verdict", "thinking"
 
 def examined(address: str, *more: str, judge: str = "ollama/deepseek-r1:7b") -> tuple[int, dict[str, Any]]:
     """The exit code, and the findings by name."""
-    from click.testing import CliRunner
-
-    from eldgr_dspy.programs.commands.command import cli
-
     options = ["--judge", judge, "--api-base", address, "--timeout", "20", "--json", *more]
     done = CliRunner().invoke(cli, ["doctor", *options], catch_exceptions=False)
     reply = json.loads(done.stdout)
@@ -38,13 +36,11 @@ def wrong(result: dict[str, Any]) -> dict[str, str]:
     return {name: one["text"] for name, one in result.items() if not one["ok"]}
 
 
-def test_all_is_well_with_a_judge_that_can_be_asked(capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_is_well_with_a_judge_that_can_be_asked(eldgr: Eldgr) -> None:
     with ollama_server(parisian) as server:
         code, result = examined(server.address)
-        assert main(["doctor", "--api-base", server.address]) == 0
-    assert (code, list(result)) == (0, GOOD)
-    assert "8192" in result["context"]["text"]
-    lines = capsys.readouterr().out.splitlines()
+        lines = eldgr("doctor", "--api-base", server.address).out.splitlines()
+    assert (code, list(result), "8192" in result["context"]["text"]) == (0, GOOD, True)
     assert [line.partition(":")[0] for line in lines] == [f"ok    {name}" for name in GOOD]
     with ollama_server(lambda _: VERDICT) as server:  # which does not hold its model to a schema
         code, result = examined(server.address)
@@ -52,17 +48,17 @@ def test_all_is_well_with_a_judge_that_can_be_asked(capsys: pytest.CaptureFixtur
     assert result["structured output"]["text"].startswith(_UNHELD)
 
 
-def test_a_server_that_is_not_there_is_the_only_finding(capsys: pytest.CaptureFixture[str]) -> None:  # hazard 79
+def test_a_server_that_is_not_there_is_the_only_finding(eldgr: Eldgr) -> None:  # hazard 79
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{taken.getsockname()[1]}"
         code, result = examined(address)
         assert (code, list(wrong(result))) == (1, ["server"])
-        assert main(["doctor", "--api-base", address]) == 1
-    assert capsys.readouterr().out.startswith("FAIL  server: ")
+        assert eldgr("doctor", "--api-base", address, code=1).out.startswith("FAIL  server: ")
 
 
-def test_a_model_that_is_missing_comes_with_the_command_that_gets_it_and_is_pulled_on_demand() -> None:  # hazard 80
+def test_a_missing_model_comes_with_the_command_that_gets_it_and_is_pulled_on_demand() -> None:  # hazard 80
+    """A pull that gets on may take longer than a call, and a model without a tag is the latest."""
     with ollama_server(parisian, models=Models(names=[])) as server:
         code, result = examined(server.address)
         assert (code, list(result)) == (1, ["server", "model"])
@@ -74,9 +70,6 @@ def test_a_model_that_is_missing_comes_with_the_command_that_gets_it_and_is_pull
     with ollama_server(models=Models(names=[], remote=())) as server:
         code, result = examined(server.address, "--pull")
     assert code == 1 and "does not exist" in wrong(result)["model"]
-
-
-def test_a_pull_that_gets_on_may_take_longer_than_a_call_and_a_model_without_a_tag_is_the_latest() -> None:
     with ollama_server(parisian, models=Models(names=[], pause=0.5)) as server:
         assert examined(server.address, "--pull", "--timeout", "1.5")[0] == 0
     with ollama_server(parisian, models=Models(names=["tiny", "tiny:latest"])) as server:
@@ -94,42 +87,30 @@ def test_a_pull_that_gets_no_further_is_given_up(stall: str) -> None:  # hazard 
     assert f"{server.address} made no progress for 0.3 s" in wrong(result)["model"]
 
 
-@pytest.mark.parametrize(
-    ("behaviour", "thoughts"),
-    [
-        (lambda body: Reply(parisian(body), thinking="Which one?", written=30), "10 characters"),
-        (lambda body: Reply(parisian(body), written=900), "900 tokens"),
-        (lambda body: f"<think>Hm.</think>{parisian(body)}", "3 "),
-    ],
-    ids="thinks hides leaks".split(),
-)
-def test_a_judge_that_thinks_all_the_same_is_said_and_works(behaviour: Callable[[Body], Any], thoughts: str) -> None:
-    with ollama_server(behaviour) as server:
-        code, result = examined(server.address)
-    assert (code, wrong(result)) == (0, {})
-    assert result["thinking"]["text"].startswith(f"It cannot be turned off: {thoughts}")
+NOTICED: dict[str, tuple[Callable[[Body], Any], str]] = {  # what a judge does, and the check that fails or its thoughts
+    "lacking": (lambda _: '{"preferred": 1}', "verdict"),
+    "prose": (lambda _: "Paris, of course.", "verdict"),
+    "empty": (lambda _: "", "verdict"),
+    "two": (lambda body: parisian(body) * 2, "verdict"),
+    "berlin": (lambda body: parisian(body).replace('"preferred": 1', '"preferred": 0'), "verdict"),
+    "other": (lambda body: Reply(parisian(body), model="tinyllama"), "model served"),
+    "500": (lambda _: Reply("no", status=500), "call"),
+    "401": (lambda _: Reply("no", status=401), "call"),
+    "torn": (lambda body: Reply(parisian(body), fault="torn"), "call"),
+    "cut": (lambda body: Reply(parisian(body), read=8192), "verdict"),
+    "thinks": (lambda body: Reply(parisian(body), thinking="Which one?", written=30), "10 characters"),
+    "hides": (lambda body: Reply(parisian(body), written=900), "900 tokens"),
+    "leaks": (lambda body: f"<think>Hm.</think>{parisian(body)}", "3 "),
+}
 
 
-@pytest.mark.parametrize(
-    ("behaviour", "checks"),
-    [
-        (lambda _: '{"preferred": 1}', ["verdict"]),
-        (lambda _: "Paris, of course.", ["verdict"]),
-        (lambda _: "", ["verdict"]),
-        (lambda body: parisian(body) * 2, ["verdict"]),
-        (lambda body: parisian(body).replace('"preferred": 1', '"preferred": 0'), ["verdict"]),
-        (lambda body: Reply(parisian(body), model="tinyllama"), ["model served"]),
-        (lambda _: Reply("no", status=500), ["call"]),
-        (lambda _: Reply("no", status=401), ["call"]),
-        (lambda body: Reply(parisian(body), fault="torn"), ["call"]),
-        (lambda body: Reply(parisian(body), read=8192), ["verdict"]),
-    ],
-    ids="lacking prose empty two berlin other 500 401 torn cut".split(),
-)
-def test_what_is_wrong_is_said(behaviour: Callable[[Body], Any], checks: list[str]) -> None:
+@pytest.mark.parametrize(("behaviour", "noticed"), NOTICED.values(), ids=NOTICED)
+def test_what_is_wrong_is_said_and_a_judge_may_think(behaviour: Callable[[Body], Any], noticed: str) -> None:
     with ollama_server(behaviour) as server:
         code, result = examined(server.address)
-    assert (code, list(wrong(result))) == (1, checks)
+    thoughts = noticed[0].isdigit()
+    assert (code, list(wrong(result))) == ((0, []) if thoughts else (1, [noticed]))
+    assert not thoughts or result["thinking"]["text"].startswith(f"It cannot be turned off: {noticed}")
     assert "\n" not in "".join(one["text"] for one in result.values())
 
 
@@ -185,35 +166,29 @@ def refusing(*kinds: str, status: int = 400) -> Answer:
 _HELD = "A JSON schema was tried: the reply is the one JSON object that it allows. "
 _UNHELD = "A JSON schema was tried: the server accepts it but does not hold the model to it, which wrote "
 _REFUSED = "A JSON schema was tried, and failed: response_format json_schema is not supported. "
-_NONE = (
-    "The Selector sends this model no schema and no response_format, and abstains if a reply is not exactly as asked"
-)
-_SENT = "The Selector sends this model a JSON schema with each question, and abstains if"
+_THIS = "The Selector sends this model"
+_NONE = f"{_THIS} no schema and no response_format, and abstains if a reply is not exactly as asked"
+_SENT = f"{_THIS} a JSON schema with each question, and abstains if"
 UNKNOWN, OLDER, NEWER = "openai/m", "openai/gpt-3.5-turbo", "openai/gpt-4o-mini"  # as DSPy's list of models has them
 
 
 @pytest.mark.parametrize(
     ("model", "answer", "tried", "would"),
     [
-        (UNKNOWN, constrained, _HELD, _SENT),
-        (UNKNOWN, told, _UNHELD, _SENT),
-        (UNKNOWN, refusing("json_schema"), _REFUSED, _NONE),
+        *((model, told, _UNHELD, _SENT) for model in (UNKNOWN, OLDER, NEWER)),
+        *((model, constrained, _HELD, _SENT) for model in (UNKNOWN, NEWER)),
+        *((model, refusing("json_schema"), _REFUSED, _NONE) for model in (UNKNOWN, OLDER, NEWER)),
         (UNKNOWN, refusing("json_schema", status=500), _REFUSED, _NONE),
         (UNKNOWN, refusing("json_schema", "json_object"), _REFUSED, _NONE),
-        (OLDER, told, _UNHELD, _SENT),
-        (OLDER, refusing("json_schema"), _REFUSED, _NONE),
-        (NEWER, refusing("json_schema"), _REFUSED, _NONE),
-        (NEWER, constrained, _HELD, _SENT),
-        (NEWER, told, _UNHELD, _SENT),
     ],
-    ids="held unheld refused crashes none object object-refused schema-refused schema schema-unheld".split(),
+    ids="unheld object schema-unheld held schema refused object-refused schema-refused crashes none".split(),
 )
 def test_a_server_that_selectors_work_with_passes_anyway(model: str, answer: Answer, tried: str, would: str) -> None:
     with openai_server(answer) as address:
         code, result = examined(address, judge=model)
         pred = selected(model, address)
     assert (pred.answer, pred.branch, pred.abstentions) == ("Paris", "judge", {})
-    schema = ["schema"] if would == _NONE else []
+    schema = ["schema"] * (would == _NONE)
     assert (code, list(result)) == (0, ["structured output", *schema, "verdict", "speed"])
     assert not schema or result["schema"]["text"].startswith("The server refuses the JSON schema of the judge's reply.")
     assert result["structured output"]["text"].startswith(tried) and would in result["structured output"]["text"]
@@ -223,11 +198,8 @@ def selected(model: str, address: str) -> Any:
     """What a Selector with this LM makes of two rivals, of which the evidence has one."""
     select = Selector()
     select.set_lm(dspy.LM(model, api_base=address, cache=False, num_retries=0, temperature=0.0))
-    return select(
-        question="What is the capital of France?",
-        candidates=["Berlin", "Paris", "Berlin"],
-        evidence=["Paris is the capital of France."],
-    )
+    rivals = {"question": "What is the capital of France?", "candidates": ["Berlin", "Paris", "Berlin"]}
+    return select(**rivals, evidence=["Paris is the capital of France."])
 
 
 @pytest.mark.parametrize("model", [UNKNOWN, NEWER])
@@ -259,15 +231,12 @@ def test_a_judge_is_asked_a_question_as_long_as_those_of_a_pool_and_fails_where_
     assert (code, list(wrong(result))) == (1, ["verdict"])
 
 
-def test_no_secret_of_an_address_or_of_a_key_is_said(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_secret_of_an_address_or_of_a_key_is_said(monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         code, result = examined(f"http://me:s3cret@127.0.0.1:{taken.getsockname()[1]}/v1", judge="openai/m")
     assert (code, list(wrong(result)), "s3cret" in str(result)) == (1, ["call"], False)
-    assert main(["doctor", "--api-base", "http://me:s3cret@gpu-box"]) == 1
+    assert "s3cret" not in "".join(eldgr("doctor", "--api-base", "http://me:s3cret@gpu-box", code=1))
     monkeypatch.setenv("OLLAMA_API_KEY", "s3cret\n")
-    assert main(["doctor", "--api-base", "http://127.0.0.1:1"]) == 1
-    message = capsys.readouterr().err
+    message = eldgr("doctor", "--api-base", "http://127.0.0.1:1", code=1).err
     assert "OLLAMA_API_KEY must be one word of ASCII" in message and "s3cret" not in message

@@ -6,7 +6,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +51,16 @@ def printed(path: Path, *, scorer: Scorer = SCORER, as_json: bool = False) -> No
 
 
 @pytest.fixture
-def capitals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def capitals(eldgr: Eldgr, tmp_path: Path) -> Path:
     return pool(tmp_path / "capitals.jsonl", TEXT, "Dubai")
+
+
+Out = Callable[[], str]
+
+
+@pytest.fixture
+def out(capsys: pytest.CaptureFixture[str]) -> Out:
+    return lambda: capsys.readouterr().out
 
 
 def test_a_step_has_a_row_and_what_is_undefined_says_why(capitals: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -61,61 +68,51 @@ def test_a_step_has_a_row_and_what_is_undefined_says_why(capitals: Path, capsys:
     assert capsys.readouterr() == (Path(__file__).with_name("inspected.txt").read_text(encoding="utf-8"), "")
 
 
-@pytest.mark.parametrize(
-    ("text", "evidence", "message"),
-    [
-        (SECOND, [CAPITAL], r"^1  The capital .* 0\.00    0\.00  !!    0$"),
-        (SECOND, [CAPITAL], r"^!! conflated: it scores high, and every document contradicts it \(step 1 by doc 0\)$"),
-        (TEXT, [], r"^— fact, triang, adv, min, conflated: there is no corpus$"),
-        ("#### Dubai", [HOSTED], r"There is no step to score\.$"),
-    ],
-)
-def test_what_every_document_contradicts_is_marked_twice_and_what_is_missing_is_said(
-    capitals: Path, capsys: pytest.CaptureFixture[str], text: str, evidence: list[Any], message: str
-) -> None:
-    printed(pool(capitals, text, evidence=evidence))
-    assert re.search(message, capsys.readouterr().out, re.MULTILINE)
+def test_what_every_document_contradicts_is_marked_twice_and_what_is_missing_is_said(capitals: Path, out: Out) -> None:
+    printed(pool(capitals, SECOND, evidence=[CAPITAL]))
+    marked = out()
+    assert re.search(r"^1  The capital .* 0\.00    0\.00  !!    0$", marked, re.MULTILINE)
+    assert "\n!! conflated: it scores high, and every document contradicts it (step 1 by doc 0)\n" in marked
+    printed(pool(capitals, TEXT, evidence=[]))
+    assert "\n— fact, triang, adv, min, conflated: there is no corpus\n" in out()
+    printed(pool(capitals, "#### Dubai", evidence=[HOSTED]))
+    assert "There is no step to score.\n" in out()
 
 
-def test_a_reason_names_the_steps_that_it_is_about_and_several_scorers_have_a_table_each(
-    capitals: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_reason_names_its_steps_and_several_scorers_have_a_table_each(capitals: Path, out: Out) -> None:
     texts = [[*questions][:1] for questions in texts_of_pool(capitals)]
     print_scores(capitals, texts, {"nli a": SCORER, "lm b": Rewards([0.25])}, as_json=False)
     expected = ["candidate 0, Dubai, nli a: reward 0.65", "candidate 0, Dubai, lm b: reward 0.25"]
-    assert re.findall(r"^candidate 0, .*", capsys.readouterr().out, re.MULTILINE) == expected
+    assert re.findall(r"^candidate 0, .*", out(), re.MULTILINE) == expected
     printed(pool(capitals, f"{FIRST}\n{SECOND}\nOne", question="", evidence=[]))
-    reasons = [line for line in capsys.readouterr().out.splitlines() if line.startswith("— ")]
+    reasons = [line for line in out().splitlines() if line.startswith("— ")]
     assert reasons[0] == "— logic, conflated: nothing stands before the step (step 1)"
     assert "— fact, triang, adv, min: there is no corpus (steps 1, 2)" in reasons
     assert "— conflated: there is no corpus (step 2)" in reasons
 
 
-def test_scores_are_coloured_at_a_terminal_and_nowhere_else(
-    capitals: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_scores_are_coloured_at_a_terminal(capitals: Path, out: Out, monkeypatch: pytest.MonkeyPatch) -> None:
     printed(capitals)
-    assert "\x1b" not in capsys.readouterr().out
+    assert "\x1b" not in out()
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
     monkeypatch.setenv("TERM", "xterm")
     printed(capitals)
-    second = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("2  The capital"))
-    codes = {"green": 32, "yellow": 33, "red": 31, "dim": 2, "bold red": "1;31"}
-    expected = {" 1.00": "green", "0.50": "yellow", "  0.00": "red", "    —": "dim", "!": "bold red"}
-    for text, colour in expected.items():
-        assert f"\x1b[{codes[colour]}m{text}\x1b[0m" in second
+    second = next(line for line in out().splitlines() if line.startswith("2  The capital"))
+    green, yellow, red, dim, bold_red = 32, 33, 31, 2, "1;31"
+    for text, code in {" 1.00": green, "0.50": yellow, "  0.00": red, "    —": dim, "!": bold_red}.items():
+        assert f"\x1b[{code}m{text}\x1b[0m" in second
     monkeypatch.setenv("NO_COLOR", "1")
     printed(capitals)
-    assert not re.search(r"\x1b\[3\dm", capsys.readouterr().out)
+    assert not re.search(r"\x1b\[3\dm", out())
 
 
-def test_no_text_steers_the_terminal(capitals: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_text_steers_the_terminal(capitals: Path, out: Out) -> None:
     """Nor is it read as markup."""
     evil = "\x1b[2J\x07[red]The host\u202e was Qatar.[/red]\u2028"
     printed(pool(capitals, f"{evil}\n\n{SECOND}", id=evil, question=evil, evidence=[{"title": evil, "text": SECOND}]))
-    out = capsys.readouterr().out
-    assert all(sign.isprintable() or sign == "\n" for sign in out)
-    assert out.count("[U+001B][2J[U+0007][red]") == 4
+    shown = out()
+    assert all(sign.isprintable() or sign == "\n" for sign in shown)
+    assert shown.count("[U+001B][2J[U+0007][red]") == 4
 
 
 def test_json_is_an_object_a_text_and_nothing_else(capitals: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -123,24 +120,16 @@ def test_json_is_an_object_a_text_and_nothing_else(capitals: Path, capsys: pytes
     out, err = capsys.readouterr()
     (first, second), (question,) = map(json.loads, out.splitlines()), texts_of_pool(capitals)
     tables = SCORER.score([one.reasoning for one in question])
-    assert first == {
-        "source": str(capitals),
-        "id": "r01",
-        "candidate": 0,
-        "question": QUESTION,
-        "answer": "Dubai",
-        "scores": {"nli": json.loads(json.dumps(tables[0].to_json()))},
-    }
+    about = {"source": str(capitals), "id": "r01", "candidate": 0, "question": QUESTION, "answer": "Dubai"}
+    assert first == {**about, "scores": {"nli": json.loads(json.dumps(tables[0].to_json()))}}
     assert (second["candidate"], second["scores"]["nli"]["undefined"]) == (1, "no step was measured")
     assert out.isascii() and err == ""
 
 
 def piped(path: Path, *, as_json: bool, encoding: str = "utf-8", **options: Any) -> Any:
     """What is printed by a process of its own."""
-    code = (
-        "import sys; from pathlib import Path; from tests.commands.test_inspect import printed; "
-        f"printed(Path(sys.argv[1]), as_json={as_json})"
-    )
+    code = "import sys; from pathlib import Path; from tests.commands.test_inspect import printed; "
+    code += f"printed(Path(sys.argv[1]), as_json={as_json})"
     root = Path(__file__).resolve().parents[2]
     environment = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0", "PYTHONPATH": str(root)}
     command = [sys.executable, "-c", code, str(path)]
@@ -148,20 +137,17 @@ def piped(path: Path, *, as_json: bool, encoding: str = "utf-8", **options: Any)
 
 
 @pytest.fixture
-def reasoning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def reasoning(eldgr: Eldgr) -> Path:
     Path("reasoning.txt").write_bytes(f"\ufeff{FIRST}\r\n{SECOND}\r\n#### Dubai\r\n".encode())
     Path("evidence.txt").write_text(f"{HOSTED['text']}\n  \n\n{CAPITAL['text']}\n", encoding="utf-8")
     Path("evidence.jsonl").write_text(f"{json.dumps(HOSTED)}\n\n{json.dumps(CAPITAL)}\n", encoding="utf-8")
     return Path("reasoning.txt")
 
 
-def test_a_text_in_a_file_has_its_question_its_answer_and_its_passages(
-    reasoning: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_text_in_a_file_has_its_question_its_answer_and_its_passages(reasoning: Path, out: Out) -> None:
     bare = text_of_file(reasoning).reasoning
-    assert (bare.text, bare.question, bare.passages) == (f"{FIRST}\r\n{SECOND}\r\n#### Dubai\r\n", "", None)
-    assert bare.answer == "Dubai"
+    text = f"{FIRST}\r\n{SECOND}\r\n#### Dubai\r\n"
+    assert (bare.text, bare.question, bare.passages, bare.answer) == (text, "", None, "Dubai")
     Path("unmarked.txt").write_text(FIRST, encoding="utf-8")
     assert text_of_file(Path("unmarked.txt")).reasoning.answer == ""
     for name, titles in (("evidence.txt", ["", ""]), ("evidence.jsonl", ["2022 FIFA World Cup", "Doha"])):
@@ -169,13 +155,13 @@ def test_a_text_in_a_file_has_its_question_its_answer_and_its_passages(
         assert full.question == QUESTION and full.passages is not None
         assert [passage.title for passage in full.passages] == titles
         assert [passage.text for passage in full.passages] == [HOSTED["text"], CAPITAL["text"]]
-    text = text_of_file(reasoning, QUESTION, Path("evidence.txt"))
-    print_scores(reasoning, [[text]], {"nli reader": SCORER}, as_json=False)
-    out = capsys.readouterr().out  # under the name of the file
-    assert out.startswith(f"reasoning.txt: {QUESTION}\n\nnli reader: reward 0.")
-    assert out.endswith(f"\ndoc 0: {HOSTED['text']}\ndoc 1: {CAPITAL['text']}\n\n")
+    texts = [[text_of_file(reasoning, QUESTION, Path("evidence.txt"))]]
+    print_scores(reasoning, texts, {"nli reader": SCORER}, as_json=False)
+    shown = out()  # under the name of the file
+    assert shown.startswith(f"reasoning.txt: {QUESTION}\n\nnli reader: reward 0.")
+    assert shown.endswith(f"\ndoc 0: {HOSTED['text']}\ndoc 1: {CAPITAL['text']}\n\n")
     print_scores(reasoning, [[text_of_file(reasoning)]], {"nli reader": SCORER}, as_json=True)
-    reply = json.loads(capsys.readouterr().out)
+    reply = json.loads(out())
     assert [reply[name] for name in ("source", "id", "candidate", "question")] == ["reasoning.txt", None, None, ""]
 
 
@@ -221,15 +207,14 @@ STATED = {"step_rationale": "So.", "step_scores": [{"step": at, **SCORES} for at
 
 
 @pytest.mark.parametrize("by", ["the line", "the environment"])
-def test_an_lm_may_score_some_questions(
-    capitals: Path, eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch, server: Any, by: str
-) -> None:
+def test_an_lm_may_score_some_questions(capitals: Path, eldgr: Eldgr, server: Any, by: str) -> None:
     lines = [capitals.read_text(encoding="utf-8").replace("r01", name) for name in ("r01", "r02", "r03")]
     capitals.write_text("".join(lines), encoding="utf-8")
     options = ["--lm", "ollama/deepseek-r1:7b", "--limit", "2", "--json"] if by == "the line" else []
-    for name, value in {"LM": "ollama/deepseek-r1:7b", "JSON": "1", "LIMIT": "2"}.items() if not options else ():
-        monkeypatch.setenv(f"ELDGR_INSPECT_{name}", value)
-    out, err = eldgr("inspect", "capitals.jsonl", *options)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {"LM": "ollama/deepseek-r1:7b", "JSON": "1", "LIMIT": "2"}.items() if not options else ():
+            patch.setenv(f"ELDGR_INSPECT_{name}", value)
+        out, err = eldgr("inspect", "capitals.jsonl", *options)
     assert len(server.bodies()) == 2
     first, second, *others = map(json.loads, out.splitlines())
     assert [step["channels"]["triang"] for step in first["scores"]["lm"]["steps"]] == [0.33] * 3
@@ -257,6 +242,5 @@ def test_ctrl_c_speaks_of_no_journal(capitals: Path, server: Any) -> None:
     command = [sys.executable, "-c", HEARING, "inspect", "capitals.jsonl", "--lm", "ollama/deepseek-r1:7b"]
     begun.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
     _, err = begun[0].communicate()
-    assert begun[0].returncode == 130
-    assert err.strip().startswith("Interrupted.")
+    assert begun[0].returncode == 130 and err.strip().startswith("Interrupted.")
     assert "journal" not in err and "Traceback" not in err

@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,30 +16,24 @@ from eldgr_dspy.programs.run.frozen import frozen_selector
 from tests.capitals import recording, row, write_pool
 from tests.case_tables import each_case
 from tests.commands.installed import Eldgr
-from tests.lm_server import Answer, Asked, serving
+from tests.lm_server import Answer, serving
+from tests.refusing import refuses
 from tests.run.freezing import rewrite
 
 MODULE = '''
 import dspy
-
 from eldgr_dspy.programs.roles import Judge
-
 
 def last(ballot):
     """Prefer the last candidate."""
     return len(ballot.answers) - 1
 
-
 class MyJudge(Judge):
     """The judge of the package under another name."""
-
 
 class Fixed(dspy.Module):
     def forward(self, question, evidence, candidates):
         return dspy.Prediction(preferred=len(candidates) - 1)
-
-
-number = 7
 '''
 WORDS = {
     "cisc": "cisc:0.5",
@@ -61,7 +56,8 @@ def stated(one: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture(autouse=True)
-def _files(eldgr: Eldgr) -> None:
+def _files(eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
     Path("command_judges.py").write_text(MODULE)
     write_pool(Path("capitals.jsonl"), (stated(row(number)) for number in range(4)))
     write_pool(Path("train.jsonl"), (stated(row(number)) for number in range(50, 54)))
@@ -69,17 +65,16 @@ def _files(eldgr: Eldgr) -> None:
         recording(Path(name), [f"q{number}" for number in range(4)])
 
 
-def printed(eldgr: Eldgr, *words: str | Path, code: int = 0) -> str:
-    out, err = eldgr(*words, code=code)
-    return " ".join(err.split()) if code else out
-
-
 def given(*names: str) -> list[str]:
     return ["--judges", ",".join(f"{name}={WORDS[name]}" for name in names or WORDS)]
 
 
+FREEZING = ["freeze", "--heuristic", *given("cisc", "own"), "--rules", "majority,eldgr", "--out", "freeze.json"]
+CONFIRMING = ["evaluate", "capitals.jsonl", "--freeze", "freeze.json", "--quiet", "--out", "run"]
+
+
 def result_of(eldgr: Eldgr, *words: str | Path, pool: str = "capitals") -> Any:
-    return json.loads(printed(eldgr, *words, "--json"))["pools"][pool]
+    return json.loads(eldgr(*words, "--json").out)["pools"][pool]
 
 
 def test_each_word_names_its_judge(eldgr: Eldgr) -> None:
@@ -97,24 +92,19 @@ def test_each_word_names_its_judge(eldgr: Eldgr) -> None:
 
 def test_a_judge_that_the_pool_lacks_the_values_of_is_na_in_what_is_printed(eldgr: Eldgr) -> None:
     write_pool(Path("bare.jsonl"), map(row, range(4)))
-    printed(eldgr, "evaluate", "bare.jsonl", *given("cisc", "own"), "--quiet", "--out", "run", "--max-abstentions", "0")
+    eldgr("evaluate", "bare.jsonl", *given("cisc", "own"), "--quiet", "--out", "run", "--max-abstentions", "0")
     for command in (["report", "run", "--format", "text"], ["decide", "run", "--rules", "eldgr"]):
-        reply = " ".join(printed(eldgr, *command).split())
-        assert "the pool states no confidence" in reply
-        assert "gave no usable reply" not in reply
+        reply = " ".join(eldgr(*command).out.split())
+        assert "the pool states no confidence" in reply and "gave no usable reply" not in reply
     journal = ["evaluate", "bare.jsonl", "--judges", "cisc,own", "--replay", "run/journal.jsonl", "--quiet"]
     figures = result_of(eldgr, *journal, "--out", "again", pool="bare")
     expected = {"cisc": "the pool states no confidence", "own": None}
     assert {k: v["lacks"] for k, v in figures["judges"].items()} == expected
 
 
-def test_a_judge_class_of_a_module_asks_the_model_of_the_judge(eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-
-    def behave(request: Asked) -> Answer:
-        return Answer(json.dumps({"judge_rationale": "", "assessments": [], "preferred": 2}))
-
-    with serving(behave) as server:
+def test_a_judge_class_of_a_module_asks_the_model_of_the_judge(eldgr: Eldgr) -> None:
+    reply = Answer(json.dumps({"judge_rationale": "", "assessments": [], "preferred": 2}))
+    with serving(lambda _: reply) as server:
         models = ["--judge", "openai/served", "--api-base", server.address]
         run = ["evaluate", "capitals.jsonl", "--judges", "mine=command_judges:MyJudge", *models, "--quiet"]
         pool = result_of(eldgr, *run, "--out", "run")
@@ -122,11 +112,11 @@ def test_a_judge_class_of_a_module_asks_the_model_of_the_judge(eldgr: Eldgr, mon
         assert [(entry.model, entry.role) for entry in server.log] == [("served", "judge")] * 4
 
 
-@pytest.mark.parametrize(
-    ("word", "calls"), [("listwise:openai/m", 1), ("panel:openai/m+openai/n", 2), ("cisc:0.5", 0), ("drm", 0)]
-)
-def test_candidates_stand_in_each_order(word: str, calls: int, eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
+MODELS = {"listwise:openai/m": 1, "panel:openai/m+openai/n": 2, "cisc:0.5": 0, "drm": 0}
+
+
+@pytest.mark.parametrize(("word", "calls"), MODELS.items())
+def test_candidates_stand_in_each_order(word: str, calls: int, eldgr: Eldgr) -> None:
     for orders in (1, 3):
         options = ["--judges", f"j={word}", "--set", f"orders={orders}", "--dry-run"]
         role = result_of(eldgr, "evaluate", "capitals.jsonl", *options)["roles"]["judge[j]"]
@@ -135,16 +125,15 @@ def test_candidates_stand_in_each_order(word: str, calls: int, eldgr: Eldgr, mon
 
 def test_a_policy_on_its_training_questions_is_refused_with_their_count(eldgr: Eldgr) -> None:
     write_pool(Path("both.jsonl"), (stated(row(number)) for number in range(48, 53)))
-    reply = printed(eldgr, "evaluate", "both.jsonl", *given("policy"), "--out", "run", code=1)
+    reply = " ".join(eldgr("evaluate", "both.jsonl", *given("policy"), "--out", "run", code=1).err.split())
     assert re.search(r"policy.* was trained on 3 of the 5 questions of both\.jsonl", reply)
     assert "Split the pool with eldgr pool split" in reply
 
 
 @pytest.mark.parametrize(("name", "kind"), [("cisc", WeightedVote), ("own", OwnSelector)])
 def test_a_freeze_ships_the_judge_that_was_frozen(name: str, kind: type, eldgr: Eldgr) -> None:
-    printed(eldgr, "freeze", "--heuristic", *given("cisc", "own"), "--rules", "majority,eldgr", "--out", "freeze.json")
-    confirming = ["evaluate", "capitals.jsonl", "--freeze", "freeze.json", "--quiet", "--out", "run"]
-    figures = result_of(eldgr, *confirming, *given("cisc", "own"))
+    eldgr(*FREEZING)
+    figures = result_of(eldgr, *CONFIRMING, *given("cisc", "own"))
     assert figures["rules"][f"eldgr[{name}]"]["em"] == 100.0
     own: dict[str, Any] = {} if name == "cisc" else {"judge": "command_judges:last"}
     select = frozen_selector("freeze.json", rule=f"eldgr[{name}]", **own)
@@ -155,45 +144,36 @@ def test_a_freeze_ships_the_judge_that_was_frozen(name: str, kind: type, eldgr: 
 
 
 def test_a_freeze_finds_a_class_in_the_working_directory(monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr) -> None:
-    printed(eldgr, "freeze", "--heuristic", *given("fixed"), "--rules", "eldgr", "--out", "freeze.json")
+    eldgr("freeze", "--heuristic", *given("fixed"), "--rules", "eldgr", "--out", "freeze.json")
     monkeypatch.delitem(sys.modules, "command_judges")  # as in a new process
     object_named.cache_clear()
     assert type(frozen_selector("freeze.json", judge="command_judges:Fixed").judge).__name__ == "Fixed"
 
 
 def test_a_freeze_with_another_formula_or_a_changed_function_is_refused(eldgr: Eldgr) -> None:
-    printed(eldgr, "freeze", "--heuristic", *given("cisc", "own"), "--rules", "majority,eldgr", "--out", "freeze.json")
-    confirming = ["evaluate", "capitals.jsonl", "--freeze", "freeze.json", "--quiet", "--out", "run"]
+    eldgr(*FREEZING)
     other = ["--judges", "cisc=cisc:0.6,own=command_judges:last"]
-    assert "roles.judge[cisc]" in printed(eldgr, *confirming, *other, code=1)
+    assert "roles.judge[cisc]" in eldgr(*CONFIRMING, *other, code=1).err
     roles = json.loads(Path("freeze.json").read_text())["roles"]
     assert roles["judge[own]"]["attributes"]["self"]["source"]["name"] == "command_judges:last"
-    rewrite(
-        Path("freeze.json"),
-        lambda freeze: freeze["roles"]["judge[own]"]["attributes"]["self"]["source"].update(source="0" * 16),
-    )
-    assert "roles.judge[own]" in printed(eldgr, *confirming, *given("cisc", "own"), code=1)
-    with pytest.raises(RunChangedError, match=r"roles\.judge\[own\]"):
-        frozen_selector("freeze.json", rule="eldgr[own]", judge="command_judges:last")
+    own = roles["judge[own]"]["attributes"]["self"]["source"] | {"source": "0" * 16}
+    rewrite(Path("freeze.json"), lambda freeze: freeze["roles"]["judge[own]"]["attributes"]["self"].update(source=own))
+    assert "roles.judge[own]" in eldgr(*CONFIRMING, *given("cisc", "own"), code=1).err
+    loading = partial(frozen_selector, "freeze.json", rule="eldgr[own]", judge="command_judges:last")
+    refuses(RunChangedError, r"roles\.judge\[own\]", loading)
 
 
-def test_a_recorded_and_a_heuristic_judge_stand_beside_one_another(eldgr: Eldgr) -> None:
+def test_a_recorded_judge_stands_beside_a_heuristic_one_and_recordings_may_name_all_judges(eldgr: Eldgr) -> None:
     options = ["--judges", "a", "--judges", "words=heuristic", "--replay", "a=a.jsonl", "--quiet"]
     pool = result_of(eldgr, "evaluate", "capitals.jsonl", *options, "--out", "run")
     assert list(pool["judges"]) == ["a", "words"]
     for form in ("markdown", "latex", "text"):
-        out = eldgr("report", "run", "--format", form).out
-        assert "judges alone and under the lock" in out
-        assert "the run or the judge does not state it" in " ".join(out.split())
+        out = " ".join(eldgr("report", "run", "--format", form).out.split())
+        assert "judges alone and under the lock" in out and "the run or the judge does not state it" in out
 
-
-def test_recordings_of_named_judges_name_the_judges_of_a_run_that_names_none(eldgr: Eldgr) -> None:
     recorded = ["evaluate", "capitals.jsonl", "--replay", "b=b.jsonl", "--replay", "a=a.jsonl"]
-    result, named = (
-        result_of(eldgr, *recorded, *more, "--quiet")
-        for more in (["--out", "run"], ["--judges", "b,a", "--out", "named"])
-    )
-    assert result == named
+    result = result_of(eldgr, *recorded, "--out", "other", "--quiet")
+    assert result == result_of(eldgr, *recorded, "--judges", "b,a", "--out", "named", "--quiet")
     assert list(result["judges"]) == ["b", "a"]
     assert set(json.loads(eldgr(*recorded, "--dry-run", "--json").out)["models"]) >= {"judge[a]", "judge[b]"}
 

@@ -19,15 +19,12 @@ from tests.results.demo_pools import ARTIFACTS
 
 TYPES = """
 import re
-
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.matching.text_keys import AnswerClass
-
 
 def year_in(answer):
     found = re.search("[0-9]{4}", answer)
     return found and found[0]
-
 
 class Years(AnswerType):
     way = "evidence"
@@ -40,23 +37,16 @@ class Years(AnswerType):
     def is_right(self, answer, gold):
         return self.class_of(answer) in [self.class_of(right) for right in gold]
 
-
 years = Years()
 """
 NAME = "own_types:years"
-ROW = {
-    "id": "q",
-    "question": "When did it open?",
-    "task": NAME,
-    "candidates": [{"text": "In 1977, or rather 1976.", "answer": "in 1976"}, {"answer": "1977"}, {"answer": "1977."}],
-    "evidence": [{"text": "It opened in 1976."}],
-    "gold": ["1976"],
-}
+CANDIDATES = [{"text": "In 1977, or rather 1976.", "answer": "in 1976"}, {"answer": "1977"}, {"answer": "1977."}]
+ABOUT = {"question": "When did it open?", "evidence": [{"text": "It opened in 1976."}], "gold": ["1976"]}
+ROW = {"id": "q", "task": NAME, "candidates": CANDIDATES, **ABOUT}
 
 
 @pytest.fixture(autouse=True)
-def types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def types(eldgr: Eldgr, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     Path("own_types.py").write_text(TYPES)
     Path("years.jsonl").write_text(json.dumps(ROW) + "\n")
@@ -64,8 +54,10 @@ def types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     forget(monkeypatch)
 
 
-def forget(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Go on as in a new process."""
+def forget(monkeypatch: pytest.MonkeyPatch, types: str = "") -> None:
+    """Go on as in a new process, with other types if they are given."""
+    if types:
+        Path("own_types.py").write_text(types)
     monkeypatch.setattr(answer_types, "_OWN", {})
     monkeypatch.setattr(answer_types, "_SHOWN", {})
     monkeypatch.delitem(sys.modules, "own_types", raising=False)
@@ -74,39 +66,26 @@ def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     object_named.cache_clear()
 
 
-def change(monkeypatch: pytest.MonkeyPatch, old: str, new: str) -> None:
-    Path("own_types.py").write_text(TYPES.replace(old, new))
-    forget(monkeypatch)
-
-
-def said(eldgr: Eldgr, *words: str, code: int = 0) -> str:
-    """What a command prints where it succeeds, and else why it does not."""
-    out, err = eldgr(*words, code=code)
-    return err if code else out
-
-
 def evaluated(eldgr: Eldgr, *more: str, code: int = 0) -> str:
-    return said(eldgr, "evaluate", "years.jsonl", "--answer", NAME, "--out", "run", *more, code=code)
+    return eldgr("evaluate", "years.jsonl", "--answer", NAME, "--out", "run", *more, code=code).err
 
 
 @pytest.mark.parametrize("command", ["evaluate", "bound", "pool check"])
-def test_a_pool_imports_nothing_and_one_of_another_type_is_refused(
-    eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch, command: str
-) -> None:
-    told = said(eldgr, *command.split(), "years.jsonl", code=1)
+def test_a_pool_imports_nothing_and_has_its_type(eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    told = eldgr(*command.split(), "years.jsonl", code=1).err
     assert "task is 'own_types:years' (str); expected one of" in told
     assert told.endswith("or your own module:name, given as --answer.\n")
     assert "own_types" not in sys.modules
     Path("other.jsonl").write_text(json.dumps({**ROW, "task": "short"}) + "\n")
-    refusal = said(eldgr, *command.split(), "other.jsonl", "--answer", NAME, code=1)
+    refusal = eldgr(*command.split(), "other.jsonl", "--answer", NAME, code=1).err
     assert "must have answers of the type 'own_types:years'; got 'short'." in refusal
     forget(monkeypatch)
     if command != "evaluate":  # with it the pool is read
-        figures = json.loads(said(eldgr, *command.split(), "years.jsonl", "--answer", NAME, "--format", "json"))
+        figures = json.loads(eldgr(*command.split(), "years.jsonl", "--answer", NAME, "--format", "json").out)
         assert figures["pools"]["years"]["task"] == NAME
 
 
-def test_a_run_votes_scores_and_certifies_by_the_type(eldgr: Eldgr) -> None:
+def test_a_run_goes_by_the_type_and_is_decided_and_shown_again(eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch) -> None:
     evaluated(eldgr)
     pool = json.loads(Path("run/summary.json").read_text())["pools"]["years"]
     assert pool["answer_type"] == {"way": "evidence", "scores": ["accuracy"]}
@@ -117,95 +96,79 @@ def test_a_run_votes_scores_and_certifies_by_the_type(eldgr: Eldgr) -> None:
     stated = json.loads(Path("run/journal.jsonl").read_text().partition("\n")[0])["details"]["answer"]
     assert (stated["name"], len(stated["source"])) == (NAME, 16)
     assert json.loads(Path("run/record.json").read_text())["settings"]["answer"] == stated
-
-
-def test_a_shared_name_is_the_type_that_was_loaded_last_and_a_name_that_is_none_is_refused(
-    eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert "answer must be one of" in said(eldgr, "bound", "years.jsonl", "--answer", "year", code=2)
-    assert "has no 'months'" in said(eldgr, "bound", "years.jsonl", "--answer", "own_types:months", code=2)
-    Path("own_types.py").write_text(f"{TYPES}\n\nYears.name = 'shared'\none, other = Years(), Years()\n")
     forget(monkeypatch)
+    assert f"{NAME}, 1 question" in eldgr("decide", "run", "--rules", "majority,certified", "--answer", NAME).out
+    forget(monkeypatch)
+    output = eldgr("show", "run", "q").out
+    assert "it was made with" not in output and "1976" in output and "in 1976 (consensus)" not in output
+    assert "own_types" not in sys.modules
+    assert "1977 (consensus)" in eldgr("show", "run", "q", "--answer", NAME).out
+
+
+def test_a_shared_name_is_the_type_that_was_loaded_last(eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "answer must be one of" in eldgr("bound", "years.jsonl", "--answer", "year", code=2).err
+    assert "has no 'months'" in eldgr("bound", "years.jsonl", "--answer", "own_types:months", code=2).err
+    forget(monkeypatch, f"{TYPES}\n\nYears.name = 'shared'\none, other = Years(), Years()\n")
     for name in ("one", "other", "one"):
         loaded = answer_types.load_type(f"own_types:{name}")
-        assert answer_types.answer_type("shared") is loaded
-        assert loaded.loaded_as == f"own_types:{name}"
-    Path("own_types.py").write_text(f"{TYPES}\n\nYears.name = 'by_year'\n")
-    forget(monkeypatch)
+        assert answer_types.answer_type("shared") is loaded and loaded.loaded_as == f"own_types:{name}"
+    forget(monkeypatch, f"{TYPES}\n\nYears.name = 'by_year'\n")
     name = AnswerName().convert(NAME, None, None)
     forget(monkeypatch)
     assert answer_types.load_type(name).name == "by_year"
 
 
-def test_a_type_may_say_what_is_right_as_numpy_does_and_a_finished_run_is_shown_without_it(
-    eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_of_a_type_that_uses_numpy_is_shown_without_it(eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch) -> None:
     is_right = "self.class_of(answer) in [self.class_of(right) for right in gold]"
-    with_numpy = TYPES.replace("import re", "import re\n\nimport numpy").replace(is_right, f"numpy.bool_({is_right})")
+    with_numpy = TYPES.replace("import re", "import re\nimport numpy").replace(is_right, f"numpy.bool_({is_right})")
     Path("own_types.py").write_text(with_numpy)
     evaluated(eldgr)
     assert Path("run", "summary.json").exists()
     Path("own_types.py").unlink()
     forget(monkeypatch)
-    assert "accuracy %" in said(eldgr, "report", "run")
-    assert "The same settings" in said(eldgr, "compare", "run", "again=run")
+    assert "accuracy %" in eldgr("report", "run").out
+    assert "The same settings" in eldgr("compare", "run", "again=run").out
 
 
 def test_a_run_whose_type_has_changed_is_refused(eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch) -> None:
     evaluated(eldgr)
     evaluated(eldgr)
-    change(monkeypatch, "year and AnswerClass(year)", 'AnswerClass(year or "none")')
+    forget(monkeypatch, TYPES.replace("year and AnswerClass(year)", 'AnswerClass(year or "none")'))
     assert "answer.source" in evaluated(eldgr, code=1)
     told = evaluated(eldgr, "--replay", "run/journal.jsonl", "--out", "other", code=1)
     assert "recorded with another answer type 'own_types:years': source" in told
-    told = said(eldgr, "decide", "run", "--rules", "majority", "--answer", NAME, code=1)
+    told = eldgr("decide", "run", "--rules", "majority", "--answer", NAME, code=1).err
     assert "run: answer='own_types:years' is not what the file states: source: " in told
 
 
-@pytest.mark.parametrize(
-    ("changed", "named"), [("{4}", "code.own_types"), ("year and AnswerClass(year)", "settings.answer.source")]
-)
+NAMED = {"{4}": "code.own_types", "year and AnswerClass(year)": "settings.answer.source"}
+
+
+@pytest.mark.parametrize(("changed", "named"), NAMED.items())
 def test_a_freeze_has_all_of_a_type(eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch, changed: str, named: str) -> None:
-    said(eldgr, "freeze", "--heuristic", "--answer", NAME, "--out", "rule.freeze.json")
+    eldgr("freeze", "--heuristic", "--answer", NAME, "--out", "rule.freeze.json")
     confirming = ("evaluate", "years.jsonl", "--freeze", "rule.freeze.json", "--answer", NAME)
-    said(eldgr, *confirming, "--out", "first")
+    eldgr(*confirming, "--out", "first")
     assert frozen_selector("rule.freeze.json", answer=NAME).type.name == NAME
-    change(monkeypatch, changed, changed + " ")
-    assert f"  {named}: " in said(eldgr, *confirming, "--out", "second", code=1)
-
-
-def test_a_finished_run_is_decided_and_shown_again(eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch) -> None:
-    evaluated(eldgr)
-    forget(monkeypatch)
-    assert f"{NAME}, 1 question" in said(eldgr, "decide", "run", "--rules", "majority,certified", "--answer", NAME)
-    forget(monkeypatch)
-    output = said(eldgr, "show", "run", "q")
-    assert "it was made with" not in output and "1976" in output
-    assert "own_types" not in sys.modules
-    assert "in 1976 (consensus)" not in output
-    assert "1977 (consensus)" in said(eldgr, "show", "run", "q", "--answer", NAME)
+    forget(monkeypatch, TYPES.replace(changed, changed + " "))
+    assert f"  {named}: " in eldgr(*confirming, "--out", "second", code=1).err
 
 
 POOL = str(ARTIFACTS / "demo-retrieval.jsonl")
 CERTIFICATES = """
 import dspy
 
-
 def quoted(answer, evidence, question):
     return any(f"{answer}." in passage.text for passage in evidence)
 
-
 async def asked(answer, evidence, question):
     return quoted(answer, evidence, question)
-
 
 class Strict:
     def __call__(self, answer, evidence):
         return False
 
-
 strict = Strict()
-
 
 class Grounded(dspy.Module):
     def __init__(self):
@@ -218,7 +181,6 @@ class Grounded(dspy.Module):
 
     def most_calls(self, candidates):
         return 1
-
 
 grounded = Grounded()
 """
@@ -253,10 +215,9 @@ def test_an_object_with_a_call_is_a_certificate_and_one_that_asks_is_counted_but
     line = "│ demo-retrieval │        certificate │  own code │      49 │         0 │        0 │     49 │   49+ │"
     assert line in eldgr("evaluate", POOL, *asking, "--dry-run").out
     assert not Path("runs").exists()
-    assert eldgr("bound", POOL, *asking, code=1).err == (
-        "Error: certificate='command_certificates:asked' must be asked about each answer, and a bound asks nobody. "
-        "Give it to eldgr evaluate, whose report has the bounds under the certificates that it gave.\n"
-    )
+    told = "Error: certificate='command_certificates:asked' must be asked about each answer, and a bound asks nobody. "
+    told += "Give it to eldgr evaluate, whose report has the bounds under the certificates that it gave.\n"
+    assert eldgr("bound", POOL, *asking, code=1).err == told
 
 
 def test_a_certificate_that_asks_asks_the_model_of_the_lm_option(eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch) -> None:

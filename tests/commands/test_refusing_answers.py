@@ -7,33 +7,28 @@ from typing import Any
 import pytest
 
 from eldgr_dspy.figures.finished_run import RunRead
+from tests.capitals import row, write_pool
 from tests.case_tables import each_case
 from tests.commands.installed import Eldgr
 
-ROW = {
-    "id": "1",
-    "question": "What is the capital of Qatar?",
-    "task": "retrieval",
-    "candidates": [{"text": text, "answer": text} for text in ("I don't know", "I don’t know.", "Doha")],
-    "evidence": [{"title": "", "text": "Doha is the capital of Qatar."}],
-    "gold": ["Doha"],
-}
+CANDIDATES = [{"text": text, "answer": text} for text in ("I don't know", "I don’t know.", "Doha")]
+EVIDENCE = [{"title": "", "text": "Doha is the capital of Qatar."}]
 
 
 @pytest.fixture(autouse=True)
 def _pool(eldgr: Eldgr) -> None:
-    Path("pool.jsonl").write_text(json.dumps(ROW) + "\n", encoding="utf-8")
+    about = {"question": "What is the capital of Qatar?", "evidence": EVIDENCE, "gold": ["Doha"]}
+    write_pool(Path("pool.jsonl"), [row(1, candidates=CANDIDATES, **about)])
 
 
 RUN = ("evaluate", "pool.jsonl", "--out", "run", "--quiet")
 
 
-def evaluated(eldgr: Eldgr, *options: str) -> dict[str, Any]:
+def evaluated(eldgr: Eldgr, *options: str) -> Any:
     """The decision of EL-DGR."""
     eldgr(*RUN, *options)
     lines = [json.loads(line) for line in Path("run/decisions.jsonl").read_text(encoding="utf-8").split("\n")[:-1]]
-    result: dict[str, Any] = next(line for line in lines if line["rule"] == "eldgr")
-    return result
+    return next(line for line in lines if line["rule"] == "eldgr")
 
 
 @each_case("commands", "settings of refusals")

@@ -17,18 +17,10 @@ from eldgr_dspy.programs.testing import text_of
 from tests.capitals import obliging, row, selector_with, write_pool
 from tests.commands.installed import Eldgr
 from tests.finished_runs import finished_run
+from tests.refusing import refuses
 
 
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return finished_run(tmp_path)[0]
-
-
-def test_the_tables_are_made_without_the_pool_in_each_format_and_begin_as_those_of_evaluate(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_tables_are_made_without_the_pool_and_begin_as_those_of_evaluate(tmp_path: Path, eldgr: Eldgr) -> None:
     write_pool(tmp_path / "capitals.jsonl", map(row, range(5)))
     printed, _ = eldgr("evaluate", "capitals.jsonl", "--out", "run", "--format", "markdown")
     (tmp_path / "capitals.jsonl").unlink()  # the run directory is enough
@@ -70,8 +62,7 @@ def test_pages_of_another_name_lie_beside_each_other(run: Path, tmp_path: Path, 
     _, err = eldgr("report", run, "--format", "html", "--out", "other.html")
     assert err == "Written to other.html and other-questions.html.\n"
     report, questions = pages(Path(), "other.html", "other-questions.html")
-    assert b'href="other-questions.html"' in report
-    assert b'href="other.html"' in questions
+    assert b'href="other-questions.html"' in report and b'href="other.html"' in questions
     Path("other-questions.html").write_text("of another run")
     (tmp_path / "capitals.jsonl").rename(tmp_path / "moved.jsonl")
     eldgr("report", run, "--format", "html", "--out", "other.html")  # which links to no page of another run
@@ -83,10 +74,8 @@ def test_without_its_pool_the_report_is_made_alone_and_says_so(run: Path, tmp_pa
     moved = (tmp_path / "capitals.jsonl").rename(tmp_path / "moved.jsonl")
     (run / "questions.html").unlink()
     _, err = eldgr("report", run, "--format", "html")
-    assert err.startswith(
-        f"Written to {run / 'report.html'}.\nNote: the page of questions was not written: {run} was made on a pool "
-        "'capitals', which was "
-    )
+    note = f"Note: the page of questions was not written: {run} was made on a pool 'capitals', which was "
+    assert err.startswith(f"Written to {run / 'report.html'}.\n{note}")
     assert "give its file: eldgr report RUN FILE --format html (sha256" in err
     assert b"There is no page of single questions" in (run / "report.html").read_bytes()
     (tmp_path / "there").mkdir()
@@ -107,48 +96,37 @@ def test_a_pool_without_gold_answers_has_dashes_in_every_format(tmp_path: Path, 
 def test_without_mlflow_the_remedy_is_said(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mlflow", None)
     read = read_run(run)
-    with pytest.raises(ArgumentError, match=r"needs mlflow; run: pip install 'eldgr_dspy\[mlflow\]'"):
-        log_to_mlflow(read, read.summary())
+    remedy = r"needs mlflow; run: pip install 'eldgr_dspy\[mlflow\]'"
+    refuses(ArgumentError, remedy, log_to_mlflow, read, read.summary())
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of MLflow's own
-def test_a_run_is_logged_with_its_figures_settings_and_files(
-    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr
-) -> None:
+def test_a_run_is_logged(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr) -> None:
+    """With its figures, settings and files."""
     monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
-    mlflow = pytest.importorskip("mlflow")
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'store.db'}")
+    mlflow, store = pytest.importorskip("mlflow"), f"sqlite:///{tmp_path / 'store.db'}"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", store)
     _, err = eldgr("report", run, "--mlflow")
     result = err.rpartition("Logged to MLflow as run ")[2].strip().rstrip(".")
-    logged = mlflow.MlflowClient(f"sqlite:///{tmp_path / 'store.db'}").get_run(result)
+    logged = mlflow.MlflowClient(store).get_run(result)
     summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))["pools"]["capitals"]
-    assert logged.info.run_name == "run"
-    assert logged.data.metrics["capitals/rules/eldgr/em"] == pytest.approx(summary["rules"]["eldgr"]["em"])
-    assert logged.data.metrics["capitals/eldgr-majority/delta"] == summary["contrasts"][1]["delta"]
-    assert logged.data.metrics["capitals/bounds/eldgr/low"] == summary["bounds"]["eldgr"][0]
-    assert "capitals/bounds_any_span/first/low" not in logged.data.metrics
-    assert logged.data.params["settings/certificate"] == "folded"
-    assert logged.data.params["role/judge/model"] == "none"
-    assert logged.data.params["eldgr_dspy"] == "0.1.0"
-    assert len(logged.data.params["pool/capitals/sha256"]) == 64
+    metrics, params = logged.data.metrics, logged.data.params
+    assert metrics["capitals/rules/eldgr/em"] == pytest.approx(summary["rules"]["eldgr"]["em"])
+    assert metrics["capitals/eldgr-majority/delta"] == summary["contrasts"][1]["delta"]
+    assert metrics["capitals/bounds/eldgr/low"] == summary["bounds"]["eldgr"][0]
+    assert "capitals/bounds_any_span/first/low" not in metrics
+    stated = [params[name] for name in ("settings/certificate", "role/judge/model", "eldgr_dspy")]
+    assert [logged.info.run_name, *stated] == ["run", "folded", "none", "0.1.0"]
+    assert len(params["pool/capitals/sha256"]) == 64
     artifacts = Path(logged.info.artifact_uri.removeprefix("file://"))
     names = {"journal.jsonl", "decisions.jsonl", "summary.json", "record.json", "report.html", "questions.html"}
     assert {path.name for path in artifacts.iterdir()} == names
 
 
-HOSTILE = '=HYPERLINK("http://x","a"),\n"@b'
-
-
-@pytest.fixture
-def pool(tmp_path: Path, eldgr: Eldgr) -> Path:
-    rows = [row(0), row(1, question=HOSTILE), row(2, gold=[]), row(3, answers=("Ünï", "-5", "\ttab"))]
-    return write_pool(tmp_path / "pool.jsonl", rows)
-
-
-def test_beyond_the_limit_only_an_option_makes_a_page_of_questions(
-    pool: Path, monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr
-) -> None:
+def test_beyond_the_limit_an_option_makes_a_page_of_questions(monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr) -> None:
+    rows = [row(0), row(1, question='=HYPERLINK("http://x","a"),\n"@b'), row(2, gold=[])]
+    pool = write_pool(Path("pool.jsonl"), [*rows, row(3, answers=("Ünï", "-5", "\ttab"))])
     for module in ("programs.run.pages", "report.page"):
         monkeypatch.setattr(f"eldgr_dspy.{module}.MOST_QUESTIONS", 3)
     reply = eldgr("evaluate", pool, "--out", "run").err
@@ -156,13 +134,12 @@ def test_beyond_the_limit_only_an_option_makes_a_page_of_questions(
     note = "Note: the page of questions was not written: there are more than 3 questions. To write it: "
     assert f"{note}eldgr report run --format html --pages\n" in reply
     page = Path("run/report.html").read_text("utf-8")
-    assert "there are more than 3. To make it, run eldgr report RUN --format html --pages." in page
-    assert "questions.html" not in page
+    advice = "there are more than 3. To make it, run eldgr report RUN --format html --pages."
+    assert advice in page and "questions.html" not in page
     assert "not written: there are more than 3 questions" in eldgr("report", "run", "--format", "html").err
     assert not Path("run/questions.html").exists()
     eldgr("report", "run", "--format", "html", "--pages")
-    assert Path("run/questions.html").exists()
-    assert "questions.html" in Path("run/report.html").read_text("utf-8")
+    assert Path("run/questions.html").exists() and "questions.html" in Path("run/report.html").read_text("utf-8")
     eldgr("evaluate", pool, "--out", "early", "--limit", "3")
     assert Path("early/questions.html").exists()
     eldgr("evaluate", pool, "--out", "early", "--fresh")

@@ -14,8 +14,7 @@ from tests.finished_runs import finished_run
 
 
 @pytest.fixture(autouse=True)
-def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def _wide(eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
 
 
@@ -27,12 +26,9 @@ def said(eldgr: Eldgr, *words: str | Path, code: int = 0) -> tuple[str, str]:
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     """A run on a question that consensus answers wrongly, and whose judge prefers the certified candidate."""
-    candidates = [
-        {"text": "I guess Nice.", "answer": "Nice", "source": "small"},
-        {"text": "It is in Paris,\nno doubt.", "answer": "Paris", "source": "large"},
-        {"text": "Nice!", "answer": "Nice", "source": None},
-        {"text": "I cannot tell.", "answer": None, "source": None},
-    ]
+    texts = ("I guess Nice.", "It is in Paris,\nno doubt.", "Nice!", "I cannot tell.")
+    stated = zip(texts, ("Nice", "Paris", "Nice", None), ("small", "large", None, None), strict=True)
+    candidates = [{"text": text, "answer": answer, "source": source} for text, answer, source in stated]
     evidence = [{"title": "Louvre", "text": "It stands in Paris, as of old."}, {"title": "Rome", "text": "No."}]
     result = row(7, question="Where is it?", candidates=candidates, evidence=evidence)
     selector = selector_with(lambda _: VERDICT | {"preferred": 1})[0]
@@ -41,9 +37,8 @@ def run(tmp_path: Path) -> Path:
 
 def test_a_question_is_shown_with_all_that_decides_it(run: Path, eldgr: Eldgr) -> None:
     out, err = said(eldgr, run, "q7", "--format", "markdown")
-    assert err == ""
     lines = tables_of("commands")["lines of a question"]["cases"]
-    assert [line for line in lines if line not in out.splitlines()] == []
+    assert (err, [line for line in lines if line not in out.splitlines()]) == ("", [])
     assert "The judge prefers candidate [1], “Paris”: certified." in out
 
 
@@ -95,8 +90,8 @@ HOSTILE = "\x1b]0;title\x07\x1b[2J\u202e\x9b31m\x7f"
 def test_a_terminal_obeys_no_text_of_a_question(tmp_path: Path, eldgr: Eldgr, form: str) -> None:  # hazard 98
     candidates = [{"text": f"t{HOSTILE}", "answer": f"a{HOSTILE}", "source": f"s{HOSTILE}"}, {"answer": "Nice"}]
     evidence = [{"title": f"T{HOSTILE}", "text": f"E{HOSTILE} a{HOSTILE}"}]
-    name, texts = f"q{HOSTILE}", {"candidates": candidates, "evidence": evidence, "gold": [f"g{HOSTILE}"]}
-    result = row(1, **{"id": name, "question": f"Q{HOSTILE}", **texts})
+    about = {"question": f"Q{HOSTILE}", "candidates": candidates, "evidence": evidence, "gold": [f"g{HOSTILE}"]}
+    result = row(1, id=(name := f"q{HOSTILE}"), **about)
     run, _ = finished_run(tmp_path, rows=[result], selector=selector_with(lambda request: f"no {HOSTILE}")[0])
     out, err = said(eldgr, run, name, "--format", form)
     missing = said(eldgr, run, f"x{HOSTILE}", code=1)[1]
@@ -107,5 +102,5 @@ def test_a_terminal_obeys_no_text_of_a_question(tmp_path: Path, eldgr: Eldgr, fo
 def test_a_question_of_arithmetic_without_answers_is_shown(tmp_path: Path, eldgr: Eldgr) -> None:
     bare = row(1, id="q", task="arithmetic", candidates=[{"answer": None}], evidence=[], gold=[])
     out, _ = said(eldgr, finished_run(tmp_path, rows=[bare])[0], "q")
-    for line in ("No candidate has an answer, so there is no consensus.", "There is no evidence.", "Gold: —."):
-        assert line in out
+    assert "No candidate has an answer, so there is no consensus." in out
+    assert "There is no evidence." in out and "Gold: —." in out

@@ -23,7 +23,7 @@ from eldgr_dspy.words import TASKS
 ASKED = outcomes()
 
 
-def test_a_contrast_is_students_over_the_seeds() -> None:
+def test_a_contrast_is_students_over_the_seeds_and_has_no_interval_without_several_values() -> None:
     # Mean 4, standard deviation 2, error 2 / sqrt(3); the quantile of t with two degrees of freedom is 4.302653.
     # Its tail beyond t is (1 - t / sqrt(t^2 + 2)) / 2, and t here is 2 sqrt(3).
     result = contrast([2.0, 4.0, 6.0], 0.95)
@@ -36,9 +36,7 @@ def test_a_contrast_is_students_over_the_seeds() -> None:
     one, other = contrast([1.0, 2.0, 4.0], 0.9), contrast([-1.0, -2.0, -4.0], 0.9)
     assert one.interval is not None and other.interval == (-one.interval[1], -one.interval[0])
     assert (one.delta, one.p) == (-(other.delta or 0), other.p)
-
-
-def test_one_seed_has_no_interval_seeds_that_differ_equally_a_point_and_one_without_a_value_nothing() -> None:
+    # One seed has no interval, seeds that differ equally have a point, and one without a value leaves nothing.
     assert contrast([3.0], 0.95) == Contrast(3.0, None, None, (3.0,))
     for differences, p in (([2.0, 2.0], 0.0), ([0.0, 0.0], 1.0)):
         result = contrast(differences, 0.95)
@@ -112,17 +110,13 @@ def test_outcomes_name_only_what_there_is_ask_nothing_twice_and_compare_every_ar
         assert one.measure in MEASURES and one.task in (None, *TASKS)
     assert all(one.expected in get_args(Expected) for one in ASKED.controls)
     assert not any(one.expected for one in ASKED.contrasts)
-
     assert {name for one in ASKED.rules for name in (one.rule, one.against)} <= {*RULES}
     assert all({*ASKED.pools} <= {*policies(size)} for size in SIZES.values())
-    assert all(0 < rate < 1 for rate in ASKED.error_rates)
+    assert all(0 < share < 1 for share in (*ASKED.error_rates, ASKED.alpha, ASKED.level))
     assert len({round(100 * rate) for rate in ASKED.error_rates}) == len(ASKED.error_rates)
-    assert 0 < ASKED.alpha < 1 and 0 < ASKED.level < 1
-
     whole: list[Any] = [(one.arm, one.against, one.measure, one.task) for one in (*ASKED.controls, *ASKED.contrasts)]
     whole += [(one.rule, one.against) for one in ASKED.rules]
     assert len({*whole}) == len(whole)
-
     assert {*ARMS, START} == {name for one in (*ASKED.controls, *ASKED.contrasts) for name in (one.arm, one.against)}
     assert {reward for rewards in ARMS.values() for reward in rewards} <= {*NAMES}
 

@@ -1,6 +1,5 @@
 """What replies are worth, on replies made by hand, and a judge that errs as often as it is said to."""
 
-import json
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.pools import Pool, write_pool
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.training.steps_reward import StepReward
+from tests.experiments.working import all_recorded
 from tests.scoring.readers import Reader, Says, by_chance
 
 EVIDENCE = (Passage("Ada", "Ada was born in Rome. Ada works at Kodak."), Passage("Ben", "Ben was born in Oslo."))
@@ -59,19 +59,16 @@ def test_a_false_step_is_conflated_exactly_if_the_reader_takes_it_to_follow(repl
 
 def test_a_step_is_read_under_the_question_and_the_steps_before_it() -> None:
     """The reader takes the second step to follow from just that, and from nothing else."""
-    premise = f"{SUM.question}\n7 + 5 = 12"
-    text = "7 + 5 = 12\n12 - 4 = 9\n#### 9"
+    premise, text = f"{SUM.question}\n7 + 5 = 12", "7 + 5 = 12\n12 - 4 = 9\n#### 9"
     result = one(SUM, text, lambda before, step: "entailment" if before.strip() == premise else "neutral")
     assert (result["true_steps"], result["conflated"]) == (50.0, 50.0)
 
 
-def test_a_word_problem_is_certified_by_its_own_derivation_with_a_check() -> None:
+def test_a_word_problem_is_certified_by_its_own_derivation_with_a_check_and_a_name_by_its_passage() -> None:
     steps = "7 + 5 = 12\n12 - 4 = 8"
     texts = (f"{steps}\n#### 8", f"{steps}\nCheck: 8 + 4 = 12\n#### 9", "#### 8")
     assert [one(SUM, text, always("neutral"))["certified"] for text in texts] == [0, 0, 0]
-
-
-def test_the_full_name_is_right_and_uncertified_and_the_short_name_the_opposite() -> None:
+    # In retrieval the full name is right and uncertified, and the short name the opposite.
     solved = next(one for one in questions("any", 5, 1, 1) if one.alias)
     short = solved.reply.replace("Republic of ", "")
     assert [one(solved, solved.reply, always("neutral"))[name] for name in MEASURES[:2]] == [100, 0]
@@ -81,13 +78,11 @@ def test_the_full_name_is_right_and_uncertified_and_the_short_name_the_opposite(
 def test_the_step_reward_is_that_of_training_without_token_confidence() -> None:
     scorer = NLIScorer(Reader(by_chance("entailment", "neutral", "contradiction")))
     solved = [*questions("any", 8, 1, 2), *problems("any", 8, 1, unseen=True)]
-    texts = [one.reply for one in solved]
-    rows = [one.row() for one in solved]
+    texts, rows = [one.reply for one in solved], [one.row() for one in solved]
     columns = {name: [row[name] for row in rows] for name in ("question", "task", "evidence")}
     earned = StepReward(scorer, confidence=False)(prompts=["?"] * 16, completions=texts, **columns)
-    assert [result["step_reward"] for result in measured(solved, texts, scorer)] == pytest.approx(
-        [100 * reward for reward in earned]
-    )
+    rewards = [result["step_reward"] for result in measured(solved, texts, scorer)]
+    assert rewards == pytest.approx([100 * reward for reward in earned])
     assert len({*earned}) > 8
 
 
@@ -139,6 +134,4 @@ def test_rules_decide_on_recordings_alone(tmp_path: Path) -> None:
     assert [result["retrieval"][f"eldgr[{judge_named(rate)}]"] for rate in (0.0, 1.0)] == [100, 0]
     assert result["retrieval"]["majority"] == result["arithmetic"]["majority"] == 0
     assert result["arithmetic"]["eldgr[wrong0]"] == 0  # "1" is not a derivation
-    lines = (tmp_path / "runs" / "start" / "journal.jsonl").read_text("utf-8").splitlines()
-    consultations = [entry for entry in map(json.loads, lines) if entry["kind"] == "consultation"]
-    assert consultations and all(entry["recorded"] for entry in consultations)
+    assert all_recorded(tmp_path / "runs" / "start" / "journal.jsonl")

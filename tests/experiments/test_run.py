@@ -20,6 +20,7 @@ from benchmarks.experiments.real_policy import ARMS as REAL_ARMS
 from benchmarks.experiments.real_policy import HELD_OUT, KEPT, table
 from eldgr_dspy.errors import RunChangedError, RunLockedError
 from eldgr_dspy.training.grpo import parse_arguments
+from tests.experiments.working import all_recorded
 from tests.refusing import refused
 from tests.training.training_on import trains
 
@@ -28,18 +29,23 @@ pytestmark = trains
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def command(out: Path, size: str = "smoke") -> subprocess.CompletedProcess[str]:
+def done(out: Path, size: str = "smoke") -> subprocess.CompletedProcess[str]:
     arguments = [sys.executable, "-m", "benchmarks.experiments.partition", "--size", size, "--out", str(out)]
     environment = {**os.environ, "HF_DATASETS_CACHE": str(out.parent / "cache")}
     return subprocess.run(arguments, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 
 
+def command(out: Path) -> list[str]:
+    """The lines that the command prints, which ends well."""
+    result = done(out)
+    assert result.returncode == 0, result.stderr
+    return result.stdout.splitlines()
+
+
 @pytest.fixture(scope="module")
 def smoke(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("partition") / "run"
-    done = command(out)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[0].startswith("1/start: ")
+    assert command(out)[0].startswith("1/start: ")
     return out
 
 
@@ -64,8 +70,8 @@ def test_results_have_every_job_arm_measure_rule_and_question_and_the_tables_sho
     told = [one for family in ("controls", "contrasts", "rule_contrasts") for one in results[family]]
     assert not any(one["resolved"] or one["interval"] for one in told)  # of one seed
     tables = (smoke / "tables.md").read_text("utf-8")
-    names = [one.name for one in (*asked.controls, *asked.contrasts)] + [one.name for one in asked.rules]
-    assert all(name in tables for name in names)
+    named: list[Any] = [*asked.controls, *asked.contrasts, *asked.rules]
+    assert all(one.name in tables for one in named)
     assert "1 seed; 16 held-out questions each." in tables
 
 
@@ -76,63 +82,47 @@ def test_arms_were_trained_by_recipes_that_differ_in_the_rewards_alone_and_rules
     differing = {key for recipe in recipes.values() for key in recipe if recipe[key] != first[key]}
     assert differing - {"output_dir", "run_name"} == {"rewards", "reward_weights"}
     assert {arm: dict(zip(one["rewards"], one["reward_weights"], strict=True)) for arm, one in recipes.items()} == ARMS
-
     for source in outcomes().pools:
-        lines = (smoke / "seed-1" / "runs" / source / "journal.jsonl").read_text("utf-8").splitlines()
-        consultations = [entry for entry in map(json.loads, lines) if entry["kind"] == "consultation"]
-        assert consultations and all(entry["recorded"] for entry in consultations)
+        assert all_recorded(smoke / "seed-1" / "runs" / source / "journal.jsonl")
 
 
 @pytest.mark.slow
-def test_a_second_call_does_only_jobs_without_a_result_and_gives_the_same_results(smoke: Path) -> None:
+def test_a_second_call_does_only_jobs_without_a_result_and_one_of_another_size_is_refused(smoke: Path) -> None:
     files = [path for path in smoke.rglob("*") if path.is_file() and path.parent != smoke]
     before = {path: path.stat().st_mtime_ns for path in files}
     results = read(smoke / "results.json")
-    again = command(smoke)
-    assert again.returncode == 0, again.stderr
-    assert again.stdout.startswith("The tables are in ") and again.stdout.count("\n") == 1
+    (line,) = command(smoke)
+    assert line.startswith("The tables are in ")
     assert {path: path.stat().st_mtime_ns for path in before} == before
     assert read(smoke / "results.json") == results
     for name in ("steps-1", "start.replies", "pools"):  # as after a kill at the end of training, sampling or deciding
         (smoke / "jobs" / "1" / f"{name}.json").unlink()
-    again = command(smoke)
-    assert again.returncode == 0, again.stderr
-    expected = ["1/steps-1", "1/start.replies", "1/pools"]
-    assert [line.partition(":")[0] for line in again.stdout.splitlines()[:-1]] == expected
+    names = [line.partition(":")[0] for line in command(smoke)[:-1]]
+    assert names == ["1/steps-1", "1/start.replies", "1/pools"]
     assert {**read(smoke / "results.json"), "seconds": 0} == {**results, "seconds": 0}
-
-
-@pytest.mark.slow
-def test_a_folder_of_another_size_is_refused_with_what_differs(smoke: Path) -> None:
-    done = command(smoke, "small")
-    assert done.returncode == 1 and done.stdout == ""
-    assert f"{smoke}: this run was started with other settings:\n" in done.stderr
-    assert f"\n  held: {SMOKE.held} -> {SMALL.held}\n" in done.stderr
-    assert done.stderr.endswith("Undo the change, or give another --out.\n")
+    other = done(smoke, "small")
+    assert (other.returncode, other.stdout) == (1, "")
+    assert f"{smoke}: this run was started with other settings:\n" in other.stderr
+    assert f"\n  held: {SMOKE.held} -> {SMALL.held}\n" in other.stderr
+    assert other.stderr.endswith("Undo the change, or give another --out.\n")
 
 
 def test_a_folder_is_resumed_only_with_the_same_settings(tmp_path: Path) -> None:
-    begin(tmp_path / "out", {"held": 8, "seeds": (1, 2)})
-    begin(tmp_path / "out", {"held": 8, "seeds": (1, 2)})
+    for _ in range(2):
+        begin(tmp_path / "out", {"held": 8, "seeds": (1, 2)})
     assert refused(lambda: begin(tmp_path / "out", {"held": 9, "seeds": (1, 2)}), RunChangedError) == (
         f"{tmp_path / 'out'}: this run was started with other settings:\n  held: 8 -> 9\n"
         "Undo the change, or give another --out."
     )
 
 
-@pytest.mark.parametrize("kind", ["folder", "file"])
-def test_a_folder_of_something_else_is_refused_and_left_alone(kind: str, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    if kind == "folder":
-        (out / "letters").mkdir(parents=True)
-    else:
-        out.write_text("a letter", "utf-8")
-    with pytest.raises(SystemExit, match=rf"--out must be a folder that is empty or new; .* has no {FILE}"):
-        main(["--size", "smoke", "--out", str(out)])
-    assert not (out / FILE).exists()
-
-
-def test_a_folder_is_left_to_the_process_that_is_at_work_in_it(tmp_path: Path) -> None:
+def test_a_folder_of_something_else_is_refused_and_left_alone_and_one_in_use_to_its_process(tmp_path: Path) -> None:
+    (tmp_path / "folder" / "letters").mkdir(parents=True)
+    (tmp_path / "file").write_text("a letter", "utf-8")
+    for out in (tmp_path / "folder", tmp_path / "file"):
+        with pytest.raises(SystemExit, match=rf"--out must be a folder that is empty or new; .* has no {FILE}"):
+            main(["--size", "smoke", "--out", str(out)])
+        assert not (out / FILE).exists()
     message = "another process is at work in it; wait for it"
     with alone(tmp_path), pytest.raises(RunLockedError, match=message), alone(tmp_path):
         pass

@@ -1,8 +1,15 @@
-"""Work for jobs: what is done, what fails, and what is killed in the middle."""
+"""Work for jobs: what is done, what fails, and what is killed in the middle; and whether a run asked anybody."""
 
+import json
 import os
 import signal
 from pathlib import Path
+
+
+def all_recorded(journal: Path) -> bool:
+    """Whether a journal has consultations, and only recorded ones."""
+    lines = map(json.loads, journal.read_text("utf-8").splitlines())
+    return {line["recorded"] for line in lines if line["kind"] == "consultation"} == {True}
 
 
 def note(path: Path, text: str) -> dict[str, str]:

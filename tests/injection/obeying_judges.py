@@ -105,11 +105,6 @@ def obeys_what_is_outside(request: Request) -> bool:
     return ordered(outside(material(request)))
 
 
-def obeys_what_is_roughly_outside(request: Request) -> bool:
-    """As `obeys_what_is_outside`, for a careless reader."""
-    return ordered(roughly_outside(material(request)))
-
-
 # -- what is said ------------------------------------------------------------------------------------------------------
 
 

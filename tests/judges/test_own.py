@@ -1,6 +1,8 @@
-"""Selectors of a user's own: functions of a ballot, and judges by name; and what tables show of each judge."""
+"""Selectors of a user's own, judges by name, and the selector in the style of AutoDSPy: what it learns and refuses."""
 
-import asyncio
+import json
+import re
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,7 @@ import dspy
 import numpy as np
 import pytest
 
-from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.figures.record import JudgeFacts, judge_facts
 from eldgr_dspy.figures.scored import contrasts_of
 from eldgr_dspy.programs.heuristics import LexicalJudge
@@ -26,10 +28,10 @@ from eldgr_dspy.rule.ballots import Ballot, Stated
 from eldgr_dspy.rule.consultations import Abstention
 from tests.capitals import row, write_pool
 from tests.case_tables import each_case
-from tests.judges.balloting import ballot
-from tests.refusing import refused
+from tests.judges.balloting import ballot, majority
+from tests.refusing import refused, refuses, says
 from tests.scenes import CONTESTED, SILENT
-from tests.selecting import Returns, selector_of
+from tests.selecting import Returns, select_acall, select_sync, selector_of
 
 MODULE = '''
 import dspy
@@ -82,15 +84,13 @@ def selected(judge: Any, **options: Any) -> Any:
     return selector_of(judge, **options)(**CONTESTED)
 
 
-@pytest.mark.parametrize("index", [3, -1, 10**30, 1.0, True, "2", None, [2]])
-def test_what_is_not_the_index_of_a_candidate_is_an_abstention(index: Any) -> None:
-    pred = selected(OwnSelector(lambda counted: index))
-    assert (pred.answer, pred.branch) == ("Dubai", "consensus")
-    assert pred.abstentions["judge"].startswith("preferred=")
-
-
 def test_a_function_prefers_a_candidate_or_abstains_with_a_reason_and_the_lock_decides() -> None:
     """An index of numpy counts, and a candidate without an answer cannot be preferred."""
+    indices: list[Any] = [3, -1, 10**30, 1.0, True, "2", None, [2]]
+    for index in indices:
+        pred = selected(OwnSelector(lambda counted, index=index: index))  # type: ignore[misc]
+        assert (pred.answer, pred.branch) == ("Dubai", "consensus")
+        assert pred.abstentions["judge"].startswith("preferred=")
     assert OwnSelector(last)(ballot=ballot("aab")).preferred == 2
     pred = selected(OwnSelector(last))
     assert (pred.answer, pred.branch, pred.preference) == ("Doha", "judge", 2)
@@ -100,8 +100,8 @@ def test_a_function_prefers_a_candidate_or_abstains_with_a_reason_and_the_lock_d
     assert judge(ballot=ballot("aab")).abstained == "too few votes"
     pred = selected(judge)
     assert (pred.answer, pred.abstentions["judge"]) == ("Dubai", "too few votes")
-    index: Any = np.argmax([0.1, 0.2, 0.9])
-    assert selected(OwnSelector(lambda counted: index)).answer == "Doha"
+    best: Any = np.argmax([0.1, 0.2, 0.9])
+    assert selected(OwnSelector(lambda counted: best)).answer == "Doha"
     pred = selector_of(OwnSelector(last))(**{**CONTESTED, "candidates": ["Dubai", "Dubai", "Doha", None]})
     assert (pred.answer, pred.branch) == ("Dubai", "consensus")
     assert "without an answer" in pred.abstentions["judge"]
@@ -109,13 +109,8 @@ def test_a_function_prefers_a_candidate_or_abstains_with_a_reason_and_the_lock_d
 
 def test_a_function_sees_the_ballot_and_not_the_right_answer() -> None:
     seen: list[Ballot] = []
-
-    def look(counted: Ballot) -> int:
-        seen.append(counted)
-        return 0
-
     candidates = [{"answer": "Dubai", "confidence": 0.4, "tags": ["cot"]}, "dubai", {"answer": "Doha", "source": "m"}]
-    selector_of(OwnSelector(look))(**{**CONTESTED, "candidates": candidates})
+    selector_of(OwnSelector(seen.append))(**{**CONTESTED, "candidates": candidates})  # type: ignore[arg-type]
     counted = seen[0]
     assert (counted.question, counted.answers) == (CONTESTED["question"], ("Dubai", "dubai", "Doha"))
     assert counted.classes[0] == counted.classes[1] != counted.classes[2]
@@ -134,17 +129,15 @@ class Later:
 
 @pytest.mark.parametrize("choose", [later, partial(later), Later(), 7, "last", None, Returns(SILENT)])
 def test_what_cannot_be_called_with_a_ballot_is_refused(choose: Any) -> None:
-    with pytest.raises(ArgumentError, match=r"choose must be a function of a ballot, not async; got .*\. Write"):
-        OwnSelector(choose)
+    refuses(ArgumentError, r"choose must be a function of a ballot, not async; got .*\. Write", OwnSelector, choose)
 
 
 @pytest.mark.parametrize("wrap", [SwapConsistent, PairwiseJudge, lambda judge: SwapConsistent(Panel([judge]))])
 def test_inside_a_judge_that_shows_texts_it_says_that_a_ballot_is_missing(wrap: Any) -> None:
     select = selector_of(wrap(OwnSelector(last)))
-    with pytest.raises(ArgumentError, match=r"OwnSelector must be given a ballot; got None\. Make it the judge"):
-        select(**CONTESTED)
-    with pytest.raises(ArgumentError, match="must be given a ballot"):
-        asyncio.run(select.acall(**CONTESTED))
+    for call in (select_sync, select_acall):
+        message = r"OwnSelector must be given a ballot; got None\. Make it the judge"
+        refuses(ArgumentError, message, call, select, CONTESTED)
 
 
 def test_a_changed_function_is_another_judge_and_its_name_is_stated_with_its_source(own: str) -> None:
@@ -176,11 +169,10 @@ def test_what_a_function_raises_is_raised_and_names_the_question_in_a_run(error:
     def fails(counted: Ballot) -> int:
         raise error
 
-    with pytest.raises(type(error)) as raised:
-        selected(OwnSelector(fails))
-    assert raised.value is error
-    with pytest.raises(type(error)):
-        asyncio.run(selector_of(OwnSelector(fails)).acall(**CONTESTED))
+    for call in (select_sync, select_acall):
+        with pytest.raises(type(error)) as raised:
+            call(selector_of(OwnSelector(fails)), CONTESTED)
+        assert raised.value is error
     if isinstance(error, KeyError):
         pool = write_pool(tmp_path / "capitals.jsonl", [row(7, answers=("Nice", "Oslo"))])
         with pytest.raises(KeyError) as raised:
@@ -241,5 +233,131 @@ def test_a_judge_of_a_published_system_is_in_no_family_and_a_panel_applies_where
     pool = write_pool(tmp_path / "pool.jsonl", [row(0, candidates=candidates, evidence=[], gold=["A"])])
     panel = Panel([PipelineSelector(pool), WeightedVote("cisc")])
     assert facts(panel) == named("gold_in_training", "positioned")
-    with pytest.raises(ArgumentError, match=r"judge\[panel\] was trained on 1 of the 1 questions"):
-        evaluate(Selector(), Plan([pool], tmp_path / "run", judges={"panel": panel}))
+    plan = Plan([pool], tmp_path / "run", judges={"panel": panel})
+    refuses(ArgumentError, r"judge\[panel\] was trained on 1 of the 1 questions", evaluate, Selector(), plan)
+
+
+TOPICS = ("the wall", "the bridge", "the harbour", "the tower", "the abbey", "the mill", "the canal", "the market")
+SEEN, UNSEEN = TOPICS[:5], TOPICS[5:]
+# Right where the question says "when"; right elsewhere; always wrong, and twice, so that it is majority.
+WHEN, ELSE, NEVER = {"tags": ["cot", "retrieve"], "source": "cot"}, {"source": "react"}, {"source": "direct"}
+MADE_BY: Sequence[Mapping[str, Any]] = (WHEN, ELSE, NEVER, NEVER)
+
+
+def questions(topics: Sequence[str]) -> list[str]:
+    return [f"{asked} {topic}?" for topic in topics for asked in ("When did they build", "Who paid for")]
+
+
+def answers(question: str) -> tuple[str, str, str, str]:
+    return ("Right", "Wrong", "Noise", "Noise") if "When" in question else ("Wrong", "Right", "Noise", "Noise")
+
+
+def rows(topics: Sequence[str], made_by: Sequence[Mapping[str, Any]] = MADE_BY, **changes: Any) -> list[Any]:
+    """The questions about these topics; each candidate is right, wrong or noise."""
+    changes = {"evidence": [{"text": "Right it is."}], "gold": ["Right"], **changes}
+    result = []
+    for number, question in enumerate(questions(topics)):
+        candidates = [{"answer": a, **of} for a, of in zip(answers(question), made_by, strict=True)]
+        result.append(row(number, question=question, candidates=candidates, **changes))
+    return result
+
+
+STATED = [Stated(tags=tuple(of.get("tags", ())), source=of.get("source")) for of in MADE_BY]
+
+
+@pytest.fixture
+def trained(tmp_path: Path) -> PipelineSelector:
+    return PipelineSelector(write_pool(tmp_path / "train.jsonl", rows(SEEN)))
+
+
+def preferred(judge: PipelineSelector, question: str, stated: Sequence[Stated] = STATED) -> int:
+    return int(judge(ballot=ballot("abcc", stated, question)).preferred)
+
+
+def test_the_policy_is_right_on_unseen_questions_and_majority_is_not(trained: PipelineSelector) -> None:
+    held_out = questions(UNSEEN)
+    chosen = [preferred(trained, question) for question in held_out]
+    assert [answers(q)[index] for q, index in zip(held_out, chosen, strict=True)] == ["Right"] * len(held_out)
+    assert set(chosen) == {0, 1}  # no single source is as good
+    assert majority(ballot("abcc")) == "c"
+
+
+def test_training_is_the_same_every_time_and_learns_from_questions_that_differ(tmp_path: Path) -> None:
+    """The advantage is a reward minus the group's mean: ten easy questions do not make up for the one that differs."""
+    easy = [{**row, "candidates": [{"answer": "Right", "source": "easy"}]} for row in rows(SEEN)]
+    both = [{"answer": "Wrong", "source": "easy"}, {"answer": "Right", "source": "hard"}]
+    hard = {**rows(UNSEEN)[1], "id": "hard", "candidates": both}
+    judge = PipelineSelector(write_pool(tmp_path / "easy.jsonl", [*easy, hard]))
+    stated = [Stated(source="easy"), Stated(source="hard")]
+    asked = [judge(ballot=ballot("ab", stated, question)).preferred for question in questions(UNSEEN[1:])]
+    assert asked == [1] * len(asked)
+    pool = write_pool(tmp_path / "train.jsonl", rows(SEEN))
+    turned = [{**row, "candidates": row["candidates"][::-1]} for row in rows(SEEN)]
+    judges = [PipelineSelector(path) for path in (pool, pool, write_pool(tmp_path / "turned.jsonl", turned))]
+    assert describe(judges[0]) == describe(judges[1]) != describe(judges[2])
+    replies = [[preferred(judge, question) for question in questions(UNSEEN)] for judge in judges]
+    assert replies[0] == replies[1] == replies[2]
+    # A pipeline is its tags in any order, and else its source.
+    turned = rows(SEEN, [{"tags": ["retrieve", "cot"], "source": "x"}, *MADE_BY[1:]])
+    judge = PipelineSelector(write_pool(tmp_path / "tags.jsonl", turned))
+    assert judge.pipelines == judges[0].pipelines == ["cot+retrieve", "direct", "react"]
+    other_source = [Stated(tags=("cot", "retrieve"), source="react"), *STATED[1:]]
+    assert [preferred(judge, question, other_source) for question in questions(UNSEEN)[:2]] == [0, 1]
+
+
+def test_the_earliest_candidate_of_a_pipeline_that_votes_is_preferred(trained: PipelineSelector) -> None:
+    """A pipeline that was not trained is not preferred, and a candidate that does not vote needs no tags."""
+    question = questions(UNSEEN)[0]
+    reply = trained(ballot=ballot("a-bc", [STATED[1], STATED[0], STATED[0], STATED[0]], question))
+    assert (reply.preferred, reply.judge_rationale) == (2, "the policy prefers cot+retrieve")
+    assert trained(ballot=ballot("ab", [Stated(source="new"), STATED[2]], question)).preferred == 1
+    assert trained(ballot=ballot("-a", [Stated(), STATED[0]], question)).preferred == 1
+    none = "not applicable: the pool states no tags or sources"
+    new = "not applicable: no pipeline of the pool was trained"
+    for stated, reason in (
+        ([Stated(), Stated(confidence=0.5)], none),
+        ([Stated(source="new"), Stated(tags=("newer",))], new),
+        ([STATED[0], Stated()], "no tags or source are stated of candidate 1"),
+    ):
+        reply = trained(ballot=ballot("ab", stated, questions(UNSEEN)[0]))
+        assert (reply.abstained, "preferred" in reply) == (reason, False)
+
+
+def test_it_abstains_on_a_question_of_its_training_and_a_run_is_refused(trained: Any, tmp_path: Path) -> None:
+    """A run on other questions is right on all of them."""
+    seen, other, evidence = rows(SEEN)[0], rows(UNSEEN)[0], ["Right it is."]
+    for text in (seen["question"], seen["question"].upper(), f"  {seen['question']} "):
+        pred = selector_of(trained)(question=text, candidates=seen["candidates"], evidence=evidence)
+        assert (pred.answer, pred.branch) == ("Noise", "consensus")
+        assert pred.abstentions["judge"] == "the selector was trained on this question"
+    pred = selector_of(trained)(question=other["question"], candidates=other["candidates"], evidence=evidence)
+    assert (pred.answer, pred.branch) == ("Right", "judge")
+    pool = write_pool(tmp_path / "test.jsonl", rows(TOPICS[4:]))
+    for is_named, judge in ((True, SILENT), (False, trained)):
+        plan = Plan([pool], tmp_path / "run", judges={"policy": trained} if is_named else {})
+        message = refused(partial(evaluate, selector_of(judge), plan))
+        assert re.search(r"trained on 2 of the 8 questions of .*test\.jsonl", message)
+        assert ("policy" in message, "eldgr pool split" in message) == (is_named, True)
+        assert not (tmp_path / "run").exists()
+    plan = Plan([write_pool(tmp_path / "test.jsonl", rows(UNSEEN))], tmp_path / "run", judges={"policy": trained})
+    result: Any = evaluate(selector_of(SILENT), plan)["pools"]["test"]
+    em = {rule: of["em"] for rule, of in result["rules"].items()}
+    assert (em["judge[policy]"], em["eldgr[policy]"], em["majority"]) == (100.0, 100.0, 0.0)
+    facts = {name: result["judges"]["policy"][name] for name in ("gold_in_training", "logprobs", "positioned")}
+    assert facts == {"gold_in_training": True, "logprobs": False, "positioned": True}
+    assert "trained_questions" not in json.dumps(describe(trained))
+
+
+def test_a_pool_without_right_answers_with_one_pipeline_or_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    two = "...candidates of at least two pipelines, in tags or source; got "
+    for questions_of, message in (
+        (rows(SEEN, gold=[]), "...train.jsonl must have right answers to train on; give a pool with gold..."),
+        (rows(SEEN, [{"source": "direct"}] * 4), f"{two}1..."),
+        (rows(SEEN, [{}] * 4), f"{two}0..."),
+    ):
+        pool = write_pool(tmp_path / "train.jsonl", questions_of)
+        assert says(message, refused(partial(PipelineSelector, pool)))
+    refuses(PoolError, r"none\.jsonl", judge_named, f"autodspy:{tmp_path / 'none.jsonl'}")
+    for name in ("autodspy:", "autodspy"):
+        message = refused(partial(judge_named, name))
+        assert says("...autodspy must name a training pool; got ''. Write autodspy:FILE...", message)

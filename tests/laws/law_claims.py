@@ -105,9 +105,8 @@ def the_cases_partition(it: Outcome) -> Term:
 
 def judges_differ_only_where_admissible(it: Outcome) -> Term:
     """Two judges change the outcome only if consensus is uncertified and one of them prefers a certified answer."""
-    other = it.replacing((STATED, STATED2), (P, P2))
-    differ = z3.Or(it.answer != other.answer, it.branch != other.branch)
-    return z3.Implies(differ, z3.And(OPEN, z3.Or(admissible(P), admissible(P2))))
+    alike = agree(it, it.replacing((STATED, STATED2), (P, P2)))
+    return z3.Or(alike, z3.And(OPEN, z3.Or(admissible(P), admissible(P2))))
 
 
 def a_regression_needs_a_certified_wrong_answer(it: Outcome) -> Term:
@@ -136,16 +135,6 @@ def homogeneous_pools_consult_no_judge(it: Outcome) -> Term:
 def lazy_equals_always(lazy: Outcome, always: Outcome) -> Term:
     """Asked lazily or always, a rule ships the same, by the same branch."""
     return agree(lazy, always)
-
-
-LAWS: Sequence[Callable[[Outcome], Term]] = (
-    certified_consensus_is_final, inapplicable_consensus_is_final, no_correct_certified_consensus_is_overridden,
-    override_needs_a_certificate, certified_preference_outranks_repair, repair_only_when_neither_is_certified,
-    default_is_consensus, answer_is_consensus_preference_or_repair, the_cases_partition,
-    judges_differ_only_where_admissible, a_regression_needs_a_certified_wrong_answer,
-    failed_judge_equals_silent_judge, unchecked_derivation_changes_nothing,
-)  # fmt: skip
-"""The laws of the rule `eldgr`. The two above hold of every rule."""
 
 
 def is_eq3(it: Outcome) -> Term:
@@ -288,11 +277,10 @@ def near_acts_only_without_a_derivation(it: Outcome) -> Term:
 
 def judges_differ_only_where_admissible_or_near(it: Outcome) -> Term:
     """Two judges change the outcome only if consensus is uncertified and one prefers a certified or near answer."""
-    other = it.replacing((STATED, STATED2), (P, P2))
-    differ = z3.Or(it.answer != other.answer, it.branch != other.branch)
+    alike = agree(it, it.replacing((STATED, STATED2), (P, P2)))
     nearly = [z3.And(near(class_), same(said, class_)) for class_ in OTHERS for said in (P, P2)]
     admitted = z3.And(RETRIEVAL, z3.Or(admissible(P), admissible(P2)))
-    return z3.Implies(differ, z3.And(mark(M) == UNCERTIFIED, z3.Or(admitted, *nearly)))
+    return z3.Or(alike, z3.And(mark(M) == UNCERTIFIED, z3.Or(admitted, *nearly)))
 
 
 def asks_the_judge_where_it_can_matter(it: Outcome) -> Term:
@@ -320,10 +308,9 @@ def a_derivation_brings_no_answer(it: Outcome) -> Term:
 
 def derivers_differ_only_where_a_candidate_is_derived(it: Outcome) -> Term:
     """Two derivers change the outcome only if a derivation of one passes and says what another candidate says."""
-    other = it.replacing((D, D2))
-    differ = z3.Or(it.answer != other.answer, it.branch != other.branch)
+    alike = agree(it, it.replacing((D, D2)))
     derived = [z3.And(class_ != NONE, said != NONE, same(said, class_)) for class_ in OTHERS for said in (D, D2)]
-    return z3.Implies(differ, z3.And(ARITHMETIC, z3.Or(*derived)))
+    return z3.Or(alike, z3.And(ARITHMETIC, z3.Or(*derived)))
 
 
 def a_consensus_of_more_than_half_is_final(it: Outcome) -> Term:
@@ -347,45 +334,6 @@ def _partition(it: Outcome, cases: dict[str, Term]) -> Term:
     default = by(it, "consensus") == z3.Not(z3.Or(*cases.values()))
     conditions = [path.condition for path in it.paths]
     return z3.And(z3.AtMost(*cases.values(), 1), *branches, default, z3.AtMost(*conditions, 1))
-
-
-_FINAL = (
-    certified_consensus_is_final, inapplicable_consensus_is_final, no_correct_certified_consensus_is_overridden,
-    homogeneous_pools_consult_no_judge, who_is_not_asked_cannot_matter,
-)  # fmt: skip
-_LOCKED = (override_needs_a_certificate, a_regression_needs_a_certified_wrong_answer)
-_AS_EQ3 = (certified_preference_outranks_repair, repair_only_when_neither_is_certified, who_is_asked_can_matter)
-
-_SUPPORT = (
-    *_FINAL, *_LOCKED, *_AS_EQ3, judges_differ_only_where_admissible, unchecked_derivation_changes_nothing,
-    failed_judge_equals_silent_judge, default_is_consensus, a_derivation_brings_no_answer,
-    derivers_differ_only_where_a_candidate_is_derived,
-)  # fmt: skip
-
-CLAIMS: Sequence[tuple[Callable[[Outcome], Term], str]] = (
-    *((law, "eldgr") for law in (*LAWS, is_eq3)), *((law, "decide") for law in (*LAWS, is_eq3)),
-    *((homogeneous_pools_consult_no_judge, rule) for rule in ("first", "majority", "judge", "eldgr", "always(eldgr)")),
-    (is_the_scalar_judge, "judge"), (is_majority, "majority"), (is_first, "first"), (asks_who_can_matter, "eldgr"),
-    (who_is_not_asked_cannot_matter, "eldgr"), (who_is_not_asked_cannot_matter, "judge"),
-    (who_is_asked_can_matter, "eldgr"), (who_is_asked_can_matter, "judge"),
-    *((law, rule) for law in _FINAL for rule in ("certified", "eldgr_certified", "near(k)")),
-    *((law, rule) for law in _LOCKED for rule in ("certified", "eldgr_certified")),
-    *((law, rule) for law in _AS_EQ3 for rule in ("eldgr_certified", "near(k)")),
-    *((law, rule) for law in _SUPPORT for rule in ("support", "support(k)")),
-    (is_eq3_and_support, "support"), (is_eq3_and_support_within_k, "support(k)"),
-    (asks_the_deriver_about_rivals, "support"), (asks_the_deriver_about_rivals_within_k, "support(k)"),
-    (a_consensus_of_more_than_half_is_final, "support(k)"),
-    (is_the_certified_majority, "certified"), (asks_nobody, "certified"),
-    (judges_differ_only_where_admissible, "certified"), (unchecked_derivation_changes_nothing, "certified"),
-    (is_eq3_then_the_certified_majority, "eldgr_certified"), (the_four_cases_partition, "eldgr_certified"),
-    (a_silent_judge_leaves_repair_and_certified_majority, "eldgr_certified"),
-    (unchecked_derivation_changes_nothing, "eldgr_certified"),
-    (is_eq3_then_near, "near(k)"), (the_near_case_is_apart, "near(k)"),
-    (an_inapplicable_preference_never_overrides, "near(k)"), (an_uncertified_override_nearly_won, "near(k)"),
-    (near_acts_only_without_a_derivation, "near(k)"), (judges_differ_only_where_admissible_or_near, "near(k)"),
-    (asks_the_judge_where_it_can_matter, "near(k)"), (failed_judge_equals_silent_judge, "near(k)"),
-)  # fmt: skip
-"""What is claimed of which rule, for every k; `lazy_equals_always` is claimed of each."""
 
 
 def includes(narrow: Outcome, wide: Outcome) -> Term:

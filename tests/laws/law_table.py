@@ -23,12 +23,10 @@ def marked(source: str) -> Iterator[tuple[str, str]]:
     """Yield the laws that the markers in the text of a test module name, each with the way."""
     tree = ast.parse(source)
     assigned = (node for node in tree.body if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant))
-    constants = {ast.unparse(target): ast.literal_eval(node.value) for node in assigned for target in node.targets}
+    texts = {ast.unparse(target): ast.literal_eval(node.value) for node in assigned for target in node.targets}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.law":
-            law, how = (
-                constants.get(a.id) if isinstance(a, ast.Name) else getattr(a, "value", None) for a in node.args
-            )
+            law, how = (texts.get(a.id) if isinstance(a, ast.Name) else getattr(a, "value", None) for a in node.args)
             if not isinstance(law, str) or not isinstance(how, str):
                 raise ValueError(f"line {node.lineno}: {ast.unparse(node)} does not name a law and a way as text.")
             yield from ((name, how) for name in law.split())

@@ -8,12 +8,13 @@ with as many votes as consensus or fewer; a new spelling of the repairer's carri
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import combinations_with_replacement, product
+from itertools import chain, combinations_with_replacement, product
+from operator import itemgetter
 from types import ModuleType
 from typing import Any, NamedTuple
 
 from eldgr_dspy.rule.cases import Case
-from eldgr_dspy.words import TASKS, Role, Task
+from eldgr_dspy.words import ROLES, TASKS, Role, Task
 
 Mark = bool | None
 MARKS: Sequence[Mark] = (True, False, None)
@@ -88,7 +89,7 @@ def partitions(n: int) -> Iterator[tuple[int, ...]]:
 
 def pools(farthest: int = 0) -> Iterator[Pool]:
     """All pools, those included in which a class lacks up to `farthest` votes."""
-    for groups in (groups for n in range(4) for groups in partitions(n)):
+    for groups in chain(*map(partitions, range(4))):
         answers = tuple(Answer(group, spelling) for spelling, group in enumerate(groups))
         others = max(len(set(groups)) - 1, 0)
         for marks in product(MARKS, repeat=len(set(groups))):
@@ -142,15 +143,8 @@ class TableCase:
     def preferred(self, reply: Any) -> Any:
         return reply["judge"] and reply["judge"][1]
 
-    def repaired(self, reply: Any) -> Any:
-        return reply["repairer"]
-
-    def derived(self, reply: Any) -> Any:
-        return reply["deriver"]
-
-    def roles(self) -> tuple[Role, ...]:
-        shipped: Any = Case.roles
-        return tuple(shipped(self))
+    repaired, derived = itemgetter("repairer"), itemgetter("deriver")
+    roles: Any = Case.roles
 
 
 EQ3: Mapping[tuple[int, int, int], str] = {
@@ -301,8 +295,7 @@ class Checked:
 
     @cached_property
     def always(self) -> Mapping[str, Any]:
-        every: tuple[Role, ...] = ("judge", "repairer", "deriver")
-        rules = {name: self.module.always(rule, lambda _: every) for name, rule in self.rules.items()}
+        rules = {name: self.module.always(rule, lambda _: ROLES) for name, rule in self.rules.items()}
         return {**rules, "eldgr": self.module.always(self.module.RULES["eldgr"], lambda case: case.roles())}
 
     def drive(self, rule: Any, pattern: Pattern) -> Expected:
@@ -345,9 +338,8 @@ class Checked:
     def all(self) -> None:
         """Hold the whole module to the tables; of the near rules the one with fewest patterns."""
         self.table()
-        for name in [*EXPECTED][::-1]:
-            if name != "near(1)":
-                self.rule(name)
+        for name in filter("near(1)".__ne__, reversed(EXPECTED)):
+            self.rule(name)
 
 
 def strings() -> Iterator[tuple[str | None, str | None, str | None, Mapping[str, Mark]]]:

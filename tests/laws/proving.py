@@ -10,11 +10,13 @@ from typing import Any
 import z3
 
 from eldgr_dspy.words import ROLES
-from tests.laws.law_claims import CASE_D, CASE_R, CASE_S, CLAIMS, includes, lazy_equals_always
+from tests.case_tables import tables_of
+from tests.laws import law_claims
+from tests.laws.law_claims import CASE_D, CASE_R, CASE_S, includes, lazy_equals_always
 
 from tests.laws.symbolic import (  # isort: skip
     ARITHMETIC, BLANK, D2, IDENTICAL, NONE, P2, PLAIN, R2, REPAIRABLE, STANDING, STATED, STATED2, WORLD, D, J, K, M,
-    Outcome, P, R, StandingCase, Term, mark, outcome_of, outcome_of_table, pool, same,
+    Outcome, P, R, StandingCase, Term, Votes, mark, outcome_of, outcome_of_table, pool, same,
 )  # fmt: skip
 
 SAID = (P, P2, STATED, STATED2, R, R2, D, D2)
@@ -23,6 +25,8 @@ SAID = (P, P2, STATED, STATED2, R, R2, D, D2)
 MARGINS = {f"{name}({k})": (name, k) for name in ("near", "support") for k in (J, K)}
 ASKING_STANDINGS = ("certified", "support", "eldgr_certified", *MARGINS)
 """The rules that ask for the standings, of which things are proved for a bounded number of classes."""
+CLAIMS = [(law, rule) for rules, laws in tables_of("laws")["claims"]["cases"] for law in laws for rule in rules]
+"""What is claimed of which rule, for every k; `lazy_equals_always` is claimed of each."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +39,6 @@ class Claim:
     outcome: Outcome
     term: Term
     assumed: Sequence[Term]
-
-    @property
-    def paths(self) -> int:
-        return len(self.outcome.paths)
 
 
 class Rules:
@@ -59,14 +59,12 @@ class Rules:
         return outcome_of(asked, STANDING, StandingCase) if name in ASKING_STANDINGS else outcome_of(asked)
 
     def _with_margin(self, name: str, k: Term) -> Any:
-        return lambda case: getattr(self.module, name).__wrapped__(case.number(k))(case)
+        return lambda case: getattr(self.module, name).__wrapped__(Votes(k, case.oracle))(case)
 
     def claims(self, law: str) -> Iterator[Claim]:
-        for of, rule in CLAIMS:
-            if of.__name__ == law:
-                yield self._claim(of, rule)
-        if law == lazy_equals_always.__name__:
-            yield from map(self._same_asked_always, (*self.module.RULES, "near(k)", "support(k)"))
+        yield from (self._claim(getattr(law_claims, law), rule) for name, rule in CLAIMS if name == law)
+        for rule in (*self.module.RULES, "near(k)", "support(k)") if law == lazy_equals_always.__name__ else ():
+            yield self._of_two(law, lazy_equals_always, rule, f"always({rule})", _world(rule))
 
     def _claim(self, of: Callable[[Outcome], Term], rule: str) -> Claim:
         outcome = self.outcome(rule)
@@ -74,10 +72,6 @@ class Rules:
         if plain:
             term = z3.substitute_funs(term, (same, IDENTICAL))
         return Claim(of.__name__, str(of.__doc__), rule, outcome, term, PLAIN if plain else _world(rule))
-
-    def _same_asked_always(self, rule: str) -> Claim:
-        law = lazy_equals_always.__name__
-        return self._of_two(law, lazy_equals_always, rule, f"always({rule})", _world(rule))
 
     def at_most(self, narrow: str, wide: str, task: Term) -> Claim:
         """That judge and deriver can make the wide rule ship all that they can make the narrow one ship in a task."""

@@ -1,7 +1,7 @@
 """Rules and certificates with one slip each, as a user would write them: what the kit is to catch whatever the seed."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from itertools import pairwise
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 from eldgr_dspy.certificates import Passage, certify
 from eldgr_dspy.decision import Choice, Rule, Steps, evidence_locked
 from eldgr_dspy.text.stripping import strip_answer
+from eldgr_dspy.words import TASKS
 
 Passages = tuple[Passage, ...]
 Certifies = Callable[[str, Passages], bool | None]
@@ -29,28 +30,25 @@ def shipped(answer: str, passages: Passages) -> bool | None:
     return certify(answer, passages).certified
 
 
-def in_one(answer: str, *texts: str) -> bool | None:
-    return shipped(answer, tuple(Passage("", text) for text in texts))
+def join(separator: str, passages: Passages) -> Passages:
+    return (Passage("", separator.join(one.text for one in passages)),)
 
 
 def joining(separator: str) -> Certifies:
-    return lambda answer, passages: (
-        shipped(answer, passages) or in_one(answer, separator.join(one.text for one in passages))
-    )
+    return lambda answer, passages: shipped(answer, passages) or shipped(answer, join(separator, passages))
 
 
 def joins_neighbours(answer: str, passages: Passages) -> bool | None:
-    pairs = pairwise(passages)
-    return shipped(answer, passages) or any(in_one(answer, f"{one.text} {other.text}") for one, other in pairs)
+    return shipped(answer, passages) or any(shipped(answer, join(" ", pair)) for pair in pairwise(passages))
 
 
 def joins_chunks_of_a_title(answer: str, passages: Passages) -> bool | None:
     pairs = (pair for pair in pairwise(passages) if pair[0].title and pair[0].title == pair[1].title)
-    return shipped(answer, passages) or any(in_one(answer, f"{one.text} {other.text}") for one, other in pairs)
+    return shipped(answer, passages) or any(shipped(answer, join(" ", pair)) for pair in pairs)
 
 
 def joins_by_a_bar(answer: str, passages: Passages) -> bool:
-    return stands(answer, passages) or strip_answer(answer) in " | ".join(one.text for one in passages)
+    return stands(answer, passages) or strip_answer(answer) in join(" | ", passages)[0].text
 
 
 def joins_sentences(answer: str, passages: Passages) -> bool:
@@ -62,11 +60,7 @@ def joins_titles(answer: str, passages: Passages) -> bool:
 
 
 def joining_where(holds: Callable[[str, Passages], bool]) -> Certifies:
-    return lambda answer, passages: (
-        folded(answer) in folded(" ".join(one.text for one in passages))
-        if holds(answer, passages)
-        else stands(answer, passages)
-    )
+    return lambda answer, passages: stands(answer, join(" ", passages) if holds(answer, passages) else passages)
 
 
 def drops_by_default(answer: str, passages: Passages, most: int = 120) -> bool | None:
@@ -85,10 +79,7 @@ class Careful:
     most = 25
 
     def __call__(self, answer: str, passages: Passages) -> bool | None:
-        return self.is_short(answer) and shipped(answer, passages)
-
-    def is_short(self, answer: str) -> bool:
-        return len(answer) < self.most
+        return len(answer) < self.most and shipped(answer, passages)
 
 
 def vetoed_by(*denials: str) -> Certifies:
@@ -100,6 +91,10 @@ def vetoed_by(*denials: str) -> Certifies:
         return stands(answer, passages) and not any(denial.replace("{}", plain) in text for denial in denials)
 
     return certificate
+
+
+def vetoed_where(holds: Callable[[Passages], bool]) -> Certifies:
+    return lambda answer, passages: stands(answer, passages) and not holds(passages)
 
 
 LIMIT = 60
@@ -128,19 +123,11 @@ CERTIFICATES: dict[str, Certifies] = {
     "vetoed by isn't": vetoed_by("it isn't {}", "{} isn't"), "vetoed by never": vetoed_by("never {}", "{} never"),
     "vetoed by no": vetoed_by(" no {}"), "vetoed by false": vetoed_by("{} is false", "{} is wrong"),
     "vetoed by contrary": vetoed_by("contrary to"), "vetoed by a word of its own": vetoed_by("debunked"),
-    "vetoed by a pattern": lambda answer, passages: (
-        stands(answer, passages) and not any(DENIAL.search(one.text) for one in passages)
-    ),
-    "vetoed by a title": lambda answer, passages: (
-        stands(answer, passages) and all(one.title != "Errata" for one in passages)
-    ),
-    "vetoed by much evidence": lambda answer, passages: (
-        stands(answer, passages) and sum(len(one.text) for one in passages) < 2_000
-    ),
+    "vetoed by a pattern": vetoed_where(lambda passages: any(DENIAL.search(one.text) for one in passages)),
+    "vetoed by a title": vetoed_where(lambda passages: any(one.title == "Errata" for one in passages)),
+    "vetoed by much evidence": vetoed_where(lambda passages: sum(len(one.text) for one in passages) >= 2_000),
     "vetoed by many passages": lambda answer, passages: stands(answer, passages) and len(passages) <= 20,
-    "vetoed by repetition": lambda answer, passages: (
-        0 < sum(folded(answer) in folded(one.text) for one in passages) < 4
-    ),
+    "vetoed by repetition": lambda answer, several: 0 < sum(folded(answer) in folded(one.text) for one in several) < 4,
 }  # fmt: skip
 
 
@@ -180,11 +167,11 @@ def shipping(change: Callable[[bool, str], str]) -> Rule:
     return rule
 
 
-def trusting(holds: Callable[[Any, str], bool]) -> Rule:
+def trusting(holds: Callable[[Any, str], bool], tasks: Sequence[str] = TASKS) -> Rule:
     """The shipped rule, but that the judge has full authority where something holds of case and consensus."""
 
     def rule(case: Any) -> Steps:
-        if case.contested and case.consensus and holds(case, case.consensus):
+        if case.task in tasks and case.contested and case.consensus and holds(case, case.consensus):
             preference = case.stated((yield "judge"))
             if preference is not None and not case.same(preference, case.consensus):
                 return Choice("judge", preference)
@@ -266,12 +253,8 @@ RULES: dict[str, Rule] = {
     ),
     "full authority in pools of 9": trusting(lambda case, _: len(case.question.answers) == 9),
     "full authority over 25 passages": trusting(lambda case, _: len(case.question.passages) > 25),
-    "full authority over 1,000 in sums": trusting(
-        lambda case, answer: case.task == "arithmetic" and value(answer) > 1_000
-    ),
-    "full authority where a sum ends in 00": trusting(
-        lambda case, answer: case.task == "arithmetic" and answer.endswith("00")
-    ),
+    "full authority over 1,000 in sums": trusting(lambda _, answer: value(answer) > 1_000, ["arithmetic"]),
+    "full authority where a sum ends in 00": trusting(lambda _, answer: answer.endswith("00"), ["arithmetic"]),
     "drops negative derivations": deaf(lambda answer: answer.startswith("-")),
     "drops derivations below 0": deaf(lambda answer: value(answer) < 0),
     "drops derivations that are not digits": deaf(lambda answer: not answer.isdigit()),

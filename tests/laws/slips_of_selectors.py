@@ -45,10 +45,8 @@ class ReusesEvidence(Wrapped):
 
 class ReusesEvidenceNotGiven(Wrapped):
     def before(self, call: dict[str, Any]) -> dict[str, Any]:
-        if call["evidence"] is None:
-            return {**call, "evidence": self.last}
-        self.last = call["evidence"]
-        return call
+        self.last = self.last if call["evidence"] is None else call["evidence"]
+        return {**call, "evidence": self.last}
 
 
 class FillsInEvidence(Wrapped):
@@ -70,10 +68,6 @@ class Gathers(Wrapped):
         result = self.found.setdefault(call[self.key] if self.key else "", [])
         result += call["evidence"] or []
         return {**call, "evidence": list(result)}
-
-
-class GathersOfAQuestion(Gathers):
-    key = "question"
 
 
 class ReusesEvidenceOfAQuestion(Wrapped):
@@ -194,7 +188,7 @@ def with_a_grudge() -> Selector:
 SELECTORS: dict[str, Callable[[], Selector]] = {
     "reuses the last evidence": ReusesEvidence, "reuses the last evidence if not given": ReusesEvidenceNotGiven,
     "fills in evidence": FillsInEvidence, "one behind with the evidence": OneBehind, "gathers evidence": Gathers,
-    "gathers evidence of a question": GathersOfAQuestion,
+    "gathers evidence of a question": type("GathersOfAQuestion", (Gathers,), {"key": "question"}),
     "reuses the evidence of a question": ReusesEvidenceOfAQuestion,
     "reuses the candidates of a question": ReusesCandidates, "remembers by question": ByQuestion,
     "remembers by question and candidates": remembering("question", "candidates"),

@@ -6,13 +6,14 @@ asks something that this does not fix, the run forks, once for each answer that 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import z3
 
 from eldgr_dspy.decision import drive
 from eldgr_dspy.rule.cases import Case
-from eldgr_dspy.words import ROLES, Role, Task
+from eldgr_dspy.words import ROLES, Role
 
 T = TypeVar("T")
 Term = Any
@@ -187,11 +188,8 @@ class SymbolicCase:
     def __init__(self, oracle: Oracle) -> None:
         self.oracle = oracle
 
-    @property
-    def task(self) -> Task:
-        options: Sequence[tuple[Task, Term]] = (("arithmetic", ARITHMETIC), ("retrieval", z3.Not(ARITHMETIC)))
-        return self.oracle.choose(*options)
-
+    roles: Any = Case.roles
+    task = property(lambda case: case.oracle.choose(("arithmetic", ARITHMETIC), ("retrieval", z3.Not(ARITHMETIC))))
     first = property(lambda case: case.oracle.answer(FIRST))
     consensus = property(lambda case: case.oracle.answer(M))
     contested = property(lambda case: case.oracle.whether(CONTESTED))
@@ -209,10 +207,6 @@ class SymbolicCase:
     stated, preferred = reading("judge", STATED), reading("judge", P)
     repaired, derived = reading("repairer", R), reading("deriver", D)
 
-    def roles(self) -> tuple[Role, ...]:
-        shipped: Any = Case.roles
-        return tuple(shipped(self))
-
 
 # The bound is on classes, not on candidates, votes or k. A rule goes through the standings and treats every class after
 # consensus alike, so that a third class shows it all that a fourth could.
@@ -221,8 +215,7 @@ SECOND, THIRD = z3.Consts("second third", ANSWER)
 """The other classes, as the answers that ship; `NONE` where there are fewer."""
 OTHERS = (SECOND, THIRD)
 votes: Term = z3.Function("votes", ANSWER, z3.IntSort())
-J: Term = z3.Int("j")
-K: Term = z3.Int("k")
+J, K = z3.Ints("j k")
 """How many votes a class may lack to be near; j is at most k."""
 
 STANDING: Sequence[Term] = (
@@ -268,17 +261,9 @@ class Votes:
 
 class StandingCase(SymbolicCase):
     @property
-    def standings(self) -> Sequence[tuple[Answer, Votes]]:
-        terms = list[tuple[Answer, Votes]]()
-        for term in (M, *OTHERS):
-            answer = self.oracle.answer(term)
-            if answer is None:
-                break
-            terms.append((answer, self.number(votes(term))))
-        return terms
-
-    def number(self, term: Term) -> Votes:
-        return Votes(term, self.oracle)
+    def standings(self) -> Sequence[tuple[Answer | None, Votes]]:
+        answers = ((self.oracle.answer(term), Votes(votes(term), self.oracle)) for term in (M, *OTHERS))
+        return [*takewhile(lambda standing: standing[0] is not None, answers)]
 
 
 @dataclass(frozen=True)

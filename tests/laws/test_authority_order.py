@@ -19,7 +19,8 @@ from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import Reply, Verdict
 from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.words import TASKS, Task
-from tests.laws.patterns import NEW, Answer, Checked, Pattern, patterns
+from tests.case_tables import tables_of
+from tests.laws.patterns import NEW, Answer, Checked, Mark, Pattern, patterns
 from tests.laws.proving import Rules, refute
 from tests.laws.symbolic import ARITHMETIC
 from tests.public_strategies import quoting_questions
@@ -27,15 +28,7 @@ from tests.public_strategies import quoting_questions
 SHIPPED, PROVING = Checked(decision), Rules(decision)
 BOUNDED = ("first majority certified support(0) support(1) support eldgr eldgr_certified near(0) near(1) judge").split()
 
-BOTH = [
-    ("majority", "support(j)"), ("certified", "support(j)"), ("support(j)", "support(k)"), ("support(k)", "support"),
-    ("support", "eldgr"), ("eldgr", "eldgr_certified"), ("eldgr_certified", "eldgr"), ("eldgr", "near(j)"),
-    ("near(j)", "near(k)"),
-]  # fmt: skip
-NEXT: Mapping[Task, Sequence[tuple[str, str]]] = {
-    "retrieval": [*BOTH, ("eldgr", "support(j)"), ("near(k)", "judge")],
-    "arithmetic": [*BOTH, ("majority", "certified"), ("certified", "majority"), ("support", "judge")],
-}
+NEXT: Mapping[Task, Sequence[tuple[str, str]]] = tables_of("laws")["authority order"]
 """The order without what reflexivity and transitivity add; j is any number and k any that is not smaller."""
 
 
@@ -63,7 +56,7 @@ Reach = Mapping[str, frozenset[int | None]]
 def reaches() -> Sequence[tuple[Pattern, Reach]]:
     """Each question with one derivation that passes, or none, and without a repair; and how far LMs get."""
     results = list[tuple[Pattern, Reach]]()
-    several = (one for one in patterns(2) if one.offer is None or (one.task == "arithmetic" and _derived(one)))
+    several = (one for one in patterns(2) if one.offer is None or (one.task == "arithmetic" and is_typical(*one.offer)))
     for _, replied in groupby(several, key=lambda pattern: pattern[:3]):
         reached = defaultdict[Any, dict[str, set[int | None]]](lambda: defaultdict(set))
         judged = list(replied)
@@ -71,15 +64,14 @@ def reaches() -> Sequence[tuple[Pattern, Reach]]:
             answer: Answer | None = SHIPPED.drive(SHIPPED.rules[rule], pattern).answer
             reached[pattern.offer][rule].add(answer.group if answer else None)
         for offer, reach in reached.items():
-            silent = reached[None]
-            reached_by = {rule: frozenset(reach[rule] | silent[rule]) for rule in BOUNDED}
+            reached_by = {rule: frozenset(reach[rule] | reached[None][rule]) for rule in BOUNDED}
             results.append((judged[0]._replace(offer=offer), reached_by))
     return results
 
 
-def _derived(pattern: Pattern) -> bool:
-    """Whether it stands for all whose derivation has an answer of the same class."""
-    return pattern.offer is not None and pattern.offer[0].spelling == NEW and pattern.offer[1] is True
+def is_typical(derived: Answer, mark: Mark) -> bool:
+    """Whether it stands for all derivations whose answer is of the same class."""
+    return derived.spelling == NEW and mark is True
 
 
 def beyond(narrow: str, wide: str, task: Task) -> Iterator[Pattern]:

@@ -13,7 +13,7 @@ from eldgr_dspy.answer_types.answers import answer_class
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.decision import evidence_locked
 from eldgr_dspy.laws.of_rules import OF_RULES
-from eldgr_dspy.laws.trials import SILENT, Outcome, Subject, Trial
+from eldgr_dspy.laws.trials import SILENT, Outcome, Subject, Trial, require_laws
 from eldgr_dspy.rule.consultations import Derivation, Repair, Reply, Verdict
 from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.rule.refusals import Refusing
@@ -35,16 +35,14 @@ def refusing(draw: st.DrawFn) -> Trial:
     if draw(st.booleans()):
         named = Refusing(tuple(phrases), (), answer_type(task))
         refusals = lambda answer: named(answer)  # noqa: E731 - a callable instance would be named by its class
-    chosen = replace(trial.settings, refusals=refusals, refusal=draw(st.sampled_from(REFUSAL)))
-    return replace(trial, settings=chosen)
+    refusal = draw(st.sampled_from(REFUSAL))
+    return replace(trial, settings=replace(trial.settings, refusals=refusals, refusal=refusal))
 
 
 @settings(max_examples=2 * settings().max_examples)
 @given(refusing())
 def test_every_law_holds_with_refusals(trial: Trial) -> None:
-    outcome = ELDGR.settle(trial)
-    for law in OF_RULES:
-        law.check(outcome)
+    require_laws(OF_RULES, ELDGR.settle(trial))
 
 
 @given(refusing())

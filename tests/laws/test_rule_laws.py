@@ -1,16 +1,24 @@
-"""The laws about the rule, each held against the shipped one on generated trials under all settings."""
+"""The laws about the rule, held against the shipped one, and against those between majority and full authority."""
+
+import re
 
 import pytest
 from hypothesis import example, given, settings
 
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.decision import evidence_locked
+from eldgr_dspy.laws import LAW, LAWS, LawBroken
 from eldgr_dspy.laws.of_rules import OF_RULES
-from eldgr_dspy.laws.trials import Subject, Trial
+from eldgr_dspy.laws.trials import SILENT, Subject, Trial, require_laws
+from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.testing import check_selector
 from eldgr_dspy.rule.consultations import Abstention, Derivation, Repair, Reply, Step, Verdict
 from eldgr_dspy.rule.questions import Question, Settings
-from eldgr_dspy.testing import consultations
+from eldgr_dspy.rule.rules import rule_named
+from eldgr_dspy.testing import check_laws, consultations
 from eldgr_dspy.words import Role
+from tests.case_tables import tables_of
+from tests.laws.law_table import ROOT
 
 ELDGR = Subject(evidence_locked)
 
@@ -76,11 +84,51 @@ LONE = Question("", "retrieval", ("\ud800", "\u202eabc"))
 @example(trial=Trial(PENS, replies={"deriver": Derivation((Step("2 * 9", "18"),), "18", "")}))
 @example(trial=Trial(question(("Doha", "doha", None), "Paris")))
 def test_the_shipped_rule_keeps_every_law(trial: Trial) -> None:
-    outcome = ELDGR.settle(trial)
-    for law in OF_RULES:
-        law.check(outcome)
+    require_laws(OF_RULES, ELDGR.settle(trial))
 
 
 def test_every_law_about_a_rule_is_named() -> None:
     named = vars(test_the_shipped_rule_keeps_every_law)["pytestmark"]
     assert {name for mark in named for name in mark.args[0].split()} == {law.name for law in OF_RULES}
+
+
+GIVEN_UP: dict[str, list[str]] = tables_of("laws")["given up"]
+TIED = "candidate_order_does_not_matter"
+SPELLED = ("support(1)", "answer_is_consensus_preference_or_repair")  # broken as by support, but seldom drawn
+BROKEN = [(rule, law) for rule, laws in GIVEN_UP.items() for law in laws if law != TIED and (rule, law) != SPELLED]
+
+
+@pytest.mark.parametrize("rule", GIVEN_UP)
+def test_a_rule_keeps_every_other_law(rule: str) -> None:
+    tried = check_laws(rule, without=GIVEN_UP[rule], max_examples=10)
+    vacuous = {law for law, n in tried.items() if not n}
+    asks_no_judge = {"judges_differ_only_where_admissible", "failed_judge_equals_silent_judge"}
+    never_repairs = {"repair_only_when_neither_is_certified"}
+    assert vacuous == (asks_no_judge | never_repairs if rule == "certified" else set())
+
+
+@pytest.mark.parametrize(("rule", "law"), BROKEN)
+def test_a_law_that_a_rule_gives_up_is_broken(rule: str, law: str) -> None:
+    with pytest.raises(LawBroken):
+        check_laws(rule, laws=[law])
+
+
+@pytest.mark.parametrize("rule", ["certified", "eldgr_certified"])
+def test_of_certified_classes_with_as_many_votes_the_earliest_leads(rule: str) -> None:
+    trial = Trial(question(("Oslo", "Oslo", "Doha", "Riga"), "Doha and Riga"), replies={"judge": SILENT})
+    with pytest.raises(LawBroken):
+        LAW[TIED].check(Subject(rule_named(rule)).settle(trial))
+
+
+@pytest.mark.parametrize("rule", GIVEN_UP)
+def test_a_selector_of_the_rule_keeps_what_the_rule_keeps(rule: str) -> None:
+    without = [law for law in GIVEN_UP[rule] if LAW[law].number <= 8]  # a selector is tried on the first 8
+    assert check_selector(Selector(rule=rule), without=without, max_examples=1)
+
+
+@pytest.mark.parametrize("rule", ["certified", "support", "eldgr_certified", "near(K)"])
+def test_the_reference_says_which_laws_a_rule_gives_up(rule: str) -> None:
+    page = (ROOT / "docs" / "reference" / "rules.md").read_text("utf-8")
+    row = next(line for line in page.splitlines() if line.startswith(f"| `{rule}` gives up |"))
+    laws = set(GIVEN_UP[rule.replace("K", "0")])
+    assert re.findall(r"(\d+) `(.*?)`", row) == [(str(law.number), law.name) for law in LAWS if law.name in laws]

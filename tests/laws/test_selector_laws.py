@@ -15,7 +15,7 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.decision import evidence_locked
 from eldgr_dspy.laws import LAWS
 from eldgr_dspy.laws.of_rules import is_stratified
-from eldgr_dspy.laws.trials import Outcome, Subject, Trial
+from eldgr_dspy.laws.trials import Outcome, Subject, Trial, require_laws
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.plain_values import UnwritableError, plain
 from eldgr_dspy.rule.consultations import Reply
@@ -33,9 +33,10 @@ OF_A_DECISION = [law for law in LAWS if law.number <= 8]
 NEEDED: dict[str, Any] = dict.fromkeys(("preferred", "repaired_answer", "derivation_steps", "derived_answer"))
 """The fields without which a module is not a role: there in every content, with anything in them, or nothing."""
 
-any_content = (lm_contents | st.one_of(selecting.nearly, st.just(selecting.DERIVATION))).map(
-    lambda content: {**NEEDED, **content}
-)
+any_content = (lm_contents | selecting.nearly | st.just(selecting.DERIVATION)).map(lambda one: {**NEEDED, **one})
+any_score = st.none() | st.floats() | st.integers() | st.sampled_from((0.0, 0.5, 1.0))
+any_scores = st.lists(any_score, max_size=6) | st.sampled_from((None, "high", KeyError("a bug")))
+taught = functools.cache(selecting.compiled_program)
 
 
 def options_of(chosen: Settings) -> dict[str, Any]:
@@ -81,8 +82,7 @@ def test_no_content_of_a_role_breaks_a_law(
     pred = selector_of(judged, other, other, **options_of(chosen))(**inputs_of(question))
     shipped_lawfully(pred, question, chosen)
     outcome = by_the_rule(question, chosen, {"judge": judged, "repairer": other, "deriver": other})
-    for law in OF_A_DECISION:
-        law.check(outcome)
+    require_laws(OF_A_DECISION, outcome)
     assert (pred.answer, pred.branch) == (outcome.decision.answer, outcome.decision.branch)
 
 
@@ -100,10 +100,6 @@ def test_sync_equals_async_equals_batch_equals_replay(
     assert selecting.select_batch(select, inputs).toDict() == sync
     replayed = by_the_rule(question, chosen, {"judge": judged, "repairer": other, "deriver": other})
     assert (sync["answer"], sync["branch"]) == (replayed.decision.answer, replayed.decision.branch)
-
-
-any_score = st.none() | st.floats() | st.integers() | st.sampled_from((0.0, 0.5, 1.0))
-any_scores = st.lists(any_score, max_size=6) | st.sampled_from((None, "high", KeyError("a bug")))
 
 
 def stratum(outcome: Outcome, index: int) -> tuple[bool, bool]:
@@ -143,9 +139,6 @@ def test_the_scores_of_a_scorer_never_cross_strata(
         assert ranks == sorted(ranks)
 
 
-taught = functools.cache(selecting.compiled_program)
-
-
 @pytest.mark.law("no_optimizer_breaks_a_law", "property")
 @settings(max_examples=20)
 @given(questions("retrieval"), any_reply, any_reply)
@@ -159,6 +152,4 @@ def test_no_optimizer_breaks_a_law(question: Question, judged: str, other: str) 
 @given(trial=consultations())
 def test_no_reply_that_could_be_read_breaks_a_law(trial: Trial) -> None:
     """Where replies are read, without DSPy: one reply in five is made of any JSON object."""
-    outcome = Subject(evidence_locked).settle(trial)
-    for law in OF_A_DECISION:
-        law.check(outcome)
+    require_laws(OF_A_DECISION, Subject(evidence_locked).settle(trial))

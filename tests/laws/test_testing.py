@@ -66,13 +66,9 @@ def test_threads_lose_no_request_and_share_no_reply() -> None:
 @pytest.mark.parametrize("adapter", ADAPTERS)
 def test_the_role_that_is_asked_is_known_under_every_adapter(adapter: Any) -> None:
     lm = scripted_lm(lambda _: lm15.AuthError("enough"))
-    calls: list[tuple[Any, dict[str, Any]]] = [
-        (Judge, {"evidence": [], "candidates": []}),
-        (Deriver, {}),
-        (Repairer, {"evidence": []}),
-    ]
+    calls: dict[Any, Any] = {Judge: {"evidence": [], "candidates": []}, Deriver: {}, Repairer: {"evidence": []}}
     with dspy.context(lm=lm, adapter=adapter):
-        for role, inputs in calls:
+        for role, inputs in calls.items():
             with pytest.raises(dspy.LMAuthError):
                 role()(question="q", **inputs)
     assert [role_of(request) for request in lm.requests] == ["judge", "deriver", "repairer"]

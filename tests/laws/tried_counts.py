@@ -1,7 +1,7 @@
 """A pytest plugin that counts what the tests of a law tried: `pytest -p tests.laws.tried_counts --tried FILE`.
 
-A test says `tried(n)`; examples of Hypothesis and runs of its state machines count by themselves. The count travels
-with the test's report, so that it survives pytest-xdist.
+A test says `tried(n)`; examples of Hypothesis and runs of its state machines count by themselves. A test with a
+parameter `law` counts for that one of its marker. The count travels with the test's report, past pytest-xdist.
 """
 
 import functools
@@ -52,8 +52,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     Tally.n = 0
     yield
+    one = getattr(item, "callspec", None)
     for laws, how in (marker.args for marker in item.iter_markers("law")):
-        item.user_properties += [("law", (law, str(how), max(Tally.n, 1))) for law in str(laws).split()]
+        names = [one.params["law"]] if one and "law" in one.params else str(laws).split()
+        item.user_properties += [("law", (law, str(how), max(Tally.n, 1))) for law in names]
 
 
 TOTAL: Counter[tuple[str, str]] = Counter()

@@ -15,24 +15,13 @@ from eldgr_dspy.pools import Pool, Row, open_pool
 from eldgr_dspy.programs.pools.building import BuildResult
 from eldgr_dspy.programs.pools.entries import Entry
 from eldgr_dspy.programs.pools.predictions import Layout, read_predictions
+from tests.case_tables import tables_of
 from tests.refusing import refused as refused_by
 
 QUESTION = "Who painted it?"
 
-SOLUTION = "He has 2 and 3.\nThat is <<2+3=5>>5.\n#### 5"
-
-HOTPOTQA = {
-    "id": "5ab",
-    "question": QUESTION,
-    "answer": "Ana",
-    "type": "bridge",
-    "level": "hard",
-    "supporting_facts": {"title": ["Ana", "It", "It"], "sent_id": [0, 1, 9]},
-    "context": {
-        "title": ["Ana", "It", "Bo"],
-        "sentences": [["Ana paints.", " Ana sings."], ["It hangs.", " Ana did it."], ["Bo did not."]],
-    },
-}
+RECORDS: dict[str, dict[str, Any]] = tables_of("pools")["records"]
+"""A row of HotpotQA, a line that lm-evaluation-harness writes, and a sample of a log of inspect."""
 
 
 def write(path: Path, *records: object) -> Path:
@@ -41,7 +30,6 @@ def write(path: Path, *records: object) -> Path:
 
 
 def table(path: Path, *rows: Sequence[str]) -> Path:
-    """A table as spreadsheets write it."""
     with path.open("w", encoding="utf-8", newline="") as out:
         csv.writer(out, delimiter="\t" if ".tsv" in path.name else ",").writerows(rows)
     return path
@@ -65,51 +53,17 @@ def write_file(path: Path, content: Any) -> Path:
     return path
 
 
-def harness(**changes: Any) -> dict[str, Any]:
-    """A line of `samples_gsm8k_DATE.jsonl`, as lm-evaluation-harness writes it."""
-    return {
-        "doc_id": 0,
-        "doc": {"question": QUESTION, "answer": SOLUTION},
-        "target": SOLUTION,
-        "arguments": {"gen_args_0": {"arg_0": f"Question: {QUESTION}\nAnswer:", "arg_1": {"until": ["Question:"]}}},
-        "resps": [[" 2 + 3 = 5\n#### 5"]],
-        "filtered_resps": ["[invalid]"],
-        "filter": "strict-match",
-        "metrics": ["exact_match"],
-        "doc_hash": "d",
-        "prompt_hash": "p",
-        "target_hash": "t",
-        "exact_match": 0.0,
-        **changes,
-    }
-
-
 def choice(content: Any) -> dict[str, Any]:
     return {"message": {"role": "assistant", "content": content, "source": "generate"}, "stop_reason": "stop"}
 
 
 def sample(**changes: Any) -> dict[str, Any]:
-    """A sample of a log of inspect."""
-    return {
-        "id": 1,
-        "epoch": 1,
-        "input": QUESTION,
-        "target": "Ana",
-        "messages": [],
-        "output": {"model": "m", "choices": [choice("ANSWER: Ana")], "completion": "ANSWER: Ana"},
-        "scores": {"match": {"value": "C", "answer": "Bo"}},
-        **changes,
-    }
+    return {**RECORDS["sample"], **changes}
 
 
 def log_text(samples: Sequence[object], head: Mapping[str, Any]) -> str:
-    content: dict[str, Any] = {
-        "version": 2,
-        "status": "success",
-        "eval": {"task": "t", "model": "m"},
-        "samples": samples,
-    }
-    return json.dumps({**content, **head}, indent=2)
+    content: dict[str, Any] = {"version": 2, "status": "success", "eval": {"task": "t", "model": "m"}}
+    return json.dumps({**content, "samples": samples, **head}, indent=2)
 
 
 def log(path: Path, *samples: object, **head: Any) -> Path:
@@ -160,10 +114,10 @@ WORDS: dict[str, Callable[..., Any]] = {
     "joined": lambda *parts: "".join(parts),
     "bytes": lambda text: text.encode("latin-1"),
     "sample": sample,
-    "harness": harness,
+    "harness": lambda **changes: RECORDS["harness"] | changes,
     "choice": choice,
     "log": log_text,
-    "HotpotQA": lambda **changes: HOTPOTQA | changes,
+    "HotpotQA": lambda **changes: RECORDS["hotpotqa"] | changes,
     "predictions on": prediction_rows,
     "questions on": question_rows,
 }

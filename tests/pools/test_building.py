@@ -16,6 +16,7 @@ from eldgr_dspy.words import Task
 from tests.case_tables import each_case
 from tests.pools import layouts
 from tests.pools.layouts import predictions, questions, refused, rows, write, write_file
+from tests.refusing import refuses
 
 
 def build(folder: Path, *sources: Path, task: Task = "retrieval", **recipe: Any) -> BuildResult:
@@ -29,9 +30,7 @@ def build_from(folder: Path, files: dict[str, Any], recipe: dict[str, Any]) -> B
 
 
 @each_case("pools", "pools that are built", **layouts.WORDS)
-def test_files_join_question_by_question(
-    tmp_path: Path, files: dict[str, Any], recipe: dict[str, Any], expected: dict[str, Any]
-) -> None:
+def test_files_join_question_by_question(tmp_path: Path, files: Any, recipe: Any, expected: Any) -> None:
     built = build_from(tmp_path, files, recipe)
     pool, joined = rows(built), [row.candidates for row in rows(built)]
     result: dict[str, Any] = {name: getattr(built, name) for name in ("by", "left_out", "cut", "forms")}
@@ -45,26 +44,20 @@ def test_files_join_question_by_question(
 
 
 @each_case("pools", "pools that are not built", **layouts.WORDS)
-def test_what_does_not_fit_is_refused_and_no_file_is_written(  # hazard 4
-    tmp_path: Path, files: dict[str, Any], recipe: dict[str, Any], sentence: str
-) -> None:
+def test_what_does_not_fit_is_refused(tmp_path: Path, files: Any, recipe: Any, sentence: str) -> None:  # hazard 4
     error = refused(lambda: build_from(tmp_path, files, recipe))
     assert error.replace(f"{tmp_path}/", "") == sentence
     assert not (tmp_path / "pool.jsonl").exists()
 
 
-def test_what_is_written_is_a_pool(tmp_path: Path) -> None:
+def test_what_is_written_is_a_pool_and_the_order_of_the_lines_changes_no_row(tmp_path: Path) -> None:
+    source, questions_file = predictions(tmp_path / "a.jsonl"), questions(tmp_path / "q.jsonl")
     for name in ("pool.jsonl", "pool.jsonl.gz", "pool.parquet"):
-        recipe = Recipe([predictions(tmp_path / "a.jsonl")], "retrieval", questions(tmp_path / "q.jsonl"))
-        pool = open_pool(build_pool(recipe, tmp_path / name).pool.path)
+        pool = open_pool(build_pool(Recipe([source], "retrieval", questions_file), tmp_path / name).pool.path)
         assert (pool.n, pool.task, pool.missing) == (4, "retrieval", 0)
         assert [row.gold for row in pool.rows()] == [[town] for town in layouts.TOWNS]
-
-
-def test_the_order_of_the_lines_changes_no_row(tmp_path: Path) -> None:
-    questions_file = questions(tmp_path / "q.jsonl")
-    first = build(tmp_path, predictions(tmp_path / "a.jsonl"), questions=questions_file, shuffle=1)
-    second = build(tmp_path, predictions(tmp_path / "a.jsonl", [2, 0, 3, 1]), questions=questions_file, shuffle=1)
+    first = build(tmp_path, source, questions=questions_file, shuffle=1)
+    second = build(tmp_path, predictions(source, [2, 0, 3, 1]), questions=questions_file, shuffle=1)
     assert first.pool.sha256 == second.pool.sha256
 
 
@@ -80,13 +73,12 @@ def test_files_of_the_same_name_are_told_apart_by_their_paths(tmp_path: Path) ->
 def test_files_are_not_read_twice_and_not_overwritten(tmp_path: Path) -> None:
     first, questions_file = predictions(tmp_path / "a.jsonl"), questions(tmp_path / "q.jsonl")
     before = first.read_bytes()
-    with pytest.raises(ArgumentError, match="is given twice, so its candidates would vote twice; give it once"):
-        build(tmp_path, first, tmp_path / "." / "a.jsonl")
+    twice = "is given twice, so its candidates would vote twice; give it once"
+    refuses(ArgumentError, twice, build, tmp_path, first, tmp_path / "." / "a.jsonl")
+    recipe = Recipe([first], "retrieval", questions_file)
     for out in (first, questions_file):
-        with pytest.raises(ArgumentError, match="is one of the files to read; give the pool another name"):
-            build_pool(Recipe([first], "retrieval", questions_file), out)
-    with pytest.raises(ArgumentError, match="Give at least one file of predictions"):
-        build(tmp_path)
+        refuses(ArgumentError, "is one of the files to read; give the pool another name", build_pool, recipe, out)
+    refuses(ArgumentError, "Give at least one file of predictions", build, tmp_path)
     assert first.read_bytes() == before
 
 
@@ -103,13 +95,10 @@ def test_an_order_has_every_position_once(n: int, seed: int, name: str) -> None:
     assert sorted(shuffled_order(n, seed, name)) == list(range(n))
 
 
-def test_an_order_never_changes_and_every_one_is_about_as_likely() -> None:
+def test_an_order_never_changes_every_one_is_as_likely_and_shuffling_keeps_the_candidates(tmp_path: Path) -> None:
     assert shuffled_order(6, seed=7, id="q1") == [2, 0, 1, 4, 3, 5]
     first = [shuffled_order(4, seed, "q")[0] for seed in range(4_000)]
     assert all(900 <= first.count(position) <= 1_100 for position in range(4))
-
-
-def test_shuffling_keeps_the_candidates_and_depends_on_the_seed(tmp_path: Path) -> None:
     source = predictions(tmp_path / "a.jsonl", prediction=[f"sample {number}" for number in range(8)])
     plain, one, same, other = (layouts.texts_of(build(tmp_path, source, shuffle=seed).pool) for seed in (None, 1, 1, 2))
     assert one == same != other
@@ -121,15 +110,11 @@ def test_shuffling_keeps_the_candidates_and_depends_on_the_seed(tmp_path: Path) 
 def test_a_real_pool_taken_apart_is_put_together_again(pools_dir: Path, tmp_path: Path) -> None:
     pool = open_pool(pools_dir / "hotpotqa-reflexion12.jsonl.gz")
     before = list(pool.rows())
-    draw = random.Random(5)
-    sources = []
+    draw, sources = random.Random(5), list[Path]()
     for index in range(12):
-        order = draw.sample(before, len(before))
-        one_file = [
-            {"id": row.id, "prediction": {"text": row.candidates[index].text, "answer": row.candidates[index].answer}}
-            for row in order
-        ]
-        sources.append(write(tmp_path / f"{index}.jsonl", *one_file))
+        parts = [(row.id, row.candidates[index]) for row in draw.sample(before, len(before))]
+        records = [{"id": name, "prediction": {"text": one.text, "answer": one.answer}} for name, one in parts]
+        sources.append(write(tmp_path / f"{index}.jsonl", *records))
     file = write(tmp_path / "q.jsonl", *(json.loads(row.model_dump_json(exclude={"candidates"})) for row in before))
     after = rows(build(tmp_path, *sources, questions=file))
 

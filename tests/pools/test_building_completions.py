@@ -39,14 +39,11 @@ PAIRS: dict[str, Callable[..., Any]] = {"example": asked, "bare": dspy.Example, 
 PAIRS["sampled"] = completions
 
 
-def test_each_completion_is_a_candidate_in_its_order() -> None:
+def test_each_completion_is_a_candidate_in_its_order_and_what_a_program_samples_is_a_pool(tmp_path: Path) -> None:
     row = only(asked(id="q1"), completions("Doha", "Dubai", None))
     expected = [("I think.\nDoha", "Doha"), ("I think.\nDubai", "Dubai"), ("I think.", None)]
     assert [(one.text, one.answer) for one in row.candidates] == expected
     assert (row.id, row.question, row.gold, row.evidence) == ("q1", "Where?", [], [])
-
-
-def test_what_a_program_samples_is_a_pool(tmp_path: Path) -> None:
     lm = scripted_lm(lambda request: {"reasoning": "I think.", "answer": "Doha"})
     with dspy.context(lm=lm, adapter=dspy.JSONAdapter()):
         predicted = dspy.ChainOfThought("question -> answer")(question="Where?", config={"n": 3, "temperature": 1.0})
@@ -70,9 +67,8 @@ def test_ids_evidence_and_the_field_that_answers_are_those_of_the_example() -> N
 
 
 @each_case("pools", "pairs that are refused", **PAIRS)
-def test_what_is_not_a_pair_of_example_and_prediction_is_refused(  # hazard 92
-    kind: str, pair: Any, sentence: str
-) -> None:
+def test_what_is_not_a_pair_of_example_and_prediction_is_refused(kind: str, pair: Any, sentence: str) -> None:
+    # hazard 92
     pairs: list[Any] = [tuple(pair) if isinstance(pair, list) else pair]
     assert says(sentence, refused(lambda: [*pool_from_completions(pairs, "retrieval")], getattr(errors, kind)))
 
@@ -81,9 +77,7 @@ TOWNS = ["Doha", "Dubai", "Oslo"]
 DEMO = Path(__file__).parents[2] / "artifacts" / "demo-choice.jsonl"
 
 
-class Letter(dspy.Module):
-    """Answers by the letter of the first option."""
-
+class Letter(dspy.Module):  # answers by the letter of the first option
     def forward(self, question: str, options: Any) -> dspy.Prediction:
         return dspy.Prediction(answer="A", passages=[f"It is {options[0]}."])
 
@@ -114,18 +108,12 @@ def test_a_pool_is_collected_with_options(tmp_path: Path, listed: bool) -> None:
 def test_completions_make_rows_with_options() -> None:
     example = dspy.Example(question="Which?", options=TOWNS, gold="A")
     prediction = dspy.Prediction.from_completions([{"answer": "A"}, {"answer": "Dubai"}])
-    [row] = pool_from_completions([(example, prediction)], "choice")
-    assert (row.options, [one.answer for one in row.candidates]) == (TOWNS, ["A", "Dubai"])
-    [row] = pool_from_completions([(example, prediction)], "retrieval")
-    assert row.options == []
+    [row], [other] = (pool_from_completions([(example, prediction)], task) for task in ("choice", "retrieval"))
+    assert (row.options, [one.answer for one in row.candidates]) == (TOWNS, ["A", "Dubai"]) and other.options == []
 
 
-ONE: dict[str, Any] = {
-    "confidence": 0.25,
-    "logprobs": {"tokens": [-0.1, -2.5], "answer_tokens": 1},
-    "scores": {"prm": [0.5, 0.75]},
-    "tags": ["cot"],
-}
+ONE: dict[str, Any] = {"confidence": 0.25, "logprobs": {"tokens": [-0.1, -2.5], "answer_tokens": 1}}
+ONE |= {"scores": {"prm": [0.5, 0.75]}, "tags": ["cot"]}
 OTHER = {"confidence": 1, "logprobs": {"mean": -0.5}, "scores": {"prm": 1}, "tags": ["react", "small"]}
 
 
@@ -145,7 +133,7 @@ def test_a_pool_is_built_with_columns_in_every_order_and_format(tmp_path: Path) 
     assert stated["three"] == CandidateRow.model_validate(third)
 
 
-def completed(*candidates: dict[str, Any], **options: Any) -> list[CandidateRow]:
+def completed(*candidates: Any, **options: Any) -> list[CandidateRow]:
     prediction = dspy.Prediction.from_completions([{"answer": "Doha", **one} for one in candidates])
     return only(asked(gold=["Doha"]), prediction, **options).candidates
 

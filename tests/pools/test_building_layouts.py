@@ -1,6 +1,6 @@
 """Every layout says the same of the same question, and what does not fit is named with file, line and field."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,8 +19,7 @@ from tests.case_tables import each_case
 from tests.pools import layouts
 from tests.pools.layouts import log, refused, sample, write_file
 
-Reader = Callable[[Path], Iterable[Any]]
-READERS: dict[str, Reader] = {
+READERS: Any = {
     "predictions": read_predictions,
     "unfinished": partial(read_predictions, unfinished=True),
     "layout predictions": lambda path: read_predictions(path, "predictions"),
@@ -37,10 +36,7 @@ def deep(levels: int) -> Any:
     return [deep(levels - 1)] if levels else 0
 
 
-def named(columns: Any) -> Columns:
-    return Columns(columns)
-
-
+columns_of: Any = Columns
 WORDS: dict[str, Callable[..., Any]] = {
     **layouts.WORDS,
     "record": lambda **changes: RECORD | changes,
@@ -48,20 +44,14 @@ WORDS: dict[str, Callable[..., Any]] = {
     "Sample": Sample,
     "Passage": Passage,
     "Columns": lambda **values: Stated.model_validate(values),
-    "columns": lambda **names: partial(read_predictions, columns=named(names)),
-    "question columns": lambda **names: partial(read_questions, columns=named(names)),
+    "columns": lambda **names: partial(read_predictions, columns=columns_of(names)),
+    "question columns": lambda **names: partial(read_questions, columns=columns_of(names)),
 }
 
 
-def reading(read: str | Reader) -> Reader:
-    return READERS[read] if isinstance(read, str) else read
-
-
 @each_case("pools", "files that are read", **WORDS)
-def test_a_file_is_read_whatever_its_layout(
-    tmp_path: Path, read: Any, name: str, content: Any, entries: list[Mapping[str, Any]]
-) -> None:
-    read_entries = reading(read)(write_file(tmp_path / name, content))
+def test_a_file_is_read_whatever_its_layout(tmp_path: Path, read: Any, name: str, content: Any, entries: Any) -> None:
+    read_entries = READERS.get(read, read)(write_file(tmp_path / name, content))
     results = [replace(entry, where=entry.where.replace(f"{tmp_path}/", "")) for entry in read_entries]
     assert [
         {field: [*value] if isinstance(value := getattr(result, field), tuple) else value for field in expected}
@@ -70,11 +60,9 @@ def test_a_file_is_read_whatever_its_layout(
 
 
 @each_case("pools", "files that are refused", **WORDS)
-def test_what_is_wrong_with_a_file_is_named(  # hazards 7, 92, 94, 96
-    tmp_path: Path, read: Any, name: str, content: Any, sentence: str
-) -> None:
-    path = write_file(tmp_path / name, content)
-    error = refused(lambda: list(reading(read)(path)))
+def test_what_is_wrong_with_a_file_is_named(tmp_path: Path, read: Any, name: str, content: Any, sentence: str) -> None:
+    path = write_file(tmp_path / name, content)  # hazards 7, 92, 94, 96
+    error = refused(lambda: list(READERS.get(read, read)(path)))
     assert error.replace(f"{tmp_path}/", "") == sentence
 
 
@@ -86,31 +74,21 @@ def test_a_date_that_python_cannot_hold_is_named_with_its_file(tmp_path: Path) -
     assert "a.parquet: not a readable Parquet file (" in refused(lambda: list(read_predictions(tmp_path / "a.parquet")))
 
 
-ERROR = {"message": "the server was gone", "traceback": ""}
-OF_22 = {"eval": {"dataset": {"samples": 22, "sample_ids": [*range(1, 23)]}, "config": {"epochs": 3}}}
-DONE = [sample(id=number % 22 + 1, epoch=number // 22 + 1, input=f"{number % 22}?") for number in range(27)]
-
-
 def test_a_failed_log_is_taken_where_that_is_asked_for_and_what_it_lacks_is_told(tmp_path: Path) -> None:
-    failed = sample(id=6, epoch=2, input="5?", output=None, error=ERROR)
-    path, told = log(tmp_path / "log.json", *DONE, failed, status="error", error=ERROR, **OF_22), list[str]()
+    of_22 = {"eval": {"dataset": {"samples": 22, "sample_ids": [*range(1, 23)]}, "config": {"epochs": 3}}}
+    error, told = {"message": "the server was gone", "traceback": ""}, list[str]()
+    done = [sample(id=number % 22 + 1, epoch=number // 22 + 1, input=f"{number % 22}?") for number in range(27)]
+    failed = sample(id=6, epoch=2, input="5?", output=None, error=error)
+    path = log(tmp_path / "log.json", *done, failed, status="error", error=error, **of_22)
     entries = list(read_predictions(path, unfinished=True, notes=told))
     assert [len(entry.samples) for entry in entries] == [2] * 6 + [1] * 16
     assert told == [f"{path}: a log of status 'error', with 27 of 66 samples done; 1 ended in an error."]
 
 
-@pytest.mark.parametrize(
-    ("samples", "planned", "told"),
-    [
-        ([sample()], 1, None),
-        ([sample()], None, None),
-        ([sample()], 3, "with 1 of 3 samples done"),
-        ([sample(), sample(id=2, input="?", error=ERROR)], 2, "with 1 of 2 samples done; 1 ended in an error"),
-    ],
-)
-def test_a_log_that_succeeded_is_taken_and_told_of_where_it_lacks_samples(
-    tmp_path: Path, samples: list[Any], planned: int | None, told: str | None
+@each_case("pools", "logs that succeeded", **WORDS)
+def test_a_log_that_succeeded_is_told_of_where_it_lacks_samples(
+    tmp_path: Path, samples: Any, n: Any, told: Any
 ) -> None:
-    path, results = log(tmp_path / "log.json", *samples, results={"total_samples": planned}), list[str]()
+    path, results = log(tmp_path / "log.json", *samples, results={"total_samples": n}), list[str]()
     assert len(list(read_predictions(path, notes=results))) == len(samples)
-    assert results == ([] if told is None else [f"{path}: a log of status 'success', {told}."])
+    assert results == [f"{path}: a log of status 'success', {one}." for one in told]

@@ -22,12 +22,8 @@ from tests.refusing import refused as refused_argument
 from tests.results.demo_pools import ARTIFACTS
 
 FORMATS = (".jsonl", ".jsonl.gz", ".parquet")
-FULL: dict[str, Any] = {
-    "confidence": 0.1,
-    "logprobs": {"tokens": [-0.1, -2.0, -1e-17], "answer_tokens": 2},
-    "scores": {"prm": [0.9, 0.30000000000000004], "reward-1.b": -7.5},
-    "tags": ["cot", "modèle 日"],
-}
+FULL: dict[str, Any] = {"confidence": 0.1, "logprobs": {"tokens": [-0.1, -2.0, -1e-17], "answer_tokens": 2}}
+FULL |= {"scores": {"prm": [0.9, 0.30000000000000004], "reward-1.b": -7.5}, "tags": ["cot", "modèle 日"]}
 
 unit = st.floats(0, 1)
 logprob = st.floats(-LARGEST, 0)
@@ -45,18 +41,11 @@ def listed(draw: st.DrawFn) -> dict[str, Any]:
 summaries = st.fixed_dictionaries(
     {}, optional={"mean": logprob, "min": logprob, "probability": unit, "reasoning": logprob, "answer": logprob}
 )
-stated_columns = st.fixed_dictionaries(
-    {},
-    optional={
-        "confidence": st.none() | unit | st.sampled_from([0, 1]),
-        "logprobs": st.none() | listed() | summaries,
-        "scores": st.none()
-        | st.dictionaries(
-            st.from_regex(r"[A-Za-z0-9_.-]{1,9}", fullmatch=True), score | st.lists(score, min_size=1, max_size=3)
-        ),
-        "tags": st.none() | st.lists(texts, max_size=2),
-    },
-)
+names = st.from_regex(r"[A-Za-z0-9_.-]{1,9}", fullmatch=True)
+score_columns = st.dictionaries(names, score | st.lists(score, min_size=1, max_size=3))
+columns_of_each: dict[str, st.SearchStrategy[Any]] = {"confidence": unit | st.sampled_from([0, 1])}
+columns_of_each |= {"logprobs": listed() | summaries, "scores": score_columns, "tags": st.lists(texts, max_size=2)}
+stated_columns = st.fixed_dictionaries({}, optional={name: st.none() | of for name, of in columns_of_each.items()})
 
 
 def record(*candidates: dict[str, Any], number: int = 0) -> dict[str, Any]:
@@ -107,6 +96,9 @@ def test_null_and_empty_are_missing_a_whole_number_is_its_float_and_zero_is_a_va
     (read,) = pool.rows()
     assert '"confidence": 0.0, "logprobs": {"mean": 0.0}, "scores": {"prm": 0.0}' in pool.path.read_text()
     assert read.to_question().stated == (Stated(0.0, Logprobs(mean=0.0), {"prm": 0.0}),)
+    some = row({"answer": "Ada", **FULL}, {"answer": "Bo"}, {"answer": None, "tags": ["react"]}).to_question().stated
+    assert (some[0].confidence, some[0].scores) == (0.1, FULL["scores"])
+    assert some[1:] == (NOTHING, Stated(tags=("react",)))
 
 
 def test_parquet_holds_numbers_and_texts_where_it_can_and_json_where_it_cannot(tmp_path: Path) -> None:
@@ -140,7 +132,7 @@ def test_those_of_a_chat_api_are_refused_by_their_own_names(content: Any, messag
     assert refused_argument(lambda: read_columns({"logprobs": {"content": content}})) == message
 
 
-def test_the_limits_themselves_are_accepted() -> None:
+def test_the_limits_themselves_are_accepted_and_a_value_is_quoted_on_one_line() -> None:
     limits = {
         "confidence": 1,
         "logprobs": {"tokens": [-LARGEST, 0], "answer_tokens": 2},
@@ -149,43 +141,26 @@ def test_the_limits_themselves_are_accepted() -> None:
     (stated,) = row({"answer": "Ada", **limits}).to_question().stated
     assert stated.logprobs == Logprobs(-LARGEST / 2, -LARGEST, 0.5, None, -LARGEST)
     assert max(MOST_NUMBERS, 1_000) * LARGEST < sys.float_info.max  # so no sum overflows
-
-
-def test_a_value_is_quoted_on_one_line() -> None:
     assert quote(type("Long", (), {"__repr__": lambda self: "one\ntwo"})()) == "one two"
 
 
-def test_tokens_are_summed_up_by_hand() -> None:
+def test_tokens_are_summed_up_by_hand_what_they_do_not_tell_is_unknown_and_summaries_stay() -> None:
     """Of the tokens ln 1/2, ln 1/4 and ln 1/8 the last two are the answer."""
     half = math.log(0.5)
     tokens = {"tokens": [half, 2 * half, 3 * half], "answer_tokens": 2}
     (stated,) = row({"answer": "Ada", "logprobs": tokens}).to_question().stated
     assert stated.logprobs is not None
+    assert (stated.logprobs.least, stated.logprobs.reasoning) == (3 * half, half)
     assert stated.logprobs.mean == pytest.approx(2 * half, rel=1e-15)
-    assert stated.logprobs.least == 3 * half
     assert stated.logprobs.probability == pytest.approx((0.5 + 0.25 + 0.125) / 3, rel=1e-15)
-    assert stated.logprobs.reasoning == half
     assert stated.logprobs.answer == pytest.approx(5 * half, rel=1e-15)
-
-
-@pytest.mark.parametrize(
-    ("logprobs", "expected"),
-    [
-        ({"tokens": [-1.0]}, (-1.0, -1.0, math.exp(-1.0), None, None)),
-        ({"tokens": [-1.0], "answer_tokens": 1}, (-1.0, -1.0, math.exp(-1.0), None, -1.0)),
-        ({"mean": -1, "min": -2, "probability": 0.5, "reasoning": -3, "answer": -4}, (-1.0, -2.0, 0.5, -3.0, -4.0)),
-    ],
-    ids=["the answer unknown", "the answer alone", "summaries"],
-)
-def test_what_tokens_do_not_tell_is_unknown_and_summaries_stay(logprobs: dict[str, Any], expected: Any) -> None:
-    assert Columns.model_validate({"logprobs": logprobs}).to_stated() == Stated(logprobs=Logprobs(*expected))
-
-
-def test_what_is_missing_of_some_candidates_stays_missing() -> None:
-    question = row({"answer": "Ada", **FULL}, {"answer": "Bo"}, {"answer": None, "tags": ["react"]}).to_question()
-    assert question.stated[0].confidence == 0.1
-    assert question.stated[0].scores == FULL["scores"]
-    assert question.stated[1:] == (NOTHING, Stated(tags=("react",)))
+    summaries = {"mean": -1, "min": -2, "probability": 0.5, "reasoning": -3, "answer": -4}
+    for logprobs, expected in (
+        ({"tokens": [-1.0]}, Logprobs(-1.0, -1.0, math.exp(-1.0), None, None)),
+        ({"tokens": [-1.0], "answer_tokens": 1}, Logprobs(-1.0, -1.0, math.exp(-1.0), None, -1.0)),
+        (summaries, Logprobs(-1.0, -2.0, 0.5, -3.0, -4.0)),
+    ):
+        assert Columns.model_validate({"logprobs": logprobs}).to_stated() == Stated(logprobs=expected)
 
 
 def test_log_probabilities_may_be_as_a_chat_api_returns_them() -> None:
@@ -207,11 +182,10 @@ def test_a_check_counts_what_is_stated_and_bounds_scores(tmp_path: Path, capsys:
     first = row({"answer": "Ada", **FULL}, {"answer": "Bo", "confidence": 0, "scores": {"reward-1.b": 90}}, {})
     second = Row.model_validate(record({"answer": "Ada", "scores": {"prm": 0}}, number=1))
     path = str(write_pool(tmp_path / "p.jsonl", [first, second]).path)
-    message = (
+    assert (
         "Stated of candidates: confidence 2 of 4, logprobs 1 of 4, scores.prm 2 of 4 from 0 to 0.9, "
         "scores.reward-1.b 2 of 4 from -7.5 to 90, tags 1 of 4."
-    )
-    assert message in " ".join(checked(capsys, path).split())
+    ) in " ".join(checked(capsys, path).split())
     figures = json.loads(checked(capsys, path, "--json"))["pools"]["p"]["columns"]
     assert figures["confidence"] == {"count": 2, "of": 4, "rate": 50.0, "lowest": None, "highest": None}
     assert figures["scores.prm"] == {"count": 2, "of": 4, "rate": 50.0, "lowest": 0.0, "highest": 0.9}

@@ -21,10 +21,6 @@ def figures(*rows: Row) -> Any:
     return contents_of(rows[0].task, rows)[0]
 
 
-def answered(*answers: str | None) -> list[dict[str, str | None]]:
-    return [{"answer": answer} for answer in answers]
-
-
 @each_case("pools", "contents of pools")
 def test_figures_are_by_the_rules_that_vote_and_score(rows: list[Any], expected: dict[str, Any]) -> None:
     result = figures(*(row(**changes) for changes in rows))
@@ -43,7 +39,7 @@ def test_thinking_is_no_part_of_a_stated_answer_and_stays_in_the_text(text: str,
 def test_answers_that_are_uncertified_for_their_spelling_only_are_counted_and_shown() -> None:
     passages = [{"title": "", "text": "In a two-year trial, from May 5th, 1990, it grew by 12 percent, from 1000."}]
     answers = ("2 years", "12%", "2 years", "5 May 1990", "1,000", "13%", None)
-    result = figures(row(candidates=answered(*answers), evidence=passages))
+    result = figures(row(candidates=[{"answer": answer} for answer in answers], evidence=passages))
     examples = {"2 years": "two-year", "5 May 1990": "may 5th, 1990"}
     assert result["spelling_only"] == {"count": 3, "of": 7, "rate": pytest.approx(300 / 7), "examples": examples}
     (note,) = [note for note in contents_table("p", result).notes if "spelling" in note]
@@ -51,7 +47,7 @@ def test_answers_that_are_uncertified_for_their_spelling_only_are_counted_and_sh
         "Candidates that are uncertified for their spelling only: 3, such as '2 years' for 'two-year' of the evidence; "
         "'5 May 1990' for 'may 5th, 1990' of the evidence."
     )
-    result = figures(row(task="arithmetic", candidates=answered("2 years"), evidence=passages))
+    result = figures(row(task="arithmetic", candidates=[{"answer": "2 years"}], evidence=passages))
     assert result["spelling_only"]["count"] == 0
 
 
@@ -62,12 +58,9 @@ def test_two_pools_share_the_questions_that_fold_alike() -> None:
 
 
 @each_case("pools", "figures of real pools")
-def test_the_figures_of_real_pools(
-    pools_dir: Path, name: str, n: int, missing: int, homogeneous: float, any_correct: float
-) -> None:
+def test_the_figures_of_real_pools(pools_dir: Path, name: str, n: int, missing: int, rates: list[float]) -> None:
     pool = open_pool(pools_dir / f"{name}.jsonl.gz")
     assert (pool.name, pool.n, pool.missing) == (name, n, missing)
     result, _ = contents_of(pool.task, pool.rows())
-    assert result["homogeneous"]["rate"] == pytest.approx(homogeneous, abs=0.005)
-    assert result["any_correct"]["rate"] == pytest.approx(any_correct, abs=0.005)
+    assert [result[name]["rate"] for name in ("homogeneous", "any_correct")] == pytest.approx(rates, abs=0.005)
     assert result["repeated_questions"]["count"] == 0

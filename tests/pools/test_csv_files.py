@@ -6,6 +6,7 @@ import io
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -62,17 +63,14 @@ _CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), _CELLS), min_size=1, max_size=9), st.sampled_from([",", "\t"]))
 @example([("a", "a\u2028b\x85c\x1cd\x0be")], ",")  # hazard 93
-def test_whatever_a_cell_holds_is_read_as_it_was_written(
-    tmp_path_factory: pytest.TempPathFactory, samples: list[tuple[str, str]], mark: str
-) -> None:
+def test_any_cell_is_read_as_it_was_written(tmp_path_factory: pytest.TempPathFactory, samples: Any, mark: str) -> None:
     out = io.StringIO(newline="")
     csv.writer(out, delimiter=mark, quoting=csv.QUOTE_ALL).writerows([("id", "prediction"), *samples])
     path = tmp_path_factory.getbasetemp() / ("any.tsv" if mark == "\t" else "any.csv")
     path.write_bytes(out.getvalue().encode())
-    asked = dict.fromkeys(name for name, _ in samples)
-    assert texts(list(read_predictions(path))) == [
-        (one, [text for name, text in samples if name == one]) for one in asked
-    ]
+    names = dict.fromkeys(name for name, _ in samples)
+    expected = [(one, [text for name, text in samples if name == one]) for one in names]
+    assert texts(list(read_predictions(path))) == expected
 
 
 @given(st.binary(max_size=60))

@@ -63,10 +63,7 @@ def packed_by_zstd(path: Path) -> Path:
     data = bytearray(path.read_bytes())
     place, local = data.index(b"PK\x01\x02"), 0
     for _, content in files:
-        size, encoded, extra, comment = (
-            *struct.unpack_from("<I", data, place + 20),
-            *struct.unpack_from("<3H", data, place + 28),
-        )
+        size, _, encoded, extra, comment = struct.unpack_from("<2I3H", data, place + 20)
         for start in (local + 8, place + 10):
             struct.pack_into("<H", data, start, 93)
             struct.pack_into("<I", data, start + 6, zlib.crc32(content))
@@ -82,10 +79,7 @@ def content_of(path: Path) -> list[tuple[str | None, str | None, list[str]]]:
 
 
 def test_epochs_and_choices_are_samples_and_the_order_is_that_of_the_log_in_json(tmp_path: Path) -> None:
-    expected = [
-        (name, f"{name}?", [text for epoch in (1, 2) for text in (f"{name}, {epoch}", "b")])
-        for name in ("9", "10", "a/b ü")
-    ]
+    expected = [(one, f"{one}?", [f"{one}, 1", "b", f"{one}, 2", "b"]) for one in ("9", "10", "a/b ü")]
     assert content_of(archive(tmp_path / "log.eval", *SAMPLES, method=zipfile.ZIP_STORED)) == expected
     path = archive(tmp_path / "log.eval", *SAMPLES)
     assert content_of(path) == expected
@@ -129,17 +123,13 @@ def test_of_a_sample_that_was_written_again_the_last_one_counts(tmp_path: Path) 
 
 
 @each_case("pools", "refused archives", **layouts.WORDS)
-def test_what_is_wrong_with_a_log_is_named(  # hazard 95
-    tmp_path: Path, n: int, files: dict[str, Any], sentence: str
-) -> None:
+def test_what_is_wrong_with_a_log_is_named(tmp_path: Path, n: int, files: Any, sentence: str) -> None:  # hazard 95
     path = archive(tmp_path / "log.eval", *SAMPLES[:n], **files)
     assert says(sentence, refused(lambda: content_of(path)).replace(f"{tmp_path}/", ""))
 
 
 @each_case("pools", "files that are not archives", **layouts.WORDS)
-def test_a_file_that_is_not_such_an_archive_is_refused(
-    tmp_path: Path, name: str, content: bytes, sentence: str
-) -> None:
+def test_a_file_that_is_no_such_archive_is_refused(tmp_path: Path, name: str, content: bytes, sentence: str) -> None:
     (tmp_path / name).write_bytes(content)
     assert says(sentence, refused(lambda: content_of(tmp_path / name)).replace(f"{tmp_path}/", ""))
 
@@ -147,14 +137,12 @@ def test_a_file_that_is_not_such_an_archive_is_refused(
 def test_nothing_of_another_archive_is_loaded(tmp_path: Path) -> None:  # hazard 96
     with zipfile.ZipFile(tmp_path / "weights.npz", "w") as out:
         out.writestr("../data.pkl", b"\x80\x04.")
-    assert "not a log of inspect: the archive has no header.json" in refused(
-        lambda: content_of(tmp_path / "weights.npz")
-    )
+    message = refused(lambda: content_of(tmp_path / "weights.npz"))
+    assert "not a log of inspect: the archive has no header.json" in message
 
 
 @cache
 def whole(folder: Path, zstd: bool) -> bytes:
-    """The bytes of a log."""
     path = archive(folder / "whole.eval", *SAMPLES)
     return (packed_by_zstd(path) if zstd else path).read_bytes()
 
@@ -176,9 +164,7 @@ def test_a_log_that_is_cut_off_or_damaged_is_refused_or_says_the_same(
             assert question == f"{name}?" and {*texts} <= {f"{name}, 1", f"{name}, 2", "b"}
 
 
-def test_a_log_may_be_longer_than_a_row_and_has_a_limit_as_it_is_unpacked(  # hazard 95
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_has_a_limit_of_its_own_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # hazard 95
     path = tmp_path / "log.json"
     path.write_bytes(gzip.compress(json.dumps({"samples": [sample()]}).encode() + b" " * 2**21))
     assert only(path).id == "1" and path.stat().st_size < 10_000

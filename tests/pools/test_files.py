@@ -21,6 +21,7 @@ from eldgr_dspy.errors import PoolError
 from tests.case_tables import each_case
 from tests.pools import layouts
 from tests.pools.layouts import refused
+from tests.refusing import refuses
 
 
 def write_atomically(path: Path, chunks: Iterable[str]) -> None:
@@ -61,8 +62,8 @@ def test_what_is_not_a_file_is_never_replaced_by_one(tmp_path: Path, name: str) 
     (tmp_path / "link").symlink_to("f")
     (tmp_path / "broken").symlink_to("nowhere")
     there = sorted(tmp_path.iterdir())
-    with pytest.raises(FileExistsError, match=f"The path is a link, a folder, a pipe or a device: .*{name}"):
-        write_atomically(tmp_path / name, ["new"])
+    message = f"The path is a link, a folder, a pipe or a device: .*{name}"
+    refuses(FileExistsError, message, write_atomically, tmp_path / name, ["new"])
     assert (sorted(tmp_path.iterdir()), (tmp_path / "f").read_text()) == (there, "old")
 
 
@@ -78,12 +79,11 @@ def interrupted() -> Iterator[str]:
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize(
-    ("chunks", "error"), [(interrupted, KeyboardInterrupt), (lambda: iter(["fine", "\ud800"]), UnicodeEncodeError)]
-)
-def test_after_an_error_the_old_file_is_intact_and_nothing_else_is_left(  # hazard 89
-    tmp_path: Path, chunks: Callable[[], Iterator[str]], error: type[BaseException]
-) -> None:
+HALF = ["fine", "\ud800"]
+
+
+@pytest.mark.parametrize(("chunks", "error"), [(interrupted, KeyboardInterrupt), (lambda: HALF, UnicodeEncodeError)])
+def test_after_an_error_there_is_the_old_file_alone(tmp_path: Path, chunks: Any, error: Any) -> None:  # hazard 89
     path = tmp_path / "f"
     path.write_text("old")
     with pytest.raises(error):
@@ -126,11 +126,6 @@ def test_every_line_is_read_as_it_was_written(lines: list[bytes]) -> None:
             assert lines_of(path) == lines
 
 
-def test_a_compressed_file_may_have_several_members(tmp_path: Path) -> None:
-    (tmp_path / "f.gz").write_bytes(gzip.compress(b"{1}\n{") + gzip.compress(b"2}\n") + b"\0" * 8)
-    assert lines_of(tmp_path / "f.gz") == [b"{1}", b"{2}"]
-
-
 WHOLE = b"".join(b'{"n": %d, "noise": "%s"}\n' % (n, random.Random(n).randbytes(40).hex().encode()) for n in range(60))
 
 
@@ -154,31 +149,27 @@ def test_a_damaged_compressed_file_is_an_error_wherever_the_damage_is(at: int, f
         assert right
 
 
-@pytest.mark.parametrize(
-    ("packed", "reason"),
-    [
-        (gzip.compress(WHOLE, mtime=0)[:-9], "Compressed file ended before the end-of-stream marker was reached"),
-        (gzip.compress(WHOLE, mtime=0) + b"garbage", "Not a gzipped file"),
-        (gzip.compress(WHOLE, mtime=0)[:-8] + b"\0" * 8, "CRC check failed"),
-    ],
-    ids=["truncated", "garbage behind", "checksum"],
-)
-def test_damage_is_named_with_its_remedy(tmp_path: Path, packed: bytes, reason: str) -> None:
-    path = tmp_path / "f.gz"
-    path.write_bytes(packed)
-    message = refused(lambda: lines_of(path))
-    assert message.startswith(f"{path}: the compressed file is damaged ({reason}")
-    assert message.endswith("; fetch or compress it again.")
+def test_a_compressed_file_may_have_several_members_and_damage_is_named_with_its_remedy(tmp_path: Path) -> None:
+    path, packed = tmp_path / "f.gz", gzip.compress(WHOLE, mtime=0)
+    path.write_bytes(gzip.compress(b"{1}\n{") + gzip.compress(b"2}\n") + b"\0" * 8)
+    assert lines_of(path) == [b"{1}", b"{2}"]
+    for content, reason in (
+        (packed[:-9], "Compressed file ended before the end-of-stream marker was reached"),
+        (packed + b"garbage", "Not a gzipped file"),
+        (packed[:-8] + b"\0" * 8, "CRC check failed"),
+    ):
+        path.write_bytes(content)
+        message = refused(lambda: lines_of(path))
+        assert message.startswith(f"{path}: the compressed file is damaged ({reason}")
+        assert message.endswith("; fetch or compress it again.")
 
 
 def test_a_line_has_a_longest_length(tmp_path: Path) -> None:  # hazard 10
     path = tmp_path / "f"
     path.write_bytes(b"x" * (MAX_LINE - 1) + b"\n" + b"y" * MAX_LINE + b"\n")
-    result = read_lines(path)
+    result, message = read_lines(path), "longer than 16,777,216 bytes; one row a line is expected."
     assert len(next(result)[1]) == MAX_LINE - 1
-    assert refused(lambda: next(result)) == (
-        f"{path}, line 2: longer than 16,777,216 bytes; one row a line is expected. {RAISE}"
-    )
+    assert refused(lambda: next(result)) == f"{path}, line 2: {message} {RAISE}"
 
 
 @pytest.mark.parametrize("line", [b" " * 2**20 + b"\n", b" " * 2**20], ids=["many lines", "one line"])
@@ -196,32 +187,21 @@ def test_a_gzip_bomb_is_stopped_by_what_it_expands_to(tmp_path: Path, line: byte
     )
 
 
-ARCHIVE = io.BytesIO()
-with zipfile.ZipFile(ARCHIVE, "w") as held:
-    held.writestr("../../archive/data.pkl", b"x")
+def zip_of(name: str) -> bytes:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as out:
+        out.writestr(name, b"x")
+    return archive.getvalue()
+
+
+BYTES: dict[str, Callable[..., bytes]] = {"bytes": layouts.WORDS["bytes"], "pickle": lambda **of: pickle.dumps(of)}
+BYTES |= {"zip": zip_of, "gzip": lambda of: gzip.compress(of, mtime=0), "utf-16": lambda text: text.encode("utf-16")}
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gz"])
-@pytest.mark.parametrize(
-    ("content", "what"),
-    [
-        (pickle.dumps({"id": "q"}), "a pickle, which is never loaded since loading one can run code"),
-        (ARCHIVE.getvalue(), "a zip archive (.npz and .pt are ones), which is never unpacked"),
-        (b"\x93NUMPY\x01\x00", "a NumPy array"),
-        (b"PAR1\x15", "a Parquet file, whose name must end in .parquet"),
-        ('{"id": "q"}'.encode("utf-16"), "UTF-16 text; save it as UTF-8"),
-        ('{"id": "q"}'.encode("utf-16-be").join([b"\xfe\xff", b""]), "UTF-16 text; save it as UTF-8"),
-        (gzip.compress(gzip.compress(b"{}", mtime=0), mtime=0), "compressed twice; unpack it once"),
-        (b"BZh91AY", "compressed by bzip2; use gzip"),
-        (b"\xfd7zXZ\x00", "compressed by xz; use gzip"),
-        (b"\x28\xb5\x2f\xfd", "compressed by zstd; use gzip"),
-    ],
-    ids=["pickle", "zip", "numpy", "parquet", "utf-16", "utf-16-be", "gzip in gzip", "bzip2", "xz", "zstd"],
-)
-def test_what_is_not_text_is_known_by_how_it_begins(  # hazards 92, 95, 96
-    tmp_path: Path, pack: Callable[[bytes], bytes], content: bytes, what: str
-) -> None:
-    path = tmp_path / "renamed.jsonl"
+@each_case("pools", "files that are no text", **BYTES)
+def test_what_is_no_text_is_known_by_how_it_begins(tmp_path: Path, pack: Any, content: bytes, what: str) -> None:
+    path = tmp_path / "renamed.jsonl"  # hazards 92, 95, 96
     path.write_bytes(content if content.startswith(b"\x1f\x8b") else pack(content))
     assert refused(lambda: lines_of(path)) == f"{path}: not a text file but {what}; a pool is JSON lines or Parquet."
 

@@ -13,6 +13,7 @@ from markdown_it.token import Token
 
 from eldgr_dspy.tables.formats import as_latex, as_markdown, latex_text, markdown_text
 from eldgr_dspy.tables.table import Table
+from tests.case_tables import tables_of
 
 HOSTILE = r"a|b_c%d&e\f*g~h$i#j{k}l^m<n>o`p[q](r)!s"
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Cf", "Zl", "Zp", "Cn"]), max_size=12)
@@ -88,34 +89,11 @@ def test_latex_sets_the_same_text(cell: str) -> None:
     assert not re.search(r"--|''|,,|``", escaped)  # which LaTeX would join into one character
 
 
-def test_a_table_in_markdown_reads_well_as_it_is() -> None:
+def test_a_table_reads_well_as_it_is_and_no_row_in_latex_is_an_argument_of_the_line_before() -> None:
     table = Table("demo: 2", ("rule", "EM %", "Δ"), (("my_rule:f", "50.00", "-2.00 [-4.00, 0.00]"),), ("a|b",))
-    assert as_markdown([table]) == (
-        "### demo: 2\n"
-        "\n"
-        "| rule | EM % | Δ |\n"
-        "| --- | --: | --: |\n"
-        "| my\\_rule:f | 50.00 | -2.00 [-4.00, 0.00] |\n"
-        "\n"
-        "a\\|b\n"
-    )
-
-
-def test_a_table_in_latex_is_a_float_with_its_notes_and_no_row_is_an_argument_of_the_line_before() -> None:
-    assert as_latex([Table("50 %", ("rule", "EM"), (("a_b", "1"),), ("note & more",))]).splitlines() == [
-        r"\begin{table}",
-        r"\centering",
-        r"\caption{50 \%}",
-        r"\begin{tabular}{lr}",
-        r"\toprule",
-        r"rule & EM \\",
-        r"\midrule",
-        r"a\_b & 1 \\",
-        r"\bottomrule",
-        r"\end{tabular}",
-        r"\par\smallskip{\footnotesize note \& more\par}",
-        r"\end{table}",
-    ]
+    assert as_markdown([table]).split("\n") == tables_of("pools")["a table in Markdown"]
+    table = Table("50 %", ("rule", "EM"), (("a_b", "1"),), ("note & more",))
+    assert as_latex([table]).splitlines() == tables_of("pools")["a table in LaTeX"]
     lines = as_latex([Table("t", ("[x", "y"), (("[1, 2]", "[3, 4]"), ("*", "")))]).splitlines()
     assert [line for line in lines if line.endswith(r"\\")] == [r"{}[x & y \\", r"{}[1, 2] & [3, 4] \\", r"{}* &  \\"]
 

@@ -25,9 +25,7 @@ PRINTED = [text for _, text, answers in tables_of("pools")["printed lists"]["cas
 
 
 @each_case("pools", "printed lists")
-def test_a_printed_list_or_object_is_its_answers_and_any_other_text_is_one(
-    fields: str, text: str, answers: list[str]
-) -> None:
+def test_a_printed_list_is_its_answers_and_any_other_text_is_one(fields: str, text: str, answers: list[str]) -> None:
     assert {final_answers(text, field, "f") for field in fields.split()} == {tuple(answers)}
 
 
@@ -85,11 +83,8 @@ def test_brackets_and_lists_without_end_are_one_answer_or_refused() -> None:
 @pytest.mark.parametrize("name", ["gold", "answers", "ideal", "Possible Answers"])
 def test_the_list_in_a_cell_is_its_answers(tmp_path: Path, name: str, cell: str) -> None:
     path = table(tmp_path / "a.csv", ("id", "question", "prediction", name), ("1", QUESTION, "x", cell))
-    assert only(path).gold == PARIS
-    (asked,) = read_questions(path)
-    assert asked.gold == PARIS
-    (named,) = read_predictions(path, columns=Columns({"gold": [name]}))
-    assert named.gold == PARIS
+    (question,), (named,) = read_questions(path), read_predictions(path, columns=Columns({"gold": [name]}))
+    assert only(path).gold == question.gold == named.gold == PARIS
 
 
 CUT = "It takes 3 and then 12 and"

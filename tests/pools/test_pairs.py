@@ -3,7 +3,7 @@
 import gzip
 import json
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,23 +29,15 @@ DOHA, DUBAI = "It is in Qatar.\nA: Doha", "So it is Dubai.\nA: Dubai"
 def row(*answers: str | None, number: int = 0, **changes: Any) -> dict[str, Any]:
     texts = {"Doha": DOHA, "Dubai": DUBAI}
     candidates = [{"text": texts.get(answer or "", f"A: {answer}"), "answer": answer} for answer in answers]
-    return {
-        "id": f"q{number}",
-        "question": QUESTION,
-        "task": "retrieval",
-        "candidates": candidates,
-        "evidence": EVIDENCE,
-        "gold": ["Doha"],
-        **changes,
-    }
+    about = {"id": f"q{number}", "question": QUESTION, "task": "retrieval", "evidence": EVIDENCE, "gold": ["Doha"]}
+    return {**about, "candidates": candidates, **changes}
 
 
 def written(
-    folder: Path, *rows: dict[str, Any], settings: Settings | None = None, name: str = "pairs.jsonl", **pairing: Any
+    folder: Path, *rows: Any, settings: Settings | None = None, name: str = "pairs.jsonl", **pairing: Any
 ) -> tuple[list[Any], PairCounts]:
-    counts = write_pairs(
-        write_pool(folder / "pool.jsonl", map(Row.model_validate, rows)), folder / name, settings, Pairing(**pairing)
-    )
+    pool = write_pool(folder / "pool.jsonl", map(Row.model_validate, rows))
+    counts = write_pairs(pool, folder / name, settings, Pairing(**pairing))
     return [record for _, record in read_records(folder / name)], counts
 
 
@@ -71,9 +63,7 @@ POOLS = st.integers(1, 4).flatmap(lambda n: st.tuples(*map(rows, range(n))))
 
 @settings(max_examples=30)
 @given(POOLS, st.integers(1, 4), st.sampled_from(("inapplicable", "no_answer")))
-def test_a_certified_answer_is_chosen_over_an_uncertified_one_and_a_wrong_one_never_over_a_right_one(
-    values: Sequence[dict[str, Any]], most: int, refusal: Any
-) -> None:
+def test_what_is_certified_is_chosen_and_no_wrong_answer_over_a_right_one(values: Any, most: int, refusal: Any) -> None:
     under = Settings(refusal=refusal)
     paired = row("Doha", "Dubai", number=len(values))
     with tempfile.TemporaryDirectory() as folder:
@@ -84,9 +74,8 @@ def test_a_certified_answer_is_chosen_over_an_uncertified_one_and_a_wrong_one_ne
     for record in records:
         of = Row.model_validate(values[int(record["chosen"].partition(".")[0])])
         case = Case(of.to_question(), under)
-        chosen, rejected = (
-            next(one.answer for one in of.candidates if one.text == record[name]) for name in ("chosen", "rejected")
-        )
+        answers = {one.text: one.answer for one in of.candidates}
+        chosen, rejected = answers[record["chosen"]], answers[record["rejected"]]
         assert case.certified(chosen) is True and case.certified(rejected) is False
         assert {chosen, rejected}.isdisjoint({"yes", "no", "I don't know", " ", None})
         if of.gold:
@@ -94,29 +83,15 @@ def test_a_certified_answer_is_chosen_over_an_uncertified_one_and_a_wrong_one_ne
 
 
 def test_every_question_is_counted_once_with_its_reason(tmp_path: Path) -> None:
-    every = [
-        row("Doha", "Dubai", "Dubai", number=0),
-        row("Doha", "Doha", number=1),
-        row(None, " ", number=2),
-        row("Dubai", "Paris", number=3),
-        row("Doha", "Lusail", number=4),
-        row("Lusail", "Dubai", gold=["Dubai"], number=5),
-        row("yes", "Doha", number=6),
-        row("Doha", "Dubai", evidence=[], number=7),
-        row("Doha", "Dubai", gold=[], number=8),
-    ]
+    answers: list[tuple[str | None, ...]] = [("Doha", "Dubai", "Dubai"), ("Doha", "Doha"), (None, " ")]
+    answers += [("Dubai", "Paris"), ("Doha", "Lusail"), ("Lusail", "Dubai"), ("yes", "Doha"), *[("Doha", "Dubai")] * 2]
+    changes: dict[int, dict[str, Any]] = {5: {"gold": ["Dubai"]}, 7: {"evidence": []}, 8: {"gold": []}}
+    every = (row(*some, number=number, **changes.get(number, {})) for number, some in enumerate(answers))
     records, counts = written(tmp_path, *every)
     assert [(one["chosen"], one["rejected"]) for one in records] == [(DOHA, DUBAI)] * 2
-    names = "paired unanswered one_class no_gold no_chosen no_rejected against_gold no_score"
-    assert counts.figures() == {
-        "pairs": 2,
-        "rows": 2,
-        "dropped": 1,
-        "checked": 1,
-        "right_chosen": 1,
-        "right_rejected": 0,
-        "questions": dict(zip(names.split(), (2, 1, 1, 0, 2, 2, 1, 0), strict=True)),
-    }
+    figures = {"pairs": 2, "rows": 2, "dropped": 1, "checked": 1, "right_chosen": 1, "right_rejected": 0}
+    names = "paired unanswered one_class no_gold no_chosen no_rejected against_gold no_score".split()
+    assert counts.figures() == figures | {"questions": dict(zip(names, (2, 1, 1, 0, 2, 2, 1, 0), strict=True))}
 
 
 def test_the_settings_say_what_certifies(tmp_path: Path) -> None:
@@ -124,21 +99,15 @@ def test_the_settings_say_what_certifies(tmp_path: Path) -> None:
     (one,), _ = written(tmp_path, row("doha", "Lusail", gold=[]), settings=Settings(certificate="token"))
     assert (one["chosen"], one["rejected"]) == ("A: Lusail", "A: doha")
 
-    def not_in_qatar(answer: str, evidence: object) -> bool:
-        return answer == "Dubai"
-
-    (one,), _ = written(tmp_path, row("Doha", "Dubai", gold=[]), settings=own(not_in_qatar))
+    settings = Settings(certificate=CERTIFICATES["not in Qatar"])
+    (one,), _ = written(tmp_path, row("Doha", "Dubai", gold=[]), settings=settings)
     assert (one["chosen"], one["rejected"]) == (DUBAI, DOHA)
 
 
 def test_with_gold_right_answers_are_chosen_over_wrong_ones(tmp_path: Path) -> None:
     sums = {"task": "arithmetic", "question": "What is 2 + 2?", "evidence": []}
-    every = [
-        row("5", "4", "5", gold=["4"], number=0, **sums),
-        row("5", "6", gold=["4"], number=1, **sums),
-        row("4", "4.0", gold=["4"], number=2, **sums),
-        row("4", "5", gold=[], number=3, **sums),
-    ]
+    answers = [("5", "4", "5"), ("5", "6"), ("4", "4.0"), ("4", "5")]
+    every = [row(*some, gold=["4"] * (n < 3), number=n, **sums) for n, some in enumerate(answers)]
     (one,), counts = written(tmp_path, *every, gold=True)
     assert (one["chosen"], one["rejected"]) == ("A: 4", "A: 5")
     assert one["prompt"] == f"What is 2 + 2?\n\n{REQUESTS['number']}\n"
@@ -178,26 +147,20 @@ def scored(*scores: Any) -> list[dict[str, Any]]:
 
 
 def test_a_margin_is_the_difference_of_a_recorded_score(tmp_path: Path) -> None:
-    every = [
-        row(candidates=scored(0.25, 1, 0.5), number=0),
-        row(candidates=scored(0.75, None, 0.5), number=1),
-        row(candidates=scored(None, 1, 1), number=2),
-    ]
+    scores = [(0.25, 1, 0.5), (0.75, None, 0.5), (None, 1, 1)]
+    every = [row(candidates=scored(*some), number=number) for number, some in enumerate(scores)]
     records, counts = written(tmp_path, *every, score="prm")
     assert [(one["chosen"], one["margin"]) for one in records] == [("Doha 1", 0.75), ("Doha 0.5", -0.25)]
     assert counts.questions == {"paired": 2, "no_score": 1}
 
 
-def test_the_prompt_of_a_choice_has_its_options(tmp_path: Path) -> None:
+def test_the_prompt_of_a_choice_has_its_options_and_a_prompt_is_the_one_of_training(tmp_path: Path) -> None:
+    from eldgr_dspy.training import prompt_of as trained
+
     counts = write_pairs(open_pool(ARTIFACTS / "demo-choice.jsonl"), tmp_path / "pairs.jsonl")
     first = next(record for _, record in read_records(tmp_path / "pairs.jsonl"))
     assert first["prompt"].endswith("A. Sydney\nB. Canberra\nC. Melbourne\nD. Perth\n")
     assert sum(counts.questions.values()) == open_pool(ARTIFACTS / "demo-choice.jsonl").n
-
-
-def test_a_prompt_is_the_one_of_training() -> None:
-    from eldgr_dspy.training import prompt_of as trained
-
     assert trained is prompt_of
     assert trained("Who?", "short") == [{"role": "user", "content": prompted("Who?")}]
     assert prompt_of("Who?", "choice") == [{"role": "user", "content": "Who?"}]
@@ -226,25 +189,22 @@ def test_the_same_pool_gives_the_same_bytes_and_a_line_ends_only_where_a_row_doe
     assert json.loads(line)["prompt"].startswith("One\u2028two?")
 
 
-def own(function: Any) -> Settings:
-    return Settings(certificate=function)
-
-
 async def asking(answer: str, evidence: object) -> bool:
     raise AssertionError
 
 
-CERTIFICATES = {"asking": asking, "failing": lambda _, __: 1 / 0}
+CERTIFICATES: dict[str, Any] = {"asking": asking, "failing": lambda _, __: 1 / 0}
+CERTIFICATES["not in Qatar"] = lambda answer, evidence: answer == "Dubai"
 WORDS: dict[str, Callable[..., Any]] = {
     "row": lambda answers=(), **changes: row(*answers, **changes),
     "scored": lambda scores: scored(*scores),
-    "own": lambda name: own(CERTIFICATES[name]),
+    "own": lambda name: Settings(certificate=CERTIFICATES[name]),
 }
 
 
 @each_case("pools", "refused pairs", **WORDS)
-def test_what_cannot_become_pairs_is_refused_and_leaves_no_file_or_the_earlier_one(
-    tmp_path: Path, rows: list[dict[str, Any]], options: dict[str, Any], message: str
+def test_what_cannot_become_pairs_leaves_no_file_or_the_earlier_one(
+    tmp_path: Path, rows: Any, options: Any, message: str
 ) -> None:
     with pytest.raises((ArgumentError, PoolError)) as error:
         written(tmp_path, *rows, **options)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pytest
 from hypothesis import given
@@ -15,6 +15,7 @@ from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.pools import Pool, Row, open_pool, write_pool
 from eldgr_dspy.splitting import folded_question, is_confirmation, split_pool
 from tests.case_tables import each_case
+from tests.refusing import refuses
 
 SHARES = st.floats(0.01, 0.99)
 SEEDS = st.integers(-(2**40), 2**40)
@@ -65,11 +66,8 @@ def test_a_larger_share_keeps_every_question_of_a_smaller_one(question: str, one
 
 def test_each_question_is_on_the_side_that_its_text_says_in_the_order_of_the_pool(tmp_path: Path) -> None:
     """So that neither its id, candidates and gold nor the other questions matter, and spellings stay together."""
-    rows = [
-        row(f"{one.id}-{spelled}", spelled)
-        for one in numbered(60)
-        for spelled in (one.question, f" {one.question.upper()}\t")
-    ]
+    spellings = [(one.id, text) for one in numbered(60) for text in (one.question, f" {one.question.upper()}\t")]
+    rows = [row(f"{name}-{text}", text) for name, text in spellings]
     development, confirmation = split(tmp_path, [one.model_copy(update={"gold": ["Oslo"]}) for one in rows])
     aside = [one.id for one in rows if is_confirmation(one.question, share=0.4, seed=7)]
     assert (ids(development), ids(confirmation)) == ([one.id for one in rows if one.id not in aside], aside)
@@ -94,23 +92,21 @@ def test_the_same_split_is_the_same_bytes(tmp_path: Path) -> None:
 def test_a_split_that_cannot_be_made_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     message = r"share must be between 0 and 1; got .*\. Give 0\.4 for two questions in five"
     for share in (0, 1, -0.1, 1.5, float("nan")):
-        with pytest.raises(ArgumentError, match=message):
-            split(tmp_path, numbered(5), share=share)
-    with pytest.raises(PoolError, match=r"no question for (development|confirmation) with share 0.4 and seed 7"):
-        split(tmp_path, numbered(1))
+        refuses(ArgumentError, message, split, tmp_path, numbered(5), share=share)
+    message = r"no question for (development|confirmation) with share 0.4 and seed 7"
+    refuses(PoolError, message, split, tmp_path, numbered(1))
     assert {path.name for path in tmp_path.iterdir()} == {"all.jsonl"}
     (tmp_path / "x").mkdir()
     pool = write_pool(tmp_path / "all.jsonl", numbered(20))
     for names in (("a.jsonl", "a.jsonl"), ("all.jsonl", "b.jsonl"), ("b.jsonl", "./x/../all.jsonl")):
-        with pytest.raises(ArgumentError, match="must be three files; give other names"):
-            split_pool(pool, tmp_path / names[0], tmp_path / names[1], share=0.5, seed=1)
+        parts = [tmp_path / name for name in names]
+        refuses(ArgumentError, "must be three files; give other names", split_pool, pool, *parts, share=0.5, seed=1)
         assert open_pool(tmp_path / "all.jsonl").sha256 == pool.sha256
 
 
 @each_case("pools", "parts that cannot be written")
-def test_where_a_part_cannot_be_written_both_files_stay_as_they_were(  # hazard 89
-    tmp_path: Path, development: str, confirmation: str
-) -> None:
+def test_where_a_part_cannot_be_written_both_files_stay(tmp_path: Path, development: str, confirmation: str) -> None:
+    # hazard 89
     split(tmp_path, numbered(60), seed=1)
     pool = open_pool(tmp_path / "all.jsonl")
     (tmp_path / "folder.jsonl").mkdir()
@@ -122,9 +118,7 @@ def test_where_a_part_cannot_be_written_both_files_stay_as_they_were(  # hazard 
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
-def test_a_part_for_which_the_disk_is_full_leaves_the_other_as_it_was(  # hazard 89
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_leaves_both_parts_as_they_were(tmp_path: Path, monkeypatch: Any) -> None:  # hazard 89
     """What is buffered fails only where it is flushed, and neither part is in its place by then."""
     split(tmp_path, numbered(60), seed=1)
     before = files_of(tmp_path)
@@ -139,8 +133,7 @@ def test_a_part_for_which_the_disk_is_full_leaves_the_other_as_it_was(  # hazard
                 yield device
 
     monkeypatch.setattr(splitting, "replacing", full)
-    with pytest.raises(OSError, match="No space left"):
-        split(tmp_path, numbered(60), seed=2)
+    refuses(OSError, "No space left", split, tmp_path, numbered(60), seed=2)
     assert files_of(tmp_path) == before
 
 

@@ -87,3 +87,18 @@ def asked(task: Task, case: Callable[[list[str | None]], Case]) -> list[Asked]:
 
 RETRIEVAL, ARITHMETIC = asked("retrieval", retrieval), asked("arithmetic", arithmetic)
 UNSCORED: list[Asked] = [(case, [], replies, failed) for case, _, replies, failed in RETRIEVAL]
+
+
+def figures_word(task: Task, questions: list[Asked]) -> Callable[..., Any]:
+    """A word of cases: the figures of these questions, under rules of one's own, with changes."""
+    return lambda by=DEFAULT_RULES, **changed: figures(task, questions, tuple(by)) | changed
+
+
+def answered(*questions: tuple[list[str | None], list[str]], by: Sequence[str] = DEFAULT_RULES) -> Any:
+    """The figures of questions by their answers and gold answers, of which nobody was asked."""
+    return figures("retrieval", [(retrieval(answers), gold, {}, ()) for answers, gold in questions], tuple(by))
+
+
+POOLS = {"OPEN": figures_word("retrieval", RETRIEVAL), "SUMS": figures_word("arithmetic", ARITHMETIC)}
+POOLS |= {"OPEN, UNSCORED": figures_word("retrieval", UNSCORED), "ANSWERS": answered}
+POOLS["OPEN, NOBODY ASKED"] = figures_word("retrieval", [(case, gold, {}, ()) for case, gold, *_ in RETRIEVAL])

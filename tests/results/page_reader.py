@@ -5,10 +5,11 @@ from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import quote
 
+from eldgr_dspy.certificates import Certificate
 from eldgr_dspy.report.page import render_report
 from eldgr_dspy.report.questions_page import _name
-from tests.figures import AUDITED as NOTHING_AUDITED
-from tests.figures import contrast_figures, pool_figures, rule_figures, summary_figures
+from tests.case_tables import tables_of
+from tests.figures import AUDITED, contrast_figures, pool_figures, rule_figures, summary_figures
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
 
@@ -64,7 +65,7 @@ def summary(name: str = "hotpot", **changed: Any) -> Any:
     audit |= {"incorrect_to_correct": 4, "abstentions": 5, "homogeneous": 6, "certified_consensus": 72}
     figures = {
         "n": 100, "rules": rules, "contrasts": contrasts, "bounds": {"judge": [14.0, 78.0], "eldgr": [58.0, 69.0]},
-        "bounds_any_span": {"judge": [14.0, 78.0], "eldgr": [58.0, 81.0]}, "audit": audit, "decided": NOTHING_AUDITED,
+        "bounds_any_span": {"judge": [14.0, 78.0], "eldgr": [58.0, 81.0]}, "audit": audit, "decided": AUDITED,
     }  # fmt: skip
     return summary_figures({name: pool_figures(**figures | changed)})
 
@@ -74,32 +75,21 @@ def undrawn() -> Any:
     return summary(rules={"eldgr": rule_figures(61, 71.5)}, contrasts=[], bounds={}, bounds_any_span={})
 
 
-AUDITED: Any = {
-    "outcomes": [
-        {"branch": "consensus", "level": "exact", "outcome": "right", "questions": 72},
-        {"branch": "consensus", "level": "uncertified", "outcome": "wrong", "questions": 16},
-        {"branch": "judge", "level": "folded", "outcome": "lost", "questions": 1},
-        {"branch": "judge", "level": "exact", "outcome": "won", "questions": 8},
-        {"branch": "repair", "level": "exact", "outcome": "wrong", "questions": 3},
-    ],
-    "flips": {"judge": {"correct_to_incorrect": 1, "incorrect_to_correct": 8}},
-}
-
-
 def audited() -> Any:
     """The summary of a run whose audit is whole."""
-    return summary(decided=AUDITED)
+    return summary(decided=tables_of("results")["an audit"])
 
 
-def witness(**changed: Any) -> Any:
-    place = {"passage": 3, "field": "text", "start": 120, "end": 124, "text": "Doha", "level": "exact", "flags": []}
-    return {**place, "sha256": "ab" * 32, "title": "", "before": "", "after": "", **changed}
+def place(certificate: Certificate) -> dict[str, Any] | None:
+    """Where a witness stands, as a decision has it; none without one."""
+    parts, witness = ("passage", "field", "start", "end"), certificate.witness
+    return None if witness is None else {part: getattr(witness, part) for part in parts}
 
 
 def decision(**changed: Any) -> Any:
     return {
         "pool": "hotpot", "id": "q1", "question": "Where is the seat?", "gold": ["Doha"], "rule": "eldgr",
-        "answer": "Doha", "branch": "judge", "reason": "preference_certified", "certified": True, "witness": witness(),
+        "answer": "Doha", "branch": "judge", "reason": "preference_certified", "certified": True,
         "consensus": "Dubai", "preference": 2, "repair": None, "tie": False, "consulted": ["judge"], "abstentions": {},
         "ranking": [2, 0, 1], "notes": [], "em": True, "f1": 1.0, "majority_em": False,
     } | changed  # fmt: skip

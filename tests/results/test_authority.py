@@ -2,9 +2,9 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterator
-from functools import partial
-from itertools import product
+from functools import reduce
+from itertools import combinations, product
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,9 @@ from eldgr_dspy.rule.authority_order import at_most
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import Abstention, Repair, Reply, Verdict
 from eldgr_dspy.rule.questions import Question, Settings
-from eldgr_dspy.words import POLICIES, Homogeneous, Policy, Role
+from eldgr_dspy.words import POLICIES, Policy, Task
 from tests.capitals import row
+from tests.case_tables import each_case, each_example
 from tests.results.demo_pools import ARTIFACTS
 
 SILENT = Abstention("silent")
@@ -56,15 +57,10 @@ def judges(one: Case) -> list[Reply]:
 
 
 def repairs(one: Case) -> list[Reply]:
-    return [SILENT, *map(Repair, dict.fromkeys(spans(one)))]
-
-
-def spans(one: Case) -> Iterator[str]:
     """Every run of characters of the evidence."""
-    for passage in one.question.passages:
-        for source in (passage.title, passage.text):
-            for first in range(len(source)):
-                yield from (source[first:end] for end in range(first + 1, len(source) + 1))
+    sources = [source for passage in one.question.passages for source in (passage.title, passage.text)]
+    spans = [source[i:j] for source in sources for i, j in combinations(range(len(source) + 1), 2)]
+    return [SILENT, *map(Repair, dict.fromkeys(spans))]
 
 
 def shipped(one: Case, rule: str, judge: Reply, repair: Reply) -> str | None:
@@ -74,25 +70,7 @@ def shipped(one: Case, rule: str, judge: Reply, repair: Reply) -> str | None:
 
 
 @given(cases, golds)
-@example(case(["US", "US", "Rome"], "Yes U.S. -"), ["US"])  # no single word is wrong, but "Yes U.S." is
-@example(case([None], "Paris,", "substring"), ["The"])  # the comma alone is as right as nothing
-@example(case(["Rome"], "a b"), ["The"])  # the normalisation leaves nothing of this gold answer, nor of "a"
-@example(case([None], "the the <b> n\u200bo", "token"), ["no"])
-@example(case([None], "no the", "token"), ["no"])  # no certificate applies to "no"
-@example(case(["Rome"], "a, the no"), ["no"])  # "the no" is in the class of "no"
-@example(case(["Rome"], "A, no"), ["no"])
-@example(case(["Rome"], "he told us the truth"), ["US"])  # "us" is not a name, "us the" counts as one
-@example(case([None], "(a) the"), ["an"])
-@example(case(["Rome"], "Oslo the, a Paris"), ["Oslo Paris"])
-@example(case(["Rome"], "Oslo"), [r"\boxed{Oslo}"])
-@example(case(["Rome"], "Os\u200blo"), ["Oslo"])
-@example(case(["Rome"], "AT&amp;T, <i>AT</i>"), ["AT&T"])
-@example(case([None, "x", "Rome"], "<b> \\%-no <b>", "substring"), ["x"])  # "<b>" shows nothing and does not ship
-@example(case(["Rome"], "A Paris-based firm"), ["Paris"])
-@example(case(["Oslo"], "1967\u20131970", "token"), ["1970"])
-@example(case([None], "T.H.E", "token"), ["A"])
-@example(case(["7"], "a - 7"), ["-7"])
-@example(case(["US"], "Oslo", "substring"), ["US", "Oslo"])  # the word is right, and a character of it is not
+@each_example("results", "bounds over every span", case=case)
 def test_the_bound_is_what_every_judge_and_every_span_give(one: Case, gold: list[str]) -> None:
     def correct(answer: str | None) -> bool:
         return exact_match(answer, gold)
@@ -122,62 +100,28 @@ def differ(one: Case, answers: set[str | None]) -> bool:
     return any(a is None or not one.same(a, b) for a, b in product(answers, answers) if a != b)
 
 
-def rows(*golds: list[str], task: str = "retrieval") -> Iterator[Row]:
-    for number, gold in enumerate(golds):
-        candidates = [{"answer": answer} for answer in (("Nice", "Nice", "Paris") if task == "retrieval" else "112")]
-        evidence = [{"text": "Lyon lies on the Rhone, Paris on the Seine."}]
-        yield Row.model_validate(
-            {"id": f"q{number}", "question": "?", "task": task, "candidates": candidates, "evidence": evidence}
-            | {"gold": gold}
-        )
+def authority(
+    golds: list[list[str]], task: Task = "retrieval", answers: Any = ("Nice", "Nice", "Paris"), **settings: Any
+) -> Any:
+    evidence = [{"text": "Lyon lies on the Rhone, Paris on the Seine."}]
+    common = {"question": "?", "task": task, "candidates": [{"answer": answer} for answer in answers]}
+    rows = read(*({**common, "id": f"q{n}", "evidence": evidence, "gold": gold} for n, gold in enumerate(golds)))
+    return pool_authority(rows, task, Settings(**settings))
 
 
-def test_accuracy_is_bounded_over_questions_with_gold_answers_and_change_over_all() -> None:
-    result = pool_authority(rows([], []), "retrieval")
-    assert (result["n"], result["n_scored"]) == (2, 0)
-    assert set(result["bounds"].values()) == set(result["bounds_any_span"].values()) == {None}
-    kept = {rule: {"judge": 0.0, "repairer": 0.0} for rule in ("first", "majority", "certified")}
-    changed = {"judge": {"judge": 100.0, "repairer": 0.0}, "eldgr": {"judge": 100.0, "repairer": 100.0}}
-    assert result["can_change"] == kept | changed
-    result = pool_authority(rows(["Paris"], ["Lyon"], [], []), "retrieval")
-    assert (result["n"], result["n_scored"]) == (4, 2)
-    assert (result["bounds"]["eldgr"], result["bounds_any_span"]["eldgr"]) == ([0.0, 50.0], [0.0, 100.0])
-    assert result["can_change"]["judge"]["judge"] == 100.0
-    nothing = pool_authority(iter([]), "retrieval")
-    assert (nothing["n"], nothing["can_change"]["eldgr"]["judge"]) == (0, None)
-    one_class = [{"answer": "Nice"}, {"answer": "nice"}]
-    row = next(rows(["Paris"])).model_dump() | {"candidates": one_class}
-    expected: dict[Homogeneous, float] = {"skip": 0.0, "repair": 100.0}
-    for homogeneous, percentage in expected.items():
-        result = pool_authority([Row.model_validate(row)], "retrieval", Settings(homogeneous=homogeneous))
-        assert result["can_change"]["eldgr"]["repairer"] == percentage
-
-
-def test_in_arithmetic_judges_leave_a_point_and_derivers_what_is_within_reach() -> None:
-    settings = Settings(derivation="executed")
-    result: Any = pool_authority(rows(["1"], ["2"], task="arithmetic"), "arithmetic", settings)
-    assert result["bounds"]["eldgr"] == result["bounds"]["majority"] == [50.0, 50.0]
-    assert result["bounds"]["judge"] == result["bounds_any_deriver"]["eldgr"] == [0.0, 100.0]
-    assert result["bounds_any_deriver"]["majority"] == [50.0, 50.0]
-    assert set(result["bounds_any_span"].values()) == {None}
-    assert result["can_change"]["eldgr"] == {"judge": 0.0, "deriver": 100.0}
-    assert result["can_change"]["judge"] == {"judge": 100.0, "deriver": 0.0}
-    assert result["price"]["eldgr"] == result["price"]["judge"]
-    # The questions of these rows state no quantity.
-    result = pool_authority(rows(["1"], ["2"], task="arithmetic"), "arithmetic")
-    assert result["bounds_any_deriver"]["eldgr"] == [50.0, 50.0]
-    assert result["can_change"]["eldgr"]["deriver"] == 0.0
-
-
-def of_pool(path: Path, **settings: Any) -> Any:
-    pool = open_pool(path)
-    return pool_authority(pool.rows(), pool.task, Settings(**settings))
+@each_case("results", "authority")
+def test_accuracy_is_bounded_over_questions_with_gold_answers_and_change_over_all(
+    pool: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    result = authority(**pool)
+    assert {path: reduce(getitem, path.split("/"), result) for path in expected} == expected
 
 
 @pytest.mark.parametrize("name", ["demo-retrieval", "demo-arithmetic"])
 @pytest.mark.parametrize("certificate", POLICIES)
-def test_an_interval_is_no_wider_than_the_share_that_a_judge_can_change(name: str, certificate: str) -> None:
-    result = of_pool(ARTIFACTS / f"{name}.jsonl", certificate=certificate)
+def test_an_interval_is_no_wider_than_the_share_that_a_judge_can_change(name: str, certificate: Policy) -> None:
+    pool = open_pool(ARTIFACTS / f"{name}.jsonl")
+    result: Any = pool_authority(pool.rows(), pool.task, Settings(certificate=certificate))
     for rule, (worst, best) in result["bounds"].items():
         assert best - worst <= result["can_change"][rule]["judge"] + 1e-9
 
@@ -206,16 +150,11 @@ def read(*rows: dict[str, Any]) -> list[Row]:
     return [Row.model_validate(one) for one in rows]
 
 
-def said(judge: Reply, role: Role) -> Reply:
-    return judge if role == "judge" else Abstention("silent")
-
-
 def lost(one: Row, rule: str) -> bool:
     """Whether majority is right, and some judge, tried candidate by candidate, makes the rule ship what is not."""
     case = Case(one.to_question())
-    judges: list[Reply] = [Abstention(""), *(Verdict(i) for i, answer in enumerate(case.question.answers) if answer)]
-    shipped = [drive(case.rule(rule)(case), partial(said, judge)).answer for judge in judges]
-    return exact_match(case.consensus, one.gold) and not all(exact_match(answer, one.gold) for answer in shipped)
+    answers = [shipped(case, rule, judge, SILENT) for judge in judges(case)]
+    return exact_match(case.consensus, one.gold) and not all(exact_match(answer, one.gold) for answer in answers)
 
 
 @given(pools_of_cities)
@@ -233,6 +172,8 @@ def test_a_text_counts_once_in_the_price_and_majority_costs_nothing() -> None:
     units = Column(map(frozenset, lost_under.values())).units(np.array([*map(text_key, lost_under)]))
     results: Any = [price_of(rule, units) for rule in ("eldgr", "judge")]
     assert [(of["lost"], of["of"]) for of in results] == [(1, 2), (1, 2)]
+    sums = authority([["1"], ["2"]], "arithmetic", ["1", "1", "2"], derivation="executed")["price"]
+    assert sums["eldgr"] == sums["judge"]
     unscored = pool_authority(read(row(0, gold=[])), "retrieval", rules=PRICED)["price"]
     assert unscored == dict.fromkeys(PRICED)
     assert price_of("eldgr", {}) is None

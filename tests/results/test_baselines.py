@@ -4,7 +4,9 @@ import gzip
 import json
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import reduce
 from itertools import permutations
+from operator import getitem
 from pathlib import Path
 from typing import Any, get_args
 
@@ -23,13 +25,13 @@ from eldgr_dspy.journal import read_journal
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.rule.cases import Case
-from eldgr_dspy.rule.consultations import Abstention, Reply, Verdict
+from eldgr_dspy.rule.consultations import Abstention, Verdict
 from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.rule.replies import journaled_reply
 from eldgr_dspy.splitting import is_confirmation
 from eldgr_dspy.tables.judges import baselines_table, usefulness
 from eldgr_dspy.words import Task
-from tests.case_tables import each_case
+from tests.case_tables import agrees, each_case
 from tests.results.audited import RETRIEVAL, arithmetic, figures, retrieval
 from tests.results.demo_pools import ARTIFACTS
 
@@ -48,15 +50,13 @@ def figures_of(rows: Sequence[Any], task: Task = "retrieval", **how: Any) -> Any
     return baselines_of(task, chances.units(np.arange(len(scored))), **how)  # each question by itself
 
 
-def found(cases: Sequence[Any], task: Task = "retrieval", replies: Sequence[Any] = (), **sources: Any) -> Any:
-    """The baselines of questions, each a case and its gold answer."""
-    lines = [{"judge": replies[at]} if replies and replies[at] is not None else {} for at in range(len(cases))]
-    given = sources.get("sources", ())
-    return figures_of([(case, [gold], given, of) for (case, gold), of in zip(cases, lines, strict=True)], task)
+def found(cases: Sequence[Any], sources: Sequence[str] = ()) -> Any:
+    """The scores of the baselines on questions, each a case and its gold answer."""
+    return figures_of([(case, [gold], sources, {}) for case, gold in cases])["scores"]
 
 
-def scores(cases: Sequence[Any], task: Task = "retrieval", **sources: Any) -> Any:
-    return {name: of["em"] for name, of in found(cases, task, **sources)["scores"].items()}
+def scores(cases: Sequence[Any], sources: Sequence[str] = ()) -> Any:
+    return {name: of["em"] for name, of in found(cases, sources).items()}
 
 
 @each_case("results", "baselines by hand")
@@ -82,10 +82,10 @@ def test_the_best_source_of_one_half_is_scored_on_the_other() -> None:
         (asked(["yes" if right == source else "no" for source in "AB"], in_half(half, number)), "yes")
         for number, (half, right) in enumerate(rows)
     ]
-    of = found(cases, sources=["A", "B"])["scores"]
+    of = found(cases, ["A", "B"])
     assert (of["best_source"]["em"], of["best_source"]["sources"]) == (0.0, ["A", "B"])
     cases = [(asked(["Doha", "Rome"], text), "Doha") for text in ("Where is it?", "where  IS it?")]
-    of = found(cases, sources=["A", "B"])["scores"]
+    of = found(cases, ["A", "B"])
     assert (of["best_source"]["em"], of["best_source"]["reason"]) == (None, "all questions are in one half")
     halves = [(asked(["Doha", "Rome", "Oslo"], in_half(half, 0)), "Doha") for half in (False, True)]
     assert scores(halves, sources=["A", "A", "B"])["best_source"] == 50.0
@@ -98,52 +98,29 @@ def test_without_the_same_sources_on_every_question_there_is_no_best_one(sources
     assert reply["majority"]["em"] == 100.0
 
 
-def test_a_judge_is_useful_if_it_knows_more_than_the_evidence_on_enough_questions() -> None:
-    # Certified majority ships Doha. The one judge always prefers Lusail, which is right; the other Doha.
-    cases = [(asked(DUBAI, f"Q{number}?"), "Lusail") for number in range(20)]
-    good = found(cases, replies=[Verdict(3)] * 20)["judges"]["judge"]
-    assert good["alone"]["useful"]
-    assert good["locked"]["useful"]
-    assert good["locked"]["over_certified"] == {"delta": 100.0, "ci": [100.0, 100.0], "notes": []}
-    expected = ("random_class_locked", pytest.approx(200 / 3))
-    assert (good["locked"]["random"], good["locked"]["over_random"]["delta"]) == expected
-    judged: Any = {"baselines": found(cases, replies=[Verdict(2)] * 20)}
-    poor = judged["baselines"]["judges"]["judge"]
-    assert (poor["alone"]["useful"], poor["locked"]["useful"]) == (False, False)
-    assert [*usefulness(judged)] == [
-        "The judge is not useful here: alone it is level with certified majority [0.00, 0.00]; "
-        "inside the lock it is level with certified majority [0.00, 0.00]."
-    ]
-    judged = {"baselines": found([(asked(DUBAI), "Lusail")] * 2, replies=[Verdict(3)] * 2)}
-    use = judged["baselines"]["judges"]["judge"]
-    assert use["locked"]["over_certified"]["ci"] == [100.0, 100.0]
-    assert use["locked"]["useful"] is False
-    assert "on too few questions to tell" in next(usefulness(judged))
+def judged(questions: list[Any], times: int = 1, task: Task = "retrieval", **how: Any) -> Any:
+    """The baselines of questions that stand so often, each with its answers, gold answer and replies."""
+    cases = {"retrieval": asked, "arithmetic": lambda answers, text: arithmetic(answers)}
+    texts = [f"Q{number}?" for number in range(times)]
+    rows = [(cases[task](answers, text), [gold], (), of) for text in texts for answers, gold, of in questions]
+    return figures_of(rows, task, **how)
 
 
-def test_a_judge_has_a_figure_where_it_was_asked_and_the_lock_asks_a_judge() -> None:
-    # It was asked of the second question alone, as under eldgr, which has no use for it on the first.
-    cases = [(asked(["Doha", "Doha", "Rome"]), "Doha"), (asked(DUBAI), "Doha")]
-    use = found(cases, replies=[None, Verdict(2)])["judges"]["judge"]
-    assert use["alone"]["reason"] == "it was not asked on 1 question where its reply counts"
-    assert (use["locked"]["em"], use["locked"]["reason"]) == (100.0, None)
-    replies: list[dict[str, Reply]] = [{"judge[a]": Verdict(2)}, {"judge[a]": SILENT, "judge[b]": Verdict(2)}]
-    judges = figures_of([(asked(DUBAI), ["Doha"], (), one) for one in replies])["judges"]
-    assert (judges["judge[a]"]["locked"]["em"], judges["judge[b]"]["locked"]["em"]) == (50.0, None)
-    of = figures_of([(asked(DUBAI), ["Doha"], (), {"judge": Verdict(2)})], withheld=True)
+@each_case("results", "judges beside the baselines", verdict=Verdict, abstention=Abstention)
+def test_a_judge_is_useful_if_it_knows_more_than_the_evidence_on_enough_questions_where_it_is_asked(
+    pool: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    figures: Any = {"task": pool.get("task", "retrieval"), "rules": {}, "baselines": judged(**pool)}
+    notes = baselines_table("pool", figures).notes
+    result = {**figures["baselines"], "usefulness": [*usefulness(figures)], "last note": [None, *notes][-1]}
+    for path, value in expected.items():
+        assert agrees(reduce(getitem, path.split("/"), result), value), path
+
+
+def test_without_certificates_nothing_that_needs_them_is_scored() -> None:
+    of = judged([(DUBAI, "Doha", {"judge": Verdict(2)})], withheld=True)
     unknown = {name for name, score in of["scores"].items() if score["reason"] and "certificates" in score["reason"]}
     assert unknown == {"certified", "random_candidate_locked", "random_class_locked"}
-    assert of["judges"]["judge"]["alone"]["reason"] == "the certificates of some question are not known"
-    cases = [(arithmetic(["8", "8", "7"]), "7")] * 12
-    judged = found(cases, "arithmetic", [Verdict(2)] * 12)
-    use = judged["judges"]["judge"]
-    assert use["alone"]["useful"] is True
-    assert (use["locked"]["em"], use["locked"]["useful"]) == (None, None)
-    assert judged["scores"]["random_class_locked"]["em"] is None
-    pool: Any = {"task": "arithmetic", "rules": {}, "baselines": judged}
-    table = baselines_table("pool", pool)
-    message = "Inside the lock the judge is not compared: in arithmetic the locked rule never asks a judge."
-    assert table.notes[-1] == message
 
 
 answers = st.lists(st.sampled_from(["Dubai", "dubai", "Doha", "Lusail", "Rome", "yes", None]), min_size=1, max_size=6)

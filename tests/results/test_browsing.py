@@ -8,7 +8,6 @@ from html import unescape
 from typing import Any
 from urllib.parse import unquote
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -18,7 +17,8 @@ from eldgr_dspy.report.questions_page import LARGEST, QuestionsPage
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import Consultation
 from eldgr_dspy.showing import is_printable, printable
-from tests.results.page_reader import Page, decision, link_to
+from tests.case_tables import each_case
+from tests.results.page_reader import Page, decision, link_to, place
 
 
 def row(text: str = "Doha", **changes: Any) -> Row:
@@ -30,9 +30,8 @@ def row(text: str = "Doha", **changes: Any) -> Row:
 def decided(result: Row, **changes: Any) -> Any:
     """A decision of `eldgr` about a row, as `decisions.jsonl` has it."""
     case = Case(result.to_question())
-    witness = case.certificate(result.candidates[2].answer).witness
-    plain = None if witness is None else {name: getattr(witness, name) for name in ("passage", "field", "start", "end")}
-    own = {"id": result.id, "question": result.question, "answer": result.candidates[2].answer, "witness": plain}
+    answer = result.candidates[2].answer
+    own = {"id": result.id, "question": result.question, "answer": answer, "witness": place(case.certificate(answer))}
     return decision(**own, reason="preference_certified", notes=["one note"], **changes)
 
 
@@ -78,13 +77,7 @@ def test_a_question_has_all_that_is_shown_of_it_and_a_link() -> None:
     assert head["rules"] == []
 
 
-HOSTILE = [
-    "</script><script>alert(1)</script>", "<!--<script>", "\"><img src=x onerror=alert(1)> ' & &amp;",
-    "{{ 7 * 7 }}\u2028\u2029\x00",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("text", HOSTILE, ids=["script", "comment", "attribute", "template"])
+@each_case("results", "hostile texts of a question")
 def test_hostile_text_is_data_and_never_markup(text: str) -> None:  # hazards 78 and 100
     hostile, plain = written(row(text, id=text), pool=text), written(row())
     assert [tag for tag, _ in Page(hostile).tags] == [tag for tag, _ in Page(plain).tags]
@@ -131,11 +124,8 @@ def test_beyond_its_size_a_page_counts_what_it_leaves_out_and_cuts_texts() -> No
     assert "10 more passages are in the pool." in body.text
 
 
-ALIKE = [("\x01z", "\x02z"), ("[U+202E]x", "\u202ex"), ("\ufffdz", "\x00z"), ("\ufffd1;", "\x01")]
-
-
-@pytest.mark.parametrize("ids", ALIKE, ids=["control", "direction", "replacement", "escape"])
-def test_questions_whose_ids_look_alike_have_links_of_their_own(ids: tuple[str, str]) -> None:  # hazards 37 and 92
+@each_case("results", "ids that look alike")
+def test_questions_whose_ids_look_alike_have_links_of_their_own(ids: list[str]) -> None:  # hazards 37 and 92
     links = [link_to("", "hotpot", one) for one in ids]
     heads = data(written(*(row(id=one) for one in ids)))
     names = [head["name"] for head, _ in heads]

@@ -27,7 +27,8 @@ from eldgr_dspy.statistics import proportion_upper_bound
 from eldgr_dspy.tables.pool import shipping_table
 from tests.capitals import EVIDENCE, row, write_pool
 from tests.memory import memory_of
-from tests.results.audited import ARITHMETIC, OPEN, RETRIEVAL, UNSCORED, Asked, figures, outcome, retrieval
+from tests.results.audited import ARITHMETIC, OPEN, RETRIEVAL, Asked, figures, outcome, retrieval
+from tests.results.demo_pools import ARTIFACTS
 
 OWN = "tests.results.test_decided_rows:repairing"
 
@@ -150,24 +151,7 @@ def test_the_point_is_a_count_question_by_question(questions: list[tuple[bool, b
         assert (result["wrong"], result["risk"], result["risk_at_most"]) == (None, None, None)
 
 
-def test_what_is_certified_or_inapplicable_ships_and_copies_narrow_no_bound() -> None:
-    # Of the thirteen, majority is certified on three and inapplicable on one; two of these four are wrong.
-    result = figures("retrieval", RETRIEVAL)["shipping"]
-    known = {"questions": 4, "coverage": pytest.approx(400 / 13), "scored": 4, "wrong": 2, "risk": 50.0}
-    assert result["majority"]["abstain"] == known | {"risk_at_most": pytest.approx(100 * proportion_upper_bound(4, 2))}
-    assert (result["eldgr"]["abstain"]["questions"], result["eldgr"]["abstain"]["wrong"]) == (10, 5)
-    result = figures("arithmetic", ARITHMETIC)["shipping"]
-    assert (result["eldgr"]["abstain"]["questions"], result["eldgr"]["abstain"]["wrong"]) == (3, 1)
-    nothing = {"questions": 0, "coverage": 0.0, "scored": 0, "wrong": None, "risk": None, "risk_at_most": None}
-    assert result["majority"]["abstain"] == nothing
-    asked: list[Asked] = [(retrieval([None, " "]), ["Doha"], {}, ()), RETRIEVAL[0]]
-    result = figures("retrieval", asked, ("majority",))["shipping"]["majority"]["consensus"]
-    assert (result["questions"], result["coverage"], result["wrong"], result["risk"]) == (1, 50.0, 0, 0.0)
-    result = figures("retrieval", UNSCORED)["shipping"]["eldgr"]["abstain"]
-    assert (result["questions"], result["scored"]) == (10, 0)
-    assert (result["wrong"], result["risk"], result["risk_at_most"]) == (None, None, None)
-    nobody = figures("retrieval", [])["shipping"]["eldgr"]["abstain"]
-    assert (nobody["questions"], nobody["coverage"], nobody["risk_at_most"]) == (0, None, None)
+def test_copies_narrow_no_bound() -> None:
     rows = DecidedRows("retrieval", ("majority",))
     for case, gold, replies, _ in [RETRIEVAL[0]] * 50 + [RETRIEVAL[1]]:
         named = replace(case.question, text=gold[0])  # the same text for the fifty, another one for the last
@@ -210,14 +194,9 @@ def test_a_run_counts_as_shipped_what_a_selector_that_abstains_ships(tmp_path: P
     assert called == ["Doha", None, None, "yes"]
 
 
-def test_a_conflict_is_a_question_of_retrieval_on_which_several_classes_are_certified(tmp_path: Path) -> None:
-    open_ones: list[Asked] = [(case, gold, {}, ()) for case, gold, _, _ in RETRIEVAL]
-    assert figures("retrieval", open_ones)["conflicts"] == 7  # Doha and Lusail, wherever both are candidates
-    one_class: list[Asked] = [(retrieval(["Doha", "DOHA", "Doha.", "Dubai", None]), ["Doha"], {}, ())]
-    assert figures("retrieval", one_class)["conflicts"] == figures("retrieval", [])["conflicts"] == 0
-    assert figures("arithmetic", ARITHMETIC)["conflicts"] is None
-    pool = Path(__file__).resolve().parents[2] / "artifacts" / "demo-retrieval.jsonl"
-    summary = evaluate(heuristic_selector(), Plan([pool], tmp_path / "run", ["majority"]))
+def test_conflicts_are_counted_and_noted_in_the_decisions_of_a_run(tmp_path: Path) -> None:
+    plan = Plan([ARTIFACTS / "demo-retrieval.jsonl"], tmp_path / "run", ["majority"])
+    summary = evaluate(heuristic_selector(), plan)
     lines = (tmp_path / "run" / "decisions.jsonl").read_text("utf-8").splitlines()
     noted = [line for line in lines if "different answers are certified" in line]
     assert summary["pools"]["demo-retrieval"]["conflicts"] == len(noted) > 0

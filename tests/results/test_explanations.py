@@ -20,7 +20,8 @@ from eldgr_dspy.rule.reasons import REASONS
 from eldgr_dspy.showing import is_printable, printable
 from eldgr_dspy.tables.table import Table
 from eldgr_dspy.words import Role
-from tests.case_tables import each_case
+from tests.case_tables import agrees, each_case, tables_of
+from tests.results.page_reader import place
 
 EVIDENCE = (Passage("Doha", "Qatar Airways is based in Doha, Qatar."),)
 
@@ -43,9 +44,9 @@ def way(result: Case, rule: str, replies: dict[Role, Reply] | None = None) -> li
     return list(path(result, decided))
 
 
-@each_case("results", "the way of eldgr in retrieval", verdict=Verdict, abstention=Abstention, repair=Repair)
-def test_the_way_of_eldgr_in_retrieval(answers: Any, replies: Any, texts: list[str]) -> None:
-    assert way(case(*answers), "eldgr", replies) == texts
+@each_case("results", "ways in retrieval", verdict=Verdict, abstention=Abstention, repair=Repair)
+def test_the_way_of_a_rule_in_retrieval(rule: str, answers: Any, replies: Any, texts: list[str]) -> None:
+    assert way(case(*answers), rule, replies) == texts
 
 
 QUESTION = "A crate holds 12 jars. Jo fills 5 crates and then breaks 8 of the jars. How many jars are whole?"
@@ -61,15 +62,7 @@ def test_the_way_of_eldgr_in_arithmetic(answers: Any, reply: Reply, texts: list[
     assert [one.startswith(expected) for one, expected in zip(result[1:], texts, strict=False)] == [True] * len(texts)
 
 
-def test_a_rule_that_asks_nobody_and_a_decision_without_its_case_have_their_sentences() -> None:
-    tied = "Consensus is “yes” with 1 of 2 votes; others have as many, and its first vote comes earliest."
-    assert way(case("yes", "no"), "majority")[0] == tied
-    assert way(case("yes", None, "no", None), "majority")[0] == tied
-    assert way(case("Dubai", "Doha"), "first")[-2:] == ["The first candidate ships.", "“Dubai” ships."]
-    assert way(case("Dubai", "Dubai", "Doha"), "majority")[-2] == "Nothing replaced the uncertified consensus."
-    assert way(case("Dubai", "Dubai", "Doha"), "certified")[-2:] == [
-        *("The certified class with most votes ships.", "“Doha” ships.")
-    ]
+def test_a_decision_without_its_case_has_its_sentences_and_each_reason_is_documented() -> None:
     result = case("Dubai", "Dubai", "Doha")
     decision = result.record(drive(result.rule("judge")(result), lambda _: Verdict(2)), {"judge": Verdict(2)})
     decided: Any = {"rule": "judge", **plain(decision)}
@@ -85,11 +78,7 @@ def test_a_rule_that_asks_nobody_and_a_decision_without_its_case_have_their_sent
 def passages_shown(answers: tuple[str, ...], *texts: str, ships: str | None = None) -> tuple[list[ShownPassage], int]:
     """The passages of a question whose first rule ships an answer."""
     case = Case(Question("Where?", "retrieval", answers, passages=tuple(Passage("", text) for text in texts)))
-    witness = case.certificate(ships).witness
-    result = (
-        None if witness is None else {name: getattr(witness, name) for name in ("passage", "field", "start", "end")}
-    )
-    decided: Any = {"rule": "eldgr", "witness": result}
+    decided: Any = {"rule": "eldgr", "witness": place(case.certificate(ships))}
     return passages([PassageRow(title="", text=text) for text in texts], case, [decided])
 
 
@@ -97,38 +86,30 @@ def joined(pieces: list[Piece]) -> str:
     return "".join(piece if isinstance(piece, str) else piece[0] for piece in pieces)
 
 
-def test_passages_are_cut_around_their_marks_which_say_whose_witness_they_are() -> None:
-    (first, second), left_out = passages_shown(("Doha", "Riga"), "It is in Doha, Qatar.", "Not Riga.", ships="Doha")
-    assert first.text == ["It is in ", ("Doha", "witness of what ships by eldgr"), ", Qatar."]
-    assert second.text == ["Not ", ("Riga", "witness of “Riga”"), "."]
+@each_case("results", "marked passages")
+def test_marks_say_whose_witness_they_are(answers: Any, texts: list[str], ships: str, expected: Any) -> None:
+    result, left_out = passages_shown(tuple(answers), *texts, ships=ships)
+    assert agrees([one.text for one in result], expected)
     assert left_out == 0
-    (one,), _ = passages_shown(
-        ("Sam Boyd Stadium", "Boyd Stadium in Nevada"), "At Sam Boyd Stadium in Nevada.", ships="Sam Boyd Stadium"
-    )
-    other = "witness of “Boyd Stadium in Nevada”"
-    assert one.text == [
-        "At ", ("Sam ", "witness of what ships by eldgr"), ("Boyd Stadium", f"witness of what ships by eldgr; {other}"),
-        (" in Nevada", other), ".",
-    ]  # fmt: skip
+
+
+def test_passages_are_cut_around_their_marks() -> None:
     result, left_out = passages_shown(("Oslo",), *(["x" * 500] * 42))
     assert len(result) == 30
-    assert result[0].text == [f"{'x' * 400}… (100 more characters)"]
-    assert left_out == 12
+    assert (result[0].text, left_out) == ([f"{'x' * 400}… (100 more characters)"], 12)
     (one,), _ = passages_shown(("Doha",), f"{'a ' * 8_000}Doha{' b' * 8_000}", ships="Doha")
     before, *pieces, after = one.text
-    assert before == "(6,000 characters) …"
-    assert after == "… (6,000 more characters)"
+    assert (before, after) == ("(6,000 characters) …", "… (6,000 more characters)")
     assert len(joined(pieces)) == 20_004
     case = Case(Question("Where?", "retrieval", ("Doha",), passages=(Passage("Doha", "The capital."),)))
     (one,), _ = passages([PassageRow(title="Doha", text="The capital.")], case, [])
-    assert one.title == [("Doha", "witness of “Doha”")]
-    assert one.text == ["The capital."]
+    assert (one.title, one.text) == ([("Doha", "witness of “Doha”")], ["The capital."])
 
 
-@given(
-    st.lists(st.sampled_from(["ab", "b c", "c", "abc", "ca"]), min_size=1, max_size=4),
-    st.text("abc \u202e", max_size=40),
-)
+spellings = st.lists(st.sampled_from(["ab", "b c", "c", "abc", "ca"]), min_size=1, max_size=4)
+
+
+@given(spellings, st.text("abc \u202e", max_size=40))
 def test_joined_together_the_pieces_are_the_passage(answers: list[str], text: str) -> None:
     (one,), _ = passages_shown(tuple(answers), text, ships=answers[0])
     assert joined(one.text) == text
@@ -142,22 +123,15 @@ def asked(**changes: Any) -> list[Table]:
     return tables[2:-2]
 
 
-@each_case("results", "who answered")
-def test_it_is_said_who_answered(changes: dict[str, Any], by: str) -> None:
-    assert asked(**changes)[0].rows[0][2] == by
+@each_case("results", "consultations shown")
+def test_it_is_said_who_answered_and_what_it_took(changes: dict[str, Any], column: int, text: str) -> None:
+    assert asked(**changes)[0].rows[0][column] == text
 
 
-def test_what_a_consultation_took_and_said_is_shown_within_bounds() -> None:
-    amounts = {"calls": 2, "cached": 1, "attempt": 3, "seconds": 1.256, "prompt_tokens": 1_200, "completion_tokens": 0}
-    took = "2 LM calls, 1 from the cache, attempt 3, 1.26 s, 1,200 tokens in, 0 tokens out, 0.0013 dollars"
-    assert asked(**amounts, cost=0.00125)[0].rows[0][3] == took
-    assert asked(calls=1)[0].rows[0][3] == "1 LM call"
-    steps = [{"expression": "1 + 1", "value": "2"}, {"value": 0.333333333, "note": None, "more": {"a": [1]}}]
-    result = asked(content={"preferred": 2, "judge_rationale": "because", "steps": steps, "none": [], "mixed": [1, {}]})
-    reply = ("preferred: 2", "judge rationale: because", "none: []", "mixed: [1, {}]")
-    assert result[0].notes == tuple(f"certificate, {one}" for one in reply)
-    assert result[1].headers == ("", "expression", "value", "note", "more")
-    assert result[1].rows == (("[0]", "1 + 1", "2", "—", "—"), ("[1]", "—", "0.3333", "—", '{"a": [1]}'))
+def test_what_a_consultation_said_is_shown_within_bounds() -> None:
+    content, *expected = tables_of("results")["a reply and its tables"].values()
+    result = asked(content=content)
+    assert agrees([result[0].notes, result[1].headers, result[1].rows], expected)
     rows = [{f"column {i}": "x" * 1_000 for i in range(40)}] * 100
     result = asked(outcome="abstained", reason="r" * 5_000, content={"text": "t" * 5_000, "rows": rows})
     assert [note.endswith("… (1,000 more characters)") for note in result[0].notes] == [True, True]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eldgr_dspy.errors import PoolError
@@ -16,7 +16,7 @@ from eldgr_dspy.figures.finished_run import read_run
 from eldgr_dspy.figures.results.decision_fields import Decided
 from eldgr_dspy.programs.commands import main
 from tests.capitals import row
-from tests.case_tables import each_case
+from tests.case_tables import each_case, each_example
 from tests.finished_runs import finished_run
 from tests.house.doc_blocks import listed
 
@@ -85,13 +85,7 @@ def test_every_field_of_a_decision_has_its_column_and_its_line_in_the_reference(
 
 
 @given(st.text(max_size=8))
-@example("-5")
-@example("'=1")
-@example(" =1")
-@example("＝1")
-@example("\n@a")
-@example("-5%")
-@example("-1+cmd|' /C calc'!A0")
+@each_example("results", "cells with signs")
 def test_taking_one_mark_away_gives_the_text_back(text: str) -> None:
     shown = disarm(text)
     assert (shown.removeprefix("'") if shown.startswith("'") else shown) == text

@@ -1,7 +1,7 @@
 """A judge that needs what a pool does not state has no result: dashes and the reason, however it is read."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,13 @@ from eldgr_dspy.figures.finished_run import read_run
 from eldgr_dspy.programs.judges.counting_judges import OwnSelector, WeightedVote
 from eldgr_dspy.programs.judges.drm import DimensionalSelector
 from eldgr_dspy.programs.roles import Judge
-from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.redecisions import decide_again
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.rule.ballots import Ballot
 from eldgr_dspy.tables.judges import judges_table
 from eldgr_dspy.tables.pool import paper_table
-from tests.capitals import row, untimed, write_pool
+from tests.capitals import row, untimed
+from tests.finished_runs import finished_run
 from tests.selecting import SILENT, selector_of
 
 N = 12
@@ -38,44 +38,38 @@ def judges(*names: str) -> dict[str, Any]:
     return {name: made[name] for name in names or made}
 
 
-def rows() -> list[dict[str, Any]]:
+def rows() -> Iterator[dict[str, Any]]:
     """Consensus is Nice, which is right on nine of twelve questions; the evidence certifies Paris alone.
 
     All candidates have confidences; `part` is stated of all on six questions, of one on one, and of none on the others.
     """
-    made = [
-        row(number, answers=("Nice", "Nice", "Oslo", "Paris"), gold=["Paris" if number % 4 == 3 else "Nice"])
-        for number in range(N)
-    ]
-    for number, one in enumerate(made):
-        for index, candidate in enumerate(one["candidates"]):
-            candidate["confidence"] = (0.2, 0.1, 0.9, 0.3)[index]
-            if number < 6 or (number == 6 and index == 0):
-                candidate["scores"] = {"part": (0.2, 0.1, 0.9, 0.3)[index]}
-    return made
+    for number in range(N):
+        gold = ["Paris" if number % 4 == 3 else "Nice"]
+        made = row(number, answers=("Nice", "Nice", "Oslo", "Paris"), gold=gold)
+        for index, (candidate, share) in enumerate(zip(made["candidates"], (0.2, 0.1, 0.9, 0.3), strict=True)):
+            stated = number < 6 or (number == 6 and index == 0)
+            candidate |= {"confidence": share} | ({"scores": {"part": share}} if stated else {})
+        yield made
 
 
-def run(folder: Path, *names: str, out: str = "run", **plan: Any) -> Any:
-    pool = write_pool(folder / "capitals.jsonl", rows())
-    given = plan.pop("judges", None) or judges(*names)
-    return evaluate(selector_of(SILENT), Plan([pool], folder / out, judges=given, **plan))
+def run(folder: Path, *names: str, selector: Selector | None = None, **plan: Any) -> Any:
+    """The figures of a run of these judges, or of all."""
+    plan = {"judges": judges(*names), **plan}
+    out, _ = finished_run(folder, rows=rows(), selector=selector or selector_of(SILENT), **plan)
+    return json.loads((out / "summary.json").read_text("utf-8"))["pools"]["capitals"]
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
-    """A run of all judges, and its summary; tests only read it."""
+    """A run of all judges, and its figures; tests only read it."""
     folder = tmp_path_factory.mktemp("inapplicable")
-    return folder, run(folder)
-
-
-def of(summary: Any) -> Any:
-    return summary["pools"]["capitals"]
+    return folder / "run", run(folder)
 
 
 def test_every_figure_of_the_judge_is_undefined_and_the_reason_is_stated_in_each_place(
     finished: tuple[Path, Any],
 ) -> None:
-    pool = of(finished[1])
+    directory, pool = finished
     assert {name: one["lacks"] for name, one in pool["judges"].items()} == {**dict.fromkeys(APPLIED), **LACKS}
     assert pool["withheld"] == {f"{rule}[{name}]": {"judge": N} for rule in ("judge", "eldgr") for name in LACKS}
     assert not pool["withheld"].keys() & pool["rules"].keys()
@@ -85,8 +79,6 @@ def test_every_figure_of_the_judge_is_undefined_and_the_reason_is_stated_in_each
         assert (judge["asked"], judge["abstained"]) == (N, N)
         for figure in ("alone", "locked", "delta", "worst_alone", "worst_locked", "audit", "decided"):
             assert judge[figure] is None, figure
-    assert of(json.loads((finished[0] / "run" / "summary.json").read_text()))["judges"]["prm"]["lacks"] == LACKS["prm"]
-    pool = of(finished[1])
     labels = [f"{rule}[{name}]" for rule in ("judge", "eldgr") for name in LACKS]
     assert [one["against"] for one in pool["contrasts"]] == [f"judge[{name}]" for name in APPLIED]
     for figures in (pool["bounds"], pool["bounds_any_span"], pool["price"]):
@@ -96,12 +88,10 @@ def test_every_figure_of_the_judge_is_undefined_and_the_reason_is_stated_in_each
         for use in pool["baselines"]["judges"][f"judge[{name}]"].values():
             assert (use["em"], use["useful"], use["reason"]) == (None, None, why)
     # It prefers Oslo where it prefers any, on 0 to 5, and abstains on six; consensus is right on 6, 8, 9 and 10.
-    judge = of(finished[1])["judges"]["part"]
+    judge = pool["judges"]["part"]
     assert (judge["lacks"], judge["asked"], judge["abstained"], judge["failed"]) == (None, N, 6, 0)
     assert judge["alone"] == pytest.approx(100 * 4 / N)
-    pool = of(finished[1])
-    alone = judges_table("capitals", pool)
-    assert alone is not None
+    alone: Any = judges_table("capitals", pool)
     for name, why in LACKS.items():
         *figures, gold, logprobs = shown(alone, name)[1:]
         assert set(figures) == {UNDEFINED}
@@ -112,10 +102,8 @@ def test_every_figure_of_the_judge_is_undefined_and_the_reason_is_stated_in_each
         assert f"judge[{name}] is not applicable: {why}." in main.notes
     assert UNDEFINED not in shown(alone, "cisc")
     assert shown(alone, "last")[-2:] == (UNDEFINED, UNDEFINED)
-    page = (finished[0] / "run" / "report.html").read_text()
-    assert "prm does not apply: the pool states no score" in page
-    again: Any = decide_again(read_run(finished[0] / "run"), ["near(2)"]).figures["capitals"]
-    pool = of(finished[1])
+    assert "prm does not apply: the pool states no score" in (directory / "report.html").read_text()
+    again: Any = decide_again(read_run(directory), ["near(2)"]).figures["capitals"]
     for name in (*APPLIED, *LACKS):
         assert {**again["judges"][name], "decided": None} == {**pool["judges"][name], "decided": None}
     assert again["withheld"].keys() == {*pool["withheld"], *(f"near(2)[{name}]" for name in LACKS)}
@@ -127,18 +115,16 @@ def shown(table: Any, name: str) -> tuple[str, ...]:
 
 
 def test_a_positioned_judge_has_a_p_and_is_not_in_the_family(finished: tuple[Path, Any], tmp_path: Path) -> None:
-    tested = {one["against"]: (one["p"], one["p_holm"]) for one in of(finished[1])["contrasts"]}
-    assert tested["judge[bcrl]"] == (2 / 2**9, None)
-    without = run(tmp_path, "cisc", "last", "part")
-    assert {one["against"]: (one["p"], one["p_holm"]) for one in of(without)["contrasts"]} == {
-        name: values for name, values in tested.items() if name != "judge[bcrl]"
-    }
+    tested, without = (
+        {one["against"]: (one["p"], one["p_holm"]) for one in of["contrasts"]}
+        for of in (finished[1], run(tmp_path, "cisc", "last", "part"))
+    )
     # Alone, cisc loses the nine questions that consensus has right, and part five of them; last prefers what ships.
-    assert {name: values for name, values in tested.items() if name != "judge[bcrl]"} == {
+    assert without == {
         "judge[cisc]": (2 / 2**9, 3 * 2 / 2**9), "judge[part]": (2 / 2**5, 2 * 2 / 2**5), "judge[last]": (1.0, 1.0),
     }  # fmt: skip
-    table = judges_table("capitals", of(finished[1]))
-    assert table is not None
+    assert tested == without | {"judge[bcrl]": (2 / 2**9, None)}
+    table: Any = judges_table("capitals", finished[1])
     assert shown(table, "bcrl")[4] == UNDEFINED
     assert any("not rerun" in note and "bcrl and drm" in note for note in table.notes)
 
@@ -146,16 +132,14 @@ def test_a_positioned_judge_has_a_p_and_is_not_in_the_family(finished: tuple[Pat
 def test_a_resumed_run_says_the_same_and_asks_nobody(finished: tuple[Path, Any], tmp_path: Path) -> None:
     first = run(tmp_path)
     old = (tmp_path / "run" / "journal.jsonl").read_bytes()
-    assert untimed(of(run(tmp_path))) == untimed(of(first)) == untimed(of(finished[1]))
+    assert untimed(run(tmp_path)) == untimed(first) == untimed(finished[1])
     assert (tmp_path / "run" / "journal.jsonl").read_bytes().count(b'"role": "judge"') == old.count(b'"role": "judge"')
 
 
 def test_replayed_it_says_the_same_except_what_judges_are_made_of(finished: tuple[Path, Any], tmp_path: Path) -> None:
-    journal = finished[0] / "run" / "journal.jsonl"
-    pool = write_pool(tmp_path / "capitals.jsonl", rows())
+    directory, before = finished
     recorded = {name: Judge() for name in (*APPLIED, *LACKS)}
-    again = of(evaluate(Selector(), Plan([pool], tmp_path / "again", judges=recorded, replay=journal)))
-    before = of(finished[1])
+    again = run(tmp_path, judges=recorded, replay=directory / "journal.jsonl", selector=Selector())
     assert again["withheld"] == before["withheld"]
     for name in (*APPLIED, *LACKS):
         judge, was = again["judges"][name], before["judges"][name]
@@ -163,8 +147,7 @@ def test_replayed_it_says_the_same_except_what_judges_are_made_of(finished: tupl
         assert {k: judge[k] for k in ("lacks", "alone", "locked", "asked", "abstained")} == {
             k: was[k] for k in ("lacks", "alone", "locked", "asked", "abstained")
         }
-    table = judges_table("capitals", again)
-    assert table is not None
+    table: Any = judges_table("capitals", again)
     assert all(cells[-2:] == (UNDEFINED, UNDEFINED) for cells in table.rows)
     assert any("the run or the judge does not state it" in note for note in table.notes)
 
@@ -182,11 +165,11 @@ def test_a_judge_that_is_added_is_the_only_one_that_is_asked(tmp_path: Path) -> 
     first = {"one": judge("one"), **judges("prm")}
     run(tmp_path, judges=first)
     assert asked == ["one"] * N
-    result = of(run(tmp_path, judges={**first, "two": judge("two"), **judges("drm")}))
+    result = run(tmp_path, judges={**first, "two": judge("two"), **judges("drm")})
     assert asked == ["one"] * N + ["two"] * N
     assert {name: one["lacks"] for name, one in result["judges"].items()} == {"one": None, "two": None, **LACKS}
 
 
 def test_it_does_not_count_as_an_unusable_reply(tmp_path: Path) -> None:
     result = run(tmp_path, "prm", "drm", max_abstentions=0)
-    assert {name: one["lacks"] for name, one in of(result)["judges"].items()} == LACKS
+    assert {name: one["lacks"] for name, one in result["judges"].items()} == LACKS

@@ -10,18 +10,14 @@ from eldgr_dspy.programs.commands import main
 from eldgr_dspy.tables.formats import as_latex
 from eldgr_dspy.tables.table import Table
 from tests.capitals import row
+from tests.case_tables import each_case
 from tests.finished_runs import finished_run
+from tests.results.demo_pools import demo_run
 
 ROOT = Path(__file__).resolve().parents[2]
 PREAMBLE = r"\usepackage{booktabs}"
 
 pytestmark = pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
-
-NAMES = {
-    "marks": r"a|b_c%d&e\f*g~h$i#j{k}l^m<n>o`p[q](r)!s\"t", "commands": r"\end{tabular}\input{x}\\^^M$",
-    "ligatures": "--lm ''x'' ,, ?` !` << >>", "brackets": "[x]", "symbols": "Δ – − — … ± ½ ² € → 95\u00a0%",
-    "accents": "Zoé José İzmir jose\u0301 ł ß", "controls": "a\x1bb\u202ec\x00\ud800", "nothing": "",
-}  # fmt: skip
 
 
 def compiles(tables: str, folder: Path) -> bool:
@@ -36,14 +32,12 @@ def compiles(tables: str, folder: Path) -> bool:
 
 def test_a_finished_run_compiles_with_the_preamble_of_the_reference(tmp_path: Path) -> None:
     assert f"the preamble needs `{PREAMBLE}`" in (ROOT / "docs" / "reference" / "command.md").read_text("utf-8")
-    pools = [str(ROOT / "artifacts" / f"demo-{task}.jsonl") for task in ("retrieval", "arithmetic")]
-    replay, run, out = ROOT / "artifacts" / "demo-replay.jsonl", tmp_path / "run", tmp_path / "tables.tex"
-    assert main(["evaluate", *pools, "--replay", str(replay), "--out", str(run), "--quiet"]) == 0
+    run, out = demo_run(tmp_path / "run"), tmp_path / "tables.tex"
     assert main(["report", str(run), "--format", "latex", "--out", str(out)]) == 0
     assert compiles(out.read_text("utf-8"), tmp_path)
 
 
-@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES.keys())
+@each_case("results", "names in LaTeX")
 def test_any_name_in_any_place_compiles(tmp_path: Path, name: str) -> None:
     table = Table(name, (name, name), ((name, name), ("", name)), (name, name))
     assert compiles(as_latex([table, table]), tmp_path)

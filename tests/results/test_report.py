@@ -15,6 +15,7 @@ from eldgr_dspy.report.page import render_report
 from eldgr_dspy.tables.judges import NAMES
 from eldgr_dspy.tables.pool import bound, headline
 from eldgr_dspy.tables.run import tables_of
+from tests.case_tables import each_case
 from tests.case_tables import tables_of as tables_in
 from tests.figures import pool_figures, rule_figures, summary_figures
 from tests.results.page_reader import Page, audited, html, summary, undrawn
@@ -30,23 +31,22 @@ def words(read: Page) -> str:
     return " ".join(read.text.split())
 
 
+def shown_in(cells: list[str], row: tuple[str, ...]) -> bool:
+    return any(tuple(cells[i : i + len(row)]) == row for i in range(len(cells)))
+
+
 def test_every_figure_and_the_record_stand_in_the_page_and_lost_questions_are_linked() -> None:
     cells = page(of=audited()).cells
     tables = [*tables_of(audited())]
     assert len(tables) == 7
     for table in tables:
         for row in (table.headers, *table.rows):
-            assert any(tuple(cells[i : i + len(row)]) == row for i in range(len(cells))), row
-    written = "".join(render_report(undrawn(), RECORD))
-    read = Page(written)
-    shown = words(read)
-    assert "The record" in shown
-    for row in (
-        ("default to beat", "consensus"),
-        ("judge", "abstained", "unreadable", "unparsable", "2"),
-        ("hotpot", "100", "ab" * 32),
-    ):
-        assert any(tuple(read.cells[i : i + len(row)]) == row for i in range(len(read.cells))), row
+            assert shown_in(cells, row), row
+    read = Page("".join(render_report(undrawn(), RECORD)))
+    assert "The record" in words(read)
+    silence = ("judge", "abstained", "unreadable", "unparsable", "2")
+    for row in (("default to beat", "consensus"), silence, ("hotpot", "100", "ab" * 32)):
+        assert shown_in(read.cells, row), row
     assert "The record" not in words(page())
     written = "".join(render_report(undrawn(), beside="questions.html"))
     links = [value for name, value in Page(written).attributes() if name == "href"]
@@ -74,23 +74,11 @@ def test_the_conclusion_is_first_and_then_the_bound_of_what_was_run() -> None:
     assert replies[1].startswith("Whatever the judge says (repairer and deriver silent), eldgr scores 58–69 % here;")
 
 
-def with_judge(**changed: Any) -> Any:
-    return RECORD | {"models": [], "roles": {"judge": {"lm": None}}} | changed
-
-
-@pytest.mark.parametrize(
-    ("record", "recorded", "named"),
-    [
-        (RECORD, 0, "openai/x"), (with_judge(), 0, "heuristic judge, no LM"), (with_judge(roles={}), 0, "not asked"),
-        (with_judge(roles={}), 3, "recorded replies"),
-        (with_judge(roles={"judge": {"lm": {"model": "openai/z"}}}), 0, "openai/z"),
-    ],
-    ids=["asked", "heuristic", "none", "recorded", "cached"],
-)  # fmt: skip
-def test_the_headline_names_the_model_of_the_judge(record: Any, recorded: int, named: str) -> None:
+@each_case("results", "judges in the headline")
+def test_the_headline_names_the_model_of_the_judge(changed: dict[str, Any], recorded: int, named: str) -> None:
     sums = {"ok": 0, "abstained": 0, "failed": 0, "recorded": recorded, "calls": 0, "cached": 0}
     run = undrawn() | {"consultations": {"judge": sums}}
-    assert f" Judge: {named}. Each question" in words(Page("".join(render_report(run, record))))
+    assert f" Judge: {named}. Each question" in words(Page("".join(render_report(run, RECORD | changed))))
 
 
 @pytest.mark.parametrize(("em", "moved"), [(80.0, True), (58.0, False), (69.0, False), (57.5, True)])
@@ -136,13 +124,7 @@ def test_pools_are_linked_tables_name_their_rows_and_what_is_missing_is_said() -
     assert words(read).count("eldgr has no result here.") == 1
 
 
-HOSTILE = [
-    "<script>alert(1)</script>", "\"><svg onload=alert(1)> ' & &amp; </article></section></body>",
-    "{{ 7 * 7 }} {% raw %} {0.__class__} %s $x", "</style><!-- ]]> -->",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("text", HOSTILE)
+@each_case("results", "hostile texts of a report")
 def test_hostile_text_is_shown_and_never_read_as_markup(text: str) -> None:  # hazards 78 and 100
     named = undrawn()
     pool = named["pools"].pop("hotpot") | {"withheld": {text: {"judge": 1}}, "remarks": [text], "n_failed": 1}
@@ -155,15 +137,15 @@ def test_hostile_text_is_shown_and_never_read_as_markup(text: str) -> None:  # h
     assert read.text.count(text) >= 7
 
 
+def remarked(text: str) -> str:
+    run = undrawn()
+    run["pools"]["hotpot"]["remarks"] = [text]
+    return html(run)
+
+
 def test_lone_surrogates_and_control_characters_are_shown_by_their_code_points() -> None:  # hazards 37 and 92
-    written = html(undrawn_with_remark("a\ud800b x\x00\x1b[31my invoice\u202efdp.exe \uffff"))
+    written = remarked("a\ud800b x\x00\x1b[31my invoice\u202efdp.exe \uffff")
     assert "a[U+D800]b x[U+0000][U+001B][31my invoice[U+202E]fdp.exe" in written.encode("utf-8").decode()
-
-
-def undrawn_with_remark(text: str) -> Any:
-    result = undrawn()
-    result["pools"]["hotpot"]["remarks"] = [text]
-    return result
 
 
 @settings(max_examples=30)
@@ -171,7 +153,7 @@ def undrawn_with_remark(text: str) -> Any:
 @example("\u2066<\u2069")
 @example("&#0;")
 def test_any_text_gives_a_well_formed_page_that_encodes(text: str) -> None:
-    written = html(undrawn_with_remark(text))
+    written = remarked(text)
     written.encode("utf-8")
     assert Page(written).tags
 

@@ -1,7 +1,8 @@
 """Why a role gives no answer has a kind that a journal states, and so have the orders in which it saw candidates."""
 
 import json
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eldgr_dspy.errors import describe_failure
-from eldgr_dspy.formats.rows import CandidateRow, Row
-from eldgr_dspy.pools import write_pool
 from eldgr_dspy.programs import judges
 from eldgr_dspy.programs.heuristics import heuristic_selector
-from eldgr_dspy.programs.judges import Comparer, OwnSelector, PairwiseJudge, Panel, SwapConsistent, WeightedVote
+from eldgr_dspy.programs.judges import Comparer, OwnSelector, PairwiseJudge, SwapConsistent
 from eldgr_dspy.programs.lms import consulting
 from eldgr_dspy.programs.lms.consulting import RoleOutput, ask
-from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.role_queries import _reply
+from eldgr_dspy.programs.testing import scripted_lm
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import Abstention, Consultation, Heard
 from eldgr_dspy.rule.questions import Question
@@ -27,7 +26,9 @@ from eldgr_dspy.rule.replies import read_reply
 from eldgr_dspy.signatures import JudgeCandidates
 from eldgr_dspy.testing import lm_contents
 from eldgr_dspy.words import ABSTENTION_KINDS, ROLES, Consulted
-from tests.case_tables import each_case
+from tests.capitals import row
+from tests.case_tables import each_case, each_example
+from tests.finished_runs import finished_run
 from tests.judges.balloting import ballot
 from tests.public_strategies import json_values
 from tests.selecting import Returns
@@ -50,15 +51,7 @@ def journaled(role: Consulted, content: Mapping[str, Any]) -> tuple[Heard, Consu
     lm_contents | st.dictionaries(st.text(max_size=9), json_values, max_size=3) | silences,
     silences | st.just({}),
 )
-@example("judge", {"preferred": 9}, {})
-@example("judge", {"preferred": None}, {"abstained": "I pass"})
-@example("judge", {"preferred": 9, "kind": "inconsistent"}, {})
-@example("judge", {}, {"abstained": "preferred=1 is a candidate without an answer (order 1 of 2)", "kind": "invalid"})
-@example("judge", {}, {"abstained": "inconsistent: x", "kind": "nothing to say"})
-@example("deriver", {"derivation_steps": [1], "derived_answer": "1", "consistency_check": 2}, {})
-@example("certificate", {"answers": ["Oslo"], "certified": []}, {})
-@example("repairer", {}, {})
-@example("judge", {"preferred": float("inf")}, {})
+@each_example("results", "abstentions", inf=lambda: math.inf)
 def test_an_abstention_keeps_its_kind(role: Consulted, content: Mapping[str, Any], stated: Mapping[str, Any]) -> None:
     reply, line = journaled(role, ask(Returns({**content, **stated}), {}).content)
     if isinstance(reply, Abstention):
@@ -88,50 +81,33 @@ def test_whatever_the_gate_of_replies_refuses_is_invalid(content: Mapping[str, A
 UNREAD = dspy.AdapterParseError("JSON", JUDGE, "?", "no JSON")
 
 
-@pytest.mark.parametrize(
-    ("judge", "kind"),
-    [
-        (lambda: Returns(UNREAD), "unreadable"), (lambda: Returns({"preferred": float("nan")}), "unreadable"),
-        (lambda: Returns(dspy.ContextWindowExceededError(message="too long")), "prompt too long"),
-        (lambda: SwapConsistent(Returns(UNREAD)), "unreadable"),
-        (lambda: SwapConsistent(Returns({"preferred": 7})), "invalid"),
-        (lambda: SwapConsistent(Returns({"preferred": 0})), "inconsistent"),
-        (lambda: PairwiseJudge(Returns(UNREAD)), "unreadable"),
-        (lambda: PairwiseJudge(Returns({"preferred": 7})), "invalid"),
-        (lambda: PairwiseJudge(SwapConsistent(Returns({"preferred": 0}))), "inconsistent"),
-        (lambda: with_part(judges.PointwiseJudge(), "assessor", {"assessment": {"scalar": 2}}), "invalid"),
-        (lambda: with_part(judges.PointwiseJudge(), "assessor", {"abstained": "cut off: x"}), "cut off"),
-        (lambda: with_part(judges.SliceJudge(), "reader", {"sound": "yes"}), "invalid"),
-        (lambda: with_part(judges.SliceJudge(), "reader", {"abstained": "withheld: x"}), "withheld"),
-        (lambda: with_part(judges.PlanThenCheck(), "navigator", {"checks": []}), "invalid"),
-        (lambda: with_part(judges.PlanThenCheck(), "navigator", {"abstained": "no idea"}), "nothing to say"),
-        (lambda: WeightedVote("cisc"), "not applicable"), (judges.DimensionalSelector, "not applicable"),
-        (lambda: Panel([WeightedVote("cisc")]), "not applicable"), (lambda: Panel([Returns(UNREAD)]), "nothing to say"),
-        (lambda: OwnSelector(lambda counted: Abstention("an odd pool", "not applicable")), "not applicable"),
-        (lambda: OwnSelector(lambda counted: Abstention("too few votes")), "nothing to say"),
-    ],
-)  # fmt: skip
-def test_each_judge_says_of_which_kind_its_abstention_is(judge: Callable[[], dspy.Module], kind: str) -> None:
-    module = judge()
-    counted = {"ballot": ballot("ab")} if getattr(module, "takes_ballot", False) else {}
-    response = ask(module, {"question": "Which?", "evidence": [], "candidates": ["Oslo", "Rome"], **counted}, "judge")
+def with_part(judge: Any, part: str, reply: Any) -> Any:
+    setattr(judge, part, Returns(reply))
+    return judge
+
+
+def own(*why: Any) -> dspy.Module:
+    return OwnSelector(lambda counted: Abstention(*why))
+
+
+NAMES = "SwapConsistent PairwiseJudge PointwiseJudge SliceJudge PlanThenCheck WeightedVote DimensionalSelector Panel"
+WORDS: dict[str, Any] = {name: getattr(judges, name) for name in NAMES.split()}
+WORDS |= {"Returns": Returns, "with part": with_part, "own": own, "unread": lambda: Returns(UNREAD)}
+WORDS |= {"nan": lambda: math.nan, "too long": lambda: Returns(dspy.ContextWindowExceededError(message="too long"))}
+
+
+@each_case("results", "judges that abstain", **WORDS)
+def test_each_judge_says_of_which_kind_its_abstention_is(judge: dspy.Module, kind: str) -> None:
+    counted = {"ballot": ballot("ab")} if getattr(judge, "takes_ballot", False) else {}
+    response = ask(judge, {"question": "Which?", "evidence": [], "candidates": ["Oslo", "Rome"], **counted}, "judge")
     reply, line = journaled("judge", response.content)
     assert isinstance(reply, Abstention) and line.abstention is not None
     assert reply.kind == line.abstention.kind == kind
 
 
-def with_part(judge: Any, part: str, reply: Any) -> dspy.Module:
-    setattr(judge, part, Returns(reply))
-    made: dspy.Module = judge
-    return made
-
-
-def test_every_end_of_a_reply_that_the_calls_know_is_of_its_own_kind() -> None:
-    assert {why.kind for why in consulting._ENDS.values()} == {"cut off", "withheld"}
-
-
 @pytest.mark.parametrize("error", [dspy.LMTimeoutError("late: by a minute"), ConnectionError(), TimeoutError("x: y")])
-def test_a_failed_call_is_of_the_kind_of_its_error(error: Exception) -> None:
+def test_a_failed_call_is_of_the_kind_of_its_error_and_every_end_of_a_reply_of_its_own(error: Exception) -> None:
+    assert {why.kind for why in consulting._ENDS.values()} == {"cut off", "withheld"}
     failure, reason = Abstention.failure(error), describe_failure(error)
     assert (failure.kind, failure.failed, failure.unusable) == (type(error).__name__, True, False)
     assert (failure.text, failure.reason) == (reason, f"failed: {reason}")
@@ -151,31 +127,26 @@ def test_whatever_orders_a_judge_of_pairs_states_the_pool_is_what_is_journaled(s
         assert {*one["order"]} <= {0, 1} and one["preferred"] in (*one["order"], None)
 
 
-def asked(tmp_path: Path, judge: dspy.Module) -> list[dict[str, Any]]:
+def asked(folder: Path, judge: dspy.Module) -> list[dict[str, Any]]:
     """The consultations of a judge that the journal of its run holds."""
-    pool = [CandidateRow(text=text, answer=text, source=None) for text in ("Dubai", "Doha")]
-    rows = [Row(id=str(k), question=f"{k}?", task="retrieval", candidates=pool, evidence=[], gold=[]) for k in range(2)]
-    write_pool(tmp_path / "pool.jsonl", rows)
+    rows = [row(k, answers=("Dubai", "Doha"), evidence=[], gold=[]) for k in range(2)]
     selector = heuristic_selector()
     selector.judge = judge
-    evaluate(selector, Plan([tmp_path / "pool.jsonl"], tmp_path / "run"))
-    lines = map(json.loads, (tmp_path / "run" / "journal.jsonl").read_text("utf-8").splitlines())
+    run, _ = finished_run(folder, rows=rows, selector=selector)
+    lines = map(json.loads, (run / "journal.jsonl").read_text("utf-8").splitlines())
     return [line for line in lines if line.get("role") == "judge"]
 
 
-def test_a_judge_that_goes_by_place_is_seen_in_the_journal(tmp_path: Path) -> None:
-    result = asked(tmp_path, SwapConsistent(Returns({"preferred": 0, "judge_rationale": "candidate 1 is right"})))
+def test_the_orders_of_one_question_are_one_consultation_in_which_a_judge_that_goes_by_place_is_seen(
+    tmp_path: Path,
+) -> None:
+    by_place, judge = tmp_path / "by place", PairwiseJudge(SwapConsistent(Comparer()))
+    by_place.mkdir()
+    result = asked(by_place, SwapConsistent(Returns({"preferred": 0, "judge_rationale": "candidate 1 is right"})))
     assert {one["reason"] for one in result} == {"inconsistent: the orders prefer candidates 0, 1"}
-    assert result[0]["content"]["orders"] == [
-        {"order": [0, 1], "preferred": 0, "scores": None, "rationale": "candidate 1 is right"},
-        {"order": [1, 0], "preferred": 1, "scores": None, "rationale": "candidate 1 is right"},
-    ]
-
-
-def test_the_orders_of_one_question_are_one_consultation_with_its_calls(tmp_path: Path) -> None:
-    from eldgr_dspy.programs.testing import scripted_lm
-
-    judge = PairwiseJudge(SwapConsistent(Comparer()))
+    stated = {"scores": None, "rationale": "candidate 1 is right"}
+    expected = [{"order": [0, 1], "preferred": 0, **stated}, {"order": [1, 0], "preferred": 1, **stated}]
+    assert result[0]["content"]["orders"] == expected
     judge.set_lm(scripted_lm(lambda _: {"comparison_rationale": "", "better": 1}))
     result = asked(tmp_path, judge)
     assert [one["calls"] for one in result] == [2] * 2

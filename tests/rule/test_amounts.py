@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.answer_types.answers import answer_class, exact_match
 from eldgr_dspy.certificates import Passage, certify
-from eldgr_dspy.derivation.amounts import is_part, quantity_key, spellings_of
+from eldgr_dspy.derivation.amounts import is_part, quantity_key, spellings_of, value_of
 from eldgr_dspy.matching.occurrences import Sought, Source, letters_of
 from eldgr_dspy.rule.spellings import other_spelling
 from tests.naive.naive_amounts import quantity, spoken_number
 from tests.rule.keys import cases, key
 
 QUANTITIES = cases("spellings of quantities")
+PARTS = cases("amounts and parts of amounts")
 ALONE = [*cases("no quantities"), f"{10**15} hours", "9" * 10_000, "9" * 10_000 + " hours", "$" + "9" * 500 + "m"]
 amounts = st.integers(0, 3_000) | st.integers(0, 10**12 - 1)
 units = st.sampled_from(("hours", "percent", "dollars", "people", "km"))
@@ -110,6 +111,8 @@ def test_a_bare_number_is_in_no_class_with_another_spelling(amount: int) -> None
 )
 @example("25:00")  # was 1 pm
 @example("$0.5k")
+@example("0.5%")
+@example("$1 trillion")
 @example("777000000000 percent")
 def test_each_spelling_has_the_same_spellings_and_spells_the_naive_quantity(text: str) -> None:
     spellings = spellings_of(text)
@@ -162,6 +165,10 @@ def test_what_is_near_an_answer_is_told_in_its_spelling() -> None:
     assert is_part("2 hours", "2 hours 30 minutes", 0, 7)
     assert is_part("30 minutes", "2 hours 30 minutes", 8, 18)
     assert not is_part("Paris", "2 hours 30 minutes", 0, 7)
+    for text, amount, part in PARTS:
+        start = text.index(amount)
+        assert is_part(amount.lower(), text, start, start + len(amount)) is part
+    assert value_of("twenty twelve") is None
     passages = [Passage("", "2 hours; a TWO-hour film, the 2-hour film"), Passage("", "2-hours")]
     assert other_spelling("two hours", passages) == "two-hour"
 

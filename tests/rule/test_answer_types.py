@@ -1,5 +1,6 @@
 """An answer type has names, says how answers compare, and decides which of the two ways of the rule is taken."""
 
+import pickle
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,11 +16,12 @@ from hypothesis import strategies as st
 from eldgr_dspy import Selector
 from eldgr_dspy.answer_types import BUILT_IN, answer_type, load_type
 from eldgr_dspy.answer_types.answers import answer_class, official_score, score
-from eldgr_dspy.answer_types.base import Way
+from eldgr_dspy.answer_types.base import Grouping, Score, StatedType, Way, is_truth
 from eldgr_dspy.answer_types.choice import Choice
 from eldgr_dspy.answer_types.extraction import extract_answer
 from eldgr_dspy.answer_types.related import Related
 from eldgr_dspy.answer_types.short import ShortText
+from eldgr_dspy.base.named_objects import source_of
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.figures.authority import pool_authority
@@ -126,6 +128,53 @@ def test_what_is_right_must_be_true_or_false(reply: Any) -> None:
     assert refused(lambda: kind.score("1976", ["1976"])) == expected
 
 
+WRONGLY: list[tuple[str, Any, str]] = [
+    ("read", "1976", "says.read('1976') must be an AnswerClass or None, and its key text; got '1976'."),
+    ("read", AnswerClass(7), "says.read('1976') must be an AnswerClass or None, "),  # type: ignore[arg-type]
+    ("score", 1, "says.score('1976', ...) must be a Score, of True or False and a number or None; got 1."),
+    ("score", Score("yes", None), "says.score('1976', ...) must be a Score, "),  # type: ignore[arg-type]
+    ("official_score", Score(True, "1"), "says.official_score('1976', ...) must be a Score, "),  # type: ignore[arg-type]
+    ("of", None, "says.of(question) must return an AnswerType; got None. Return self."),
+    ("grouping", None, "says.grouping(answers) must return a Grouping of a tuple and a function; got None."),
+    ("grouping", Grouping((), 7), "says.grouping(answers) must return a Grouping of a "),  # type: ignore[arg-type]
+    ("grouping", Grouping((), len), "says.grouping(answers) must return one class or None per answer; got 0 for 1 "),  # type: ignore[arg-type]
+    ("grouping", Grouping((7,), len), "Each of the classes of says.grouping(answers) must be an AnswerClass"),  # type: ignore[arg-type]
+    ("grouping", Grouping((None,), len), "class_of('1977') of says.grouping(answers) must be an AnswerClass"),  # type: ignore[arg-type]
+]
+
+
+@pytest.mark.parametrize(("method", "reply", "message"), WRONGLY, ids=str)
+def test_what_a_type_of_your_own_returns_is_refused_by_name(method: str, reply: Any, message: str) -> None:
+    kind: Any = type("Says", (Years,), {"name": "says", method: lambda *_: reply})()
+
+    def use() -> None:
+        for scorer in (score, official_score):
+            scorer("1976", ["1976"], kind)
+        Case(Question("When?", "says", ("1976",), kind=kind)).same("1977", "1976")
+
+    assert refused(use).startswith(message)
+
+
+def test_a_type_states_itself_in_files_and_is_found_again_by_its_name() -> None:
+    years, other = load_type("tests.dates:YEARS"), type("Years", (Years,), {"name": "years", "gives_up": ("law",)})()
+    stated: dict[str, Any] = {"name": "tests.dates:YEARS", "source": source_of(Years)}
+    assert years.to_json() == stated
+    other.loaded_as = "dates:YEARS"
+    expected = {"name": "years", "loaded_as": "dates:YEARS", "source": source_of(type(other)), "gives_up": ["law"]}
+    assert other.to_json() == expected
+    assert answer_type("short").to_json() == {"name": "short", "source": source_of(ShortText)}
+    for kind in (years, answer_type("choice")):
+        assert pickle.loads(pickle.dumps(kind)) is kind  # noqa: S301 - our own bytes
+    assert [official_score("1976", [gold], years).em for gold in ("May 1976", "1977")] == [True, False]
+    of_figures = StatedType("dates", "evidence", ["EM"])
+    assert (of_figures.name, of_figures.way, of_figures.scores) == ("dates", "evidence", ("EM",))
+    assert of_figures.class_of("The Paris") == AnswerClass("paris")
+    assert refused(lambda: of_figures.score("Paris", ["Paris"])) == (
+        "The answer type 'dates' must be loaded to score an answer. Give --answer NAME."
+    )
+    assert is_truth(type("bool_", (int,), {})(1))  # as numpy 1 names it
+
+
 OPTIONS = ("Doha", "Dubai", "Riyadh", "None of the above")
 RECORD = {
     "id": "q", "question": "What is the capital of Qatar?", "task": "choice",
@@ -181,6 +230,8 @@ def test_an_option_is_certified_inapplicable_right_or_a_refusal_by_letter_as_by_
     assert [case.certified(answer) for answer in case.question.answers] == [None, None, True]
     without = Case(case.question, Settings(refusal="no_answer"))
     assert without.vote.classes == (None, None, "doha")
+    assert [one.same("I do not know", "I do not know") for one in (case, without)] == [True, False]
+    assert without.certificate("A").reason == "the answer refuses, which counts as no answer"
     case = case_of("A", "B", options=("Paris", "Paris, Texas"), evidence="He was born in Paris, Texas.")
     assert (case.certified("A"), case.certified("B")) == (None, True)
     for answer in ["D", "None of the above"]:

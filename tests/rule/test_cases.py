@@ -46,21 +46,23 @@ def test_a_certificate_belongs_to_a_class_whose_earliest_certified_spelling_ship
     # A certificate of one's own may hold of one spelling, not of another, and not apply to a third.
     marks: dict[str, bool | None] = {"a b": False, "A b": None, "a B": True, "A B": True}
 
-    def spelled(*answers: str) -> tuple[str | None, bool | None]:
+    def spelled(*answers: str) -> tuple[str | None, bool | None, str | None]:
         own = own_certificate(lambda answer, _: marks[answer])
         case = Case(Question("Q", "retrieval", answers), Settings(certificate=own))
-        return case.consensus, case.certified(case.consensus)
+        return case.consensus, case.certified(case.consensus), case.repaired(Repair(answers[0]))
 
-    assert spelled("a b", "A b", "a B", "A B") == ("a B", True)
-    assert spelled("A b", "a B") == ("a B", True)
-    assert spelled("a b", "A b") == ("a b", None)
-    assert spelled("a b") == ("a b", False)
+    assert spelled("a b", "A b", "a B", "A B") == ("a B", True, "a B")
+    assert spelled("A b", "a B") == ("a B", True, "A b")
+    assert spelled("a b", "A b") == ("a b", None, "a b")
+    assert spelled("a b") == ("a b", False, "a b")
+    witness = retrieval(["the Beatles", "Beatles"], "By Beatles.", certificate="token").certificate("BEATLES").witness
+    assert witness is not None and witness.level == "exact"
 
 
 def test_the_witness_says_that_the_answer_stands_in_the_question() -> None:  # hazard 32
     question = Question("Is it Doha?", "retrieval", ("Doha",), (), (Passage("", "Doha it is"),))
     result = Case(question).certificate("Doha").witness
-    assert result is not None and result.flags == ("in_question",)
+    assert result is not None and result.flags == ("in_question",) and result.as_json()["flags"] == ["in_question"]
 
 
 @pytest.mark.parametrize(("task", "repair", "n", "roles"), cases("who is asked always"))
@@ -269,6 +271,16 @@ def test_a_decision_notes_what_one_should_know_beside_it() -> None:  # hazards 3
     unchecked = Derivation((Step("2*2", "5"),), "5", "5-2=3")
     rejected = decided(Case(Question("Q", "arithmetic", ("4", "6"))), {"deriver": unchecked})
     assert any(note.startswith("the derivation is not accepted: ") for note in rejected.notes)
+    dropped = "'$18': currency sign dropped"
+    for answers, derived, expected in (
+        (("16", "20"), "$18", (dropped,)),
+        (("16", "20"), "18", ()),
+        (("16", "18"), "$18", ()),
+    ):
+        checked = Derivation((Step("2 * 9", "18"),), derived, "18 / 2 = 9")
+        case = Case(Question("Two boxes hold 9 pens each. How many pens?", "arithmetic", answers))
+        assert decided(case, {"deriver": checked}).notes == expected
+    assert not Case(Question("Q", "arithmetic", ("I don't know",))).refuses("I don't know")
 
 
 def test_a_list_and_the_text_that_spells_it_have_classes_and_certificates_of_their_own() -> None:

@@ -10,9 +10,11 @@ from eldgr_dspy.answer_types.short import ShortText
 from eldgr_dspy.base.structured import Structured
 from eldgr_dspy.certificates import Certificate, Passage
 from eldgr_dspy.errors import CertificateError
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Abstention, Repair
 from eldgr_dspy.rule.evidence import CertifyingEvidence
 from eldgr_dspy.rule.own_certificates import own_certificate
-from eldgr_dspy.rule.questions import Question
+from eldgr_dspy.rule.questions import Question, Settings
 from tests.refusing import refused
 
 CAPITAL, QUOTE = "Doha is the capital.", "It is said: Doha"
@@ -87,6 +89,20 @@ def test_a_spelling_is_certified_once_also_by_a_function_of_ones_own_or_a_consul
         f"The certificate {__name__}:consulted must be asked about {'x' * 99!r:.60} before a rule is: drive the rule "
         "that `eldgr_dspy.rule.certifying.certifying` returns."
     )
+
+
+def test_a_consulted_certificate_is_asked_once_a_class_and_about_a_repair_of_a_new_one() -> None:
+    settings = Settings(certificate=own_certificate(consulted))
+    case = Case(QUESTION, settings)
+    assert case.to_certify() == ("Doha", "Dubai")
+    replies = Repair("Oslo"), Repair("DOHA"), Repair(" "), Repair(""), Abstention("no")
+    assert [case.to_certify(reply) for reply in replies] == [("Oslo",), (), (), (), ()]
+    assert Case(replace(QUESTION, task="arithmetic"), settings).to_certify() == ()
+    for answer in ("Oslo", " "):
+        case.supply(answer, Certificate(True, "so"))
+    assert [case.certified(answer) for answer in ("OSLO", " ")] == [True, False]
+    assert case.passages_for("doha") == evidence_of(QUESTION).passages_for("doha")
+    assert Case(replace(QUESTION, answers=("Dubai",) * 5), settings).consensus == "Dubai"  # nobody was asked
 
 
 @pytest.mark.parametrize("reply", [True, Certificate("yes", "so"), Certificate(True, "so", "here")])  # type: ignore[arg-type]

@@ -125,16 +125,43 @@ def test_rules_ask_only_whose_reply_could_matter() -> None:
     case = Table("m", marks, {one: one for one in "mstu"}, ("m", "s", "u", "t", "t", "s", "s", "m", "m", "m"))
     assert asked_by(decision.certified_majority, case, {}) == (("certified", "t"), [])
     kept = Choice("consensus", "m")
+    case.task = "arithmetic"
+    assert asked_by(decision.certified_majority, case, {}) == (kept, [])
     for preference, choice in (("s", Choice("judge", "s")), ("M", kept), (None, kept)):
         case = Table("m", {"m": True, "s": False}, {"m": 1, "M": 1, "s": 2}, ("m", "M", "s"))
         assert asked_by(scalar_judge, case, {"judge": preference}) == (choice, ["judge"])
-    for k, ships in [(0, "m"), (1, "s"), (2, "s")]:
-        case = Table("m", {"m": False, "s": False}, {"m": 1, "s": 2}, ("m", "m", "s"), repairable=False)
-        roles = ["judge"] if k else []
-        assert asked_by(decision.near(k), case, {"judge": "s"}) == (("judge" if k else "consensus", ships), roles)
+    tied, close = decision.TiedChoice("judge", "s"), decision.NearChoice("judge", "s")
+    for k, pool, mark, choice in [
+        (0, "mms", False, kept),
+        (1, "mms", False, close),
+        (2, "ms", False, tied),
+        (2, "ms", True, kept),
+    ]:
+        case = Table("m", {"m": mark, "s": False}, {"m": 1, "s": 2}, tuple(pool), repairable=False)
+        near, roles = asked_by(decision.near(k), case, {"judge": "s"})
+        assert (near, type(near), roles) == (choice, type(choice), [] if choice is kept else ["judge"])
     for derived, expected in [("r", ("repair", "r")), ("s", ("consensus", "m")), (None, ("consensus", "m"))]:
         case = Table("m", {"m": True}, {"m": 1, "s": 1, "r": 2}, ("m", "r"), task="arithmetic")
         assert asked_by(evidence_locked, case, {"deriver": derived}) == (expected, ["deriver"])
+
+
+@pytest.mark.parametrize(("mark", "judge", "repair", "expected", "asked"), cases("locked, then certified"))
+def test_certified_majority_follows_where_the_judge_abstains_and_no_repair_is_certified(
+    mark: bool, judge: str | None, repair: str | None, expected: list[str], asked: list[str]
+) -> None:
+    classes = {one: one for one in ("m", "s", "r", None)}
+    case = Table("m", {"m": mark, "s": True, "r": True}, classes, ("m", "m", "s"))
+    replies: dict[Role, Any] = {"judge": judge, "repairer": repair}
+    assert asked_by(decision.locked_then_certified, case, replies) == (tuple(expected), asked)
+
+
+@pytest.mark.parametrize(("k", "pool", "derived", "expected"), cases("supported by a derivation"))
+def test_a_derivation_supports_only_a_candidate_with_enough_votes(
+    k: int | None, pool: str, derived: str, expected: str
+) -> None:
+    case = Table("m", {}, {one: one for one in ("m", "s", "r", "x", None)}, tuple(pool), task="arithmetic")
+    choice, asked = asked_by(decision.support(k), case, {"deriver": derived})
+    assert " ".join([*asked, *choice]) == expected
 
 
 @pytest.mark.parametrize("consensus", [None, ""])
@@ -197,6 +224,14 @@ async def length(question: str) -> int:
 def test_the_drivers_send_each_reply_back_and_raise_what_a_role_raises() -> None:
     assert drive(two_questions(), len) == (5, 6)
     assert asyncio.run(decision.adrive(two_questions(), length)) == (5, 6)
+    taken: list[Any] = []
+
+    async def take(step: Any) -> Any:
+        taken.append(step())
+        return taken[-1]
+
+    assert asyncio.run(decision.adrive(two_questions(), length, take)) == (5, 6)
+    assert taken == [(False, "first"), (False, "second"), (True, (5, 6))]
     case = Table("m", {"m": False, "s": True}, {"m": 1, "s": 2}, ("m", "s"))
     with pytest.raises(StopIteration):
         drive(evidence_locked(case), raise_stop)

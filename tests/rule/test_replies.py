@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.certificates import Certificate, Passage
 from eldgr_dspy.errors import ReplyError
+from eldgr_dspy.formats.journal_lines import is_readable
 from eldgr_dspy.rule import consultations
 from eldgr_dspy.rule.consultations import Abstention, Repair, Reply, Step, Verdict, show_candidate, show_passage
 from eldgr_dspy.rule.questions import Question
@@ -139,6 +140,7 @@ NO_INDEX = (-1, 4, 10**9, 3.7, 1.0, "1", "2.", True, False, None, math.nan, math
 @pytest.mark.parametrize("index", NO_INDEX, ids=repr)
 def test_a_verdict_names_a_candidate_by_its_number(index: Any) -> None:  # hazard 59
     assert reason("judge", preferred=index) == f"preferred={index!r} is not a whole number from 0 to 3"
+    assert getattr(read("judge", preferred=index), "kind", None) == "invalid"
 
 
 @each_case("rule", "unreliable replies", DERIVATION=lambda **changes: {**DERIVATION, **changes})
@@ -183,6 +185,28 @@ def test_a_call_without_a_reply_abstains_and_says_why(
     assert journaled_reply(QUESTION, consultations.Consultation("pool", "q", "judge", outcome, why)) == Abstention(
         expected
     )
+
+
+@pytest.mark.parametrize(("content", "in_reply", "in_line"), cases("kinds of abstentions"))
+def test_an_abstention_is_of_the_kind_that_is_stated_or_in_a_line_by_whether_there_is_an_answer(
+    content: dict[str, Any], in_reply: str, in_line: str
+) -> None:
+    line = consultations.Consultation("pool", "q", "judge", "abstained", content["abstained"], content)
+    abstentions = read("judge", **content), journaled_reply(QUESTION, line)
+    assert [one.kind for one in abstentions if isinstance(one, Abstention)] == [in_reply, in_line]
+
+
+def test_an_abstention_names_its_kind_or_the_error_of_its_call() -> None:
+    one, other = Abstention.of("cut off", "at 5 tokens"), Abstention.failure(TimeoutError("no server"))
+    assert (one.reason, one.kind, one.failed) == ("cut off: at 5 tokens", "cut off", False)
+    assert (other.reason, other.kind, other.failed) == ("failed: TimeoutError: no server", "TimeoutError", True)
+
+
+def test_a_reply_may_be_as_large_as_a_line_of_a_journal_that_is_read() -> None:
+    for content, larger in [
+        ([0] * 498_996, [0] * 498_997), (nested(99), nested(100)), ("x" * (2**24 - 11), "x" * (2**24 - 10)),
+    ]:  # fmt: skip
+        assert (is_readable({"a": content}), is_readable({"a": larger})) == (True, False)
 
 
 def lawful(result: Reply, answers: tuple[str | None, ...], n_passages: int) -> bool:
@@ -240,7 +264,8 @@ def test_a_step_has_the_scores_of_the_one_entry_with_its_number() -> None:
     assert scores({"step": 2, "a": 0.5, "b": None, "c": 7}, {"step": 0, "b": 1}) == {2: [0.5, None], 0: [None, 1.0]}
     assert scores() == {}
     assert scores({"step": 1}, {"step": 1}) == "steps has two entries for step 1"
-    assert read_scores({}, "steps", 1, []) == Abstention("steps is None, not a list")
+    result = read_scores({"steps": 5}, "steps", 1, [])
+    assert isinstance(result, Abstention) and (result.reason, result.kind) == ("steps is 5, not a list", "invalid")
     assert read_scores({"abstained": "no idea", "steps": []}, "steps", 1, []) == Abstention("no idea")
     assert read_scores({"abstained": 5}, "steps", 1, []) == Abstention("5")
 

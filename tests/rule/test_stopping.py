@@ -13,7 +13,7 @@ from scipy.special import betainc
 
 from eldgr_dspy.answer_types.answers import answer_class
 from eldgr_dspy.base.structured import Structured
-from eldgr_dspy.certificates import Passage, certify
+from eldgr_dspy.certificates import Certificate, Passage, certify
 from eldgr_dspy.decision import drive
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.rule.cases import Case
@@ -107,6 +107,12 @@ def test_a_passage_that_a_candidate_may_repeat_settles_nothing(answer: str, pass
     assert next_batch(Settled(), case_of([(answer, "")] * 3, (shown,), "retrieval", Settings()), 5) == more
 
 
+def test_a_passage_that_is_too_long_to_read_may_be_repeated() -> None:
+    for length, more in ((1_496, 0), (1_497, 2)):
+        passage = Passage("", f"Doha{chr(10) * 500}{'x' * length}")
+        assert next_batch(Settled(), case_of([("Doha", "")] * 3, (passage,), "retrieval", Settings()), 5) == more
+
+
 def quoted(answer: str, evidence: tuple[Passage, ...], question: str) -> bool:
     return any(answer in passage.text for passage in evidence)
 
@@ -163,10 +169,10 @@ def test_a_threshold_that_means_nothing_is_refused(threshold: float) -> None:
 
 
 def test_answers_that_are_lists_vote_by_their_leaves_and_are_copied_whole() -> None:
-    one, other = Structured(["Doha", 4, None]), Structured(["doha.", 4, None])
+    one, other = Structured(["Doha", 4, None, ""]), Structured(["doha.", 4, None, ""])
     apart = Structured(["Doha 4", None])
     keys = [result.key for text in (one, other, apart) if (result := answer_class(text, "retrieval"))]
-    assert keys[0] == keys[1] != keys[2]
+    assert keys[0] == keys[1] == 'json:["doha","4",null,""]' != keys[2]
     assert votes_of(case_of([(one, ""), (apart, ""), (other, "")], (), "retrieval", Settings())) == [2, 1]
     one = Structured({"b": [1, "x"], "a": None})
     assert one == '{"a":null,"b":[1,"x"]}'
@@ -174,6 +180,6 @@ def test_answers_that_are_lists_vote_by_their_leaves_and_are_copied_whole() -> N
         assert (twin, twin.value, type(twin)) == (one, one.value, Structured)
 
 
-@pytest.mark.parametrize(("value", "certified"), cases("certified lists"))
-def test_a_list_is_certified_only_if_every_leaf_is(value: Any, certified: bool | None) -> None:
-    assert certify(Structured(value), PASSAGES[:1]).certified is certified
+@pytest.mark.parametrize(("value", "certified", "reason"), cases("certified lists"))
+def test_a_list_is_certified_only_if_every_leaf_is(value: Any, certified: bool | None, reason: str) -> None:
+    assert certify(Structured(value), PASSAGES[:1]) == Certificate(certified, reason)

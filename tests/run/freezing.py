@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import dspy
@@ -51,12 +52,12 @@ def hashed(content: Mapping[str, Any]) -> str:
     return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def command(*arguments: str, path: Path | None = None) -> "subprocess.CompletedProcess[str]":
+def command(*arguments: str, path: Path | None = None, stdout: Any = PIPE) -> "subprocess.CompletedProcess[str]":
     """The command in a process of its own, which imports anew, from a folder before all others."""
-    code = "import sys; from eldgr_dspy.programs.commands import main; sys.exit(main(sys.argv[1:]))"
-    given = {**os.environ, "PYTHONPATH": str(path)} if path else None
+    code = "import sys; from eldgr_dspy.programs.commands import main; sys.exit(main())"
+    environment = {**os.environ, "PYTHONPATH": str(path)} if path else None
     whole = [sys.executable, "-c", code, *arguments]
-    return subprocess.run(whole, capture_output=True, text=True, check=False, env=given)
+    return subprocess.run(whole, stdout=stdout, stderr=PIPE, text=True, check=False, env=environment)
 
 
 def imported_anew(patch: pytest.MonkeyPatch, name: str) -> Any:

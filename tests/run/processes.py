@@ -16,6 +16,7 @@ from tests.crash_runs import PAGES, RESULTS, calls_of, lines_of, untimed
 from tests.lm_server import LMServer
 
 WORKERS, ROWS, FIRST = 4, 24, 6
+# A shell starts what runs in the background with ctrl-C ignored, and each child inherits that.
 HEARING = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
 COMMAND = HEARING + "import sys; from eldgr_dspy.programs.commands import main; sys.exit(main())"
 LIMITED = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({0}, {0})); "

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eldgr_dspy.decision import RULES, Choice, drive
+from eldgr_dspy.decision import RULES, Choice
 from eldgr_dspy.errors import JournalError, RunStoppedError
 from eldgr_dspy.formats.rows import validate
 from eldgr_dspy.journal import read_journal
@@ -25,19 +25,19 @@ from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.forecast import forecast, possible_roles
 from eldgr_dspy.programs.run.freezes import write_freeze
-from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, scripted_lm, text_of
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import Abstention, Derivation, Repair, Reply, Step, Verdict
 from eldgr_dspy.rule.questions import Settings
 from eldgr_dspy.signatures import JudgeCandidates
 from eldgr_dspy.tables.plan_tables import forecast_table
-from eldgr_dspy.words import Role
+from eldgr_dspy.words import ROLES
 from tests.asking.transport import FINAL, GOOD, made, selector_at
 from tests.caching import cached_by_dspy
 from tests.capitals import NO_SPAN, VERDICT, obliging, recording, row, selector_with, untimed, write_pool
+from tests.deciding import decided
 from tests.finished_runs import unsealed
-from tests.lm_server import Answer, LMServer, serving
+from tests.lm_server import Answer, serving
 from tests.ollama_server import filled
 from tests.refusing import refuses
 from tests.run.journals import json_of
@@ -65,90 +65,75 @@ def test_no_request_beyond_max_calls_is_sent_and_a_higher_one_resumes(pool: Path
         assert evaluate(selector_at(server), higher)["pools"]["capitals"]["rules"]["judge"]["em"] == 100
         assert len(server.log) == 12
         evaluate(selector_at(server), plan)  # nothing is left to ask, so the lower limit does not matter
-
-
-@each_way
-def test_retries_are_requests(pool: Path, tmp_path: Path, workers: int) -> None:
-    with serving(lambda request: Answer(status=503)) as server:
-        plan = Plan([pool], tmp_path / "run", workers=workers, max_calls=4, max_failures="100%")
+    with serving(lambda request: Answer(status=503)) as server:  # retries are requests
+        plan = Plan([pool], tmp_path / "503" / "run", workers=workers, max_calls=4, max_failures="100%")
         refuses(RunStoppedError, "--max-calls allows 4", evaluate, selector_at(server, num_retries=9), plan)
-        assert len(server.log) == sum(one.calls for one in made(tmp_path)) == 4
-        assert {one.outcome for one in made(tmp_path)} == {"failed"}
+        assert len(server.log) == sum(one.calls for one in made(tmp_path / "503")) == 4
+        assert {one.outcome for one in made(tmp_path / "503")} == {"failed"}
 
 
 @each_way
 def test_no_more_than_max_cost_is_spent(pool: Path, tmp_path: Path, workers: int) -> None:
     with serving(lambda request: GOOD) as server:
-        one = Plan([pool], tmp_path / "run", workers=workers, max_calls=1)
-        with pytest.raises(RunStoppedError):
-            evaluate(selector_at(server), one)
+        plan = Plan([pool], tmp_path / "run", workers=workers)
+        refuses(RunStoppedError, "--max-calls", evaluate, selector_at(server), replace(plan, max_calls=1))
         price = made(tmp_path)[0].cost or 0.0
-        plan = Plan([pool], tmp_path / "run", workers=workers, max_cost=5.5 * price)
-        with pytest.raises(RunStoppedError, match=r"^\$0\.0\d+ was spent and the dearest request took \$0\.0\d+, so"):
-            evaluate(selector_at(server), plan)
+        message = r"^\$0\.0\d+ was spent and the dearest request took \$0\.0\d+, so"
+        refuses(RunStoppedError, message, evaluate, selector_at(server), replace(plan, max_cost=5.5 * price))
         assert 4 <= len(server.log) <= 5
         assert sum(one.cost or 0.0 for one in made(tmp_path)) <= 5.5 * price
-        evaluate(selector_at(server), Plan([pool], tmp_path / "run", workers=workers, max_cost=13 * price))
+        evaluate(selector_at(server), replace(plan, max_cost=13 * price))
         assert len(server.log) == 12
-
-
-def comparing(server: LMServer) -> Selector:
-    """A selector whose judge takes two requests a question."""
-    selector = selector_at(server)
-    selector.judge = SwapConsistent(Judge(), orders=2)
-    selector.judge.set_lm(selector.repairer.get_lm())
-    return selector
+    selector, lm = selector_with(obliging)
+    message = "^A reply came without a price, so --max-cost cannot be enforced; lim"
+    refuses(RunStoppedError, message, evaluate, selector, replace(plan, out=tmp_path / "other", max_cost=1.0))
+    assert len(lm.requests) == 1
 
 
 def test_what_failed_questions_cost_is_spent_also_for_the_sessions_after(pool: Path, tmp_path: Path) -> None:
+    """The judge takes two requests a question."""
     numbers = count()
     with serving(lambda request: GOOD if next(numbers) % 2 == 0 else Answer(status=503)) as server:
-        first = Plan([pool], tmp_path / "run", rules=["judge"], max_cost=1.0)
-        refuses(RunStoppedError, "1 question failed", evaluate, comparing(server), first)
+
+        def session(plan: Plan) -> None:  # of a selector of its own, as in another process
+            selector = selector_at(server)
+            selector.judge = SwapConsistent(Judge(), orders=2)
+            selector.judge.set_lm(selector.repairer.get_lm())
+            evaluate(selector, plan)
+
+        plan = Plan([pool], tmp_path / "run", rules=["judge"], max_cost=1.0)
+        refuses(RunStoppedError, "1 question failed", session, plan)
         (failed,) = made(tmp_path)
         price = failed.cost or 0.0
         assert (failed.outcome, failed.calls, failed.dearest) == ("failed", 2, price)
-        again = Plan([pool], tmp_path / "run", rules=["judge"], max_cost=2.5 * price)
         for _ in range(3):
-            with pytest.raises(RunStoppedError):
-                evaluate(comparing(server), again)
+            refuses(RunStoppedError, "was spent", session, replace(plan, max_cost=2.5 * price))
         assert sum(one.status == 200 for one in server.log) == 2
         assert sum(one.cost or 0.0 for one in made(tmp_path)) == 2 * price
 
 
-def test_waiting_for_a_price_does_not_count_as_time_of_a_question(pool: Path, tmp_path: Path) -> None:
+def test_waiting_for_a_price_does_not_count_as_time_of_a_question_nor_hold_others(pool: Path, tmp_path: Path) -> None:
+    """Also where the request that they wait for is given up."""
     with serving(lambda request: Answer(FINAL, delay=1.0)) as server:
         plan = Plan([pool], tmp_path / "run", workers=4, limit=4, timeout=1.9, max_cost=1.0, rules=["judge"])
         assert evaluate(selector_at(server), plan)["pools"]["capitals"]["n_failed"] == 0
     assert all((one.seconds or 0.0) < 2 * 1.0 for one in made(tmp_path))
+    with serving(lambda asked: Answer(FINAL, delay=30.0 * ("number 0?" in asked.question))) as server:
+        plan = replace(plan, out=tmp_path / "given up", workers=3, limit=6, timeout=2.0, max_failures=1)
+        assert evaluate(selector_at(server), plan)["pools"]["capitals"]["n_failed"] == 1
 
 
-def test_a_request_given_up_before_a_price_is_known_does_not_hold_the_others(pool: Path, tmp_path: Path) -> None:
-    def behave(asked: Any) -> Answer:
-        return Answer(FINAL, delay=30.0 * ("number 0?" in asked.question))
-
-    with serving(behave) as server:
-        plan = Plan([pool], tmp_path / "run", workers=3, limit=6, timeout=2.0, max_cost=1.0, max_failures=1)
-        assert evaluate(selector_at(server), replace(plan, rules=["judge"]))["pools"]["capitals"]["n_failed"] == 1
-
-
-@each_way
-def test_a_reply_without_a_price_ends_a_run_that_has_a_limit_on_cost(pool: Path, tmp_path: Path, workers: int) -> None:
-    selector, lm = selector_with(obliging)
-    with pytest.raises(RunStoppedError, match=r"^A reply came without a price, so --max-cost cannot be enforced; lim"):
-        evaluate(selector, Plan([pool], tmp_path / "run", workers=workers, max_cost=1.0))
-    assert len(lm.requests) == 1
-
-
-def test_a_run_resumes_at_a_server_on_another_port(pool: Path, tmp_path: Path) -> None:
+def test_a_run_resumes_at_a_server_on_another_port_and_a_freeze_holds_none(pool: Path, tmp_path: Path) -> None:
     plan = Plan([pool], tmp_path / "run", max_calls=5, rules=["judge"])
-    with serving(lambda request: GOOD) as first, pytest.raises(RunStoppedError):
-        evaluate(selector_at(first), plan)
-    with serving(lambda request: GOOD) as second:
+    with serving(lambda request: GOOD) as first, serving(lambda request: GOOD) as second:
+        refuses(RunStoppedError, "--max-calls", evaluate, selector_at(first), plan)
         assert forecast(selector_at(second), plan)["pools"]["capitals"]["roles"]["judge"]["to_ask"] == 7
         for _ in range(2):
             evaluate(selector_at(second), replace(plan, max_calls=None))
         assert len(second.log) == 7
+        freeze = write_freeze(selector_at(first), ["judge"], tmp_path / "rule.freeze.json").path
+        evaluate(selector_at(second), Plan([pool], tmp_path / "frozen", rules=["judge"], freeze=freeze))
+        assert (len(first.log), len(second.log)) == (5, 7 + 12)
     heads = list[dict[str, Any]]()
     prints = [one.fingerprint for one in read_journal(tmp_path / "run" / "journal.jsonl", heads)]
     addresses = [one["details"]["lm"]["settings"]["api_base"] for one in heads if one["kind"] == "role"]
@@ -158,30 +143,44 @@ def test_a_run_resumes_at_a_server_on_another_port(pool: Path, tmp_path: Path) -
     assert record["remarks"][0].startswith("The judge was asked at 2 addresses; one of them is stated here")
 
 
-def test_a_freeze_leaves_the_address_to_the_caller(pool: Path, tmp_path: Path) -> None:
-    with serving(lambda request: GOOD) as first, serving(lambda request: GOOD) as second:
-        freeze = write_freeze(selector_at(first), ["judge"], tmp_path / "rule.freeze.json").path
-        evaluate(selector_at(second), Plan([pool], tmp_path / "run", rules=["judge"], freeze=freeze))
-        assert not first.log and second.log
-
-
-def test_heuristic_and_recorded_consultations_are_no_requests(pool: Path, tmp_path: Path) -> None:
+def test_recorded_consultations_are_no_requests_and_those_of_dspy_s_cache_counted_apart(
+    pool: Any, tmp_path: Path
+) -> None:
     replay = recording(tmp_path / "replay.jsonl", [f"q{number}" for number in range(12)], calls=1, cost=3.0)
     selector, lm = selector_with(obliging)
     for _ in range(2):
         evaluate(selector, Plan([pool], tmp_path / "run", replay=replay, max_calls=1, max_cost=0.01))
     assert lm.requests == []
+    with cached_by_dspy():
+        for out, calls, cached in (("first", 12, 0), ("again", 0, 12)):
+            selector.set_lm(scripted_lm(obliging, cache=True))
+            summary = evaluate(selector, Plan([pool], tmp_path / out, max_calls=12))
+            figures, em = summary["consultations"]["judge"], summary["pools"]["capitals"]["rules"]["judge"]["em"]
+            assert (figures["calls"], figures["cached"], em) == (calls, cached, 100)
 
 
 # -- the command --
-def test_the_tables_and_the_report_say_what_was_asked_of_lms(
+def test_the_command_says_what_a_run_would_ask_at_most_and_afterwards_what_it_has_asked(
     pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """In a dry run it does nothing."""
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "key")
     with serving(lambda request: GOOD) as server:
-        command = ["evaluate", str(pool), "--out", str(tmp_path / "run"), "--judge", "openai/gpt-4o-mini"]
-        assert main([*command, "--api-base", server.address]) == 0
-    assert main(["report", str(tmp_path / "run")]) == 0
+        command = ["evaluate", str(pool), "--api-base", server.address]
+        dry = [*command, "--lm", "openai/gpt-4o-mini", "--dry-run"]
+        assert main(dry) == 0
+        output = capsys.readouterr()
+        assert main([*dry, "--json"]) == 0
+        figures = json.loads(capsys.readouterr().out)
+        assert (output.err, server.log, {path.name for path in tmp_path.iterdir()}) == ("", [], {"capitals.jsonl"})
+        asked = {"at_most": 12, "journaled": 0, "recorded": 0, "to_ask": 12, "calls": 12}
+        roles = {"judge": asked, "repairer": asked}
+        assert figures["pools"] == {"capitals": {"n": 12, "task": "retrieval", "roles": roles}}
+        assert set(figures["models"].values()) == {"openai/gpt-4o-mini"}
+        assert "│ capitals │    judge │ openai/gpt-4o-mini │      12 │" in output.out
+        assert main([*command, "--out", "run", "--judge", "openai/gpt-4o-mini"]) == 0
+    assert main(["report", "run"]) == 0
     out = capsys.readouterr().out
     sums = json_of(tmp_path / "run" / "summary.json")["consultations"]["judge"]
     assert (sums["calls"], sums["cached"], sums["ok"]) == (12, 0, 12)
@@ -192,37 +191,7 @@ def test_the_tables_and_the_report_say_what_was_asked_of_lms(
     assert "what the run asked of LMs" in (tmp_path / "run" / "report.html").read_text()
 
 
-def test_what_dspy_s_cache_answers_is_counted_apart(pool: Path, tmp_path: Path) -> None:
-    with cached_by_dspy():
-        for out, calls, cached in (("run", 12, 0), ("again", 0, 12)):
-            selector = Selector()
-            selector.set_lm(scripted_lm(obliging, cache=True))
-            summary = evaluate(selector, Plan([pool], tmp_path / out, max_calls=12))
-            figures = summary["consultations"]["judge"]
-            assert (figures["calls"], figures["cached"]) == (calls, cached)
-            assert summary["pools"]["capitals"]["rules"]["judge"]["em"] == 100
-
-
 # -- dry runs --
-def test_a_dry_run_says_what_a_run_would_ask_at_most_and_does_nothing(
-    pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("OPENAI_API_KEY", "key")
-    with serving() as server:
-        command = ["evaluate", str(pool), "--lm", "openai/gpt-4o-mini", "--api-base", server.address, "--dry-run"]
-        assert main(command) == 0
-        output = capsys.readouterr()
-        assert output.err == ""
-        assert main([*command, "--json"]) == 0
-        assert server.log == []
-    figures = json.loads(capsys.readouterr().out)
-    asked = {"at_most": 12, "journaled": 0, "recorded": 0, "to_ask": 12, "calls": 12}
-    roles = {"judge": asked, "repairer": asked}
-    assert figures["pools"] == {"capitals": {"n": 12, "task": "retrieval", "roles": roles}}
-    assert set(figures["models"].values()) == {"openai/gpt-4o-mini"}
-    assert "│ capitals │    judge │ openai/gpt-4o-mini │      12 │" in output.out
-    assert {path.name for path in tmp_path.iterdir()} == {"capitals.jsonl"}
 
 
 def silent(request: Any) -> str:
@@ -266,17 +235,20 @@ def test_a_dry_run_counts_the_calls_of_a_run_under_any_judge(tmp_path: Path, nam
         assert made == response if exact else all(made[role] <= response[role] for role in response)
 
 
-def test_a_role_that_states_no_calls_makes_some(pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_role_that_states_no_calls_makes_some(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
     selector, _ = selector_with(silent)
     selector.judge = SwapConsistent(dspy.ChainOfThought(JudgeCandidates))
-    before = forecast(selector, Plan([pool], tmp_path / "run"))
-    roles = before["pools"]["capitals"]["roles"]
-    assert (roles["judge"]["calls"], roles["repairer"]["calls"]) == (None, 12)
+    before = forecast(selector, Plan([pool]))
+    calls = {name: of["calls"] for name, of in before["pools"]["capitals"]["roles"].items()}
+    assert calls == {"judge": None, "repairer": 12}
     print_tables(before, [forecast_table(before)], "text")
     assert "12+ │" in (output := capsys.readouterr().out) and "the role does not say" in output
 
 
-def test_a_dry_run_is_exact(pool: Path, tmp_path: Path) -> None:
+POOLS = (("Nice", "Nice", "Paris"), ("Paris", "Paris", "Nice"), ("Nice", "Oslo"), ("Nice", "Nice"), ("Paris",), (None,))
+
+
+def test_a_dry_run_is_exact_and_takes_what_is_known_as_it_is(pool: Path, tmp_path: Path) -> None:
     """What it says is what a run asks whose roles say nothing, which is when a rule asks most."""
     mixed = write_pool(tmp_path / "mixed.jsonl", (row(n, answers=POOLS[n % len(POOLS)]) for n in range(40)))
     for rules in (tuple(RULES), ("eldgr",), ("judge",), ("majority",)):
@@ -289,25 +261,17 @@ def test_a_dry_run_is_exact(pool: Path, tmp_path: Path) -> None:
         roles = [(name, *role) for name, one in before["pools"].items() for role in one["roles"].items()]
         assert {(name, role): of["at_most"] for name, role, of in roles} == counts
         calls = sum(one["calls"] for one in summary["consultations"].values())
-        assert len(lm.requests) == sum(counts.values()) == calls
-
-
-POOLS = (("Nice", "Nice", "Paris"), ("Paris", "Paris", "Nice"), ("Nice", "Oslo"), ("Nice", "Nice"), ("Paris",), (None,))
-
-
-def test_a_dry_run_takes_what_is_known_as_it_is(tmp_path: Path) -> None:
-    pool = write_pool(tmp_path / "p.jsonl", map(row, range(10)))
-    plan = Plan([pool], tmp_path / "run", limit=4)
-    evaluate(selector_with(obliging)[0], plan)  # the judge prefers what is certified, so that nobody repairs
-    selector, lm = selector_with(obliging)
+        assert len(lm.requests) == counts.total() == calls
+    plan, (selector, lm) = Plan([pool], tmp_path / "run", limit=8), selector_with(obliging)
+    evaluate(selector, replace(plan, limit=4))  # the judge prefers what is certified, so that nobody repairs
+    lm.requests.clear()
     replay = recording(tmp_path / "replay.jsonl", ["q4", "q5"])
-    result = forecast(selector, Plan([pool], tmp_path / "run", limit=8, replay=replay))["pools"]["p"]
+    result = forecast(selector, replace(plan, replay=replay))["pools"]["capitals"]
     judge = {"at_most": 8, "journaled": 4, "recorded": 2, "to_ask": 0, "calls": 0}  # of the last two it is never asked
     repairer = {"at_most": 8, "journaled": 0, "recorded": 0, "to_ask": 2, "calls": 2}
     assert result["roles"] == {"judge": judge, "repairer": repairer}
-    anew = forecast(selector, Plan([pool], tmp_path / "run", limit=8, fresh=True))["pools"]["p"]
-    assert anew["roles"]["judge"] == {"at_most": 8, "journaled": 0, "recorded": 0, "to_ask": 8, "calls": 8}
-    assert lm.requests == []
+    anew = forecast(selector, replace(plan, fresh=True))["pools"]["capitals"]["roles"]["judge"]
+    assert (anew, lm.requests) == ({"at_most": 8, "journaled": 0, "recorded": 0, "to_ask": 8, "calls": 8}, [])
 
 
 def test_a_dry_run_passes_over_a_torn_line_and_refuses_a_wrong_one(pool: Path, tmp_path: Path) -> None:
@@ -327,7 +291,6 @@ def case_of(answers: Iterable[str | None], **settings: Any) -> Case:
     return Case(validate(row(0, answers=tuple(answers)), "p").to_question(), Settings(**settings))
 
 
-ASKED: tuple[Role, ...] = ("judge", "repairer", "deriver")
 DERIVATIONS: list[Reply] = [
     Abstention("silent"),
     *(Derivation((Step("3*6", value),), value, f"{value}/6 = 3") for value in ("18", "17")),
@@ -335,16 +298,6 @@ DERIVATIONS: list[Reply] = [
 ]
 
 REPLIES: list[Reply] = [Abstention("silent"), Repair("Paris"), Repair("Nice"), Repair("nowhere")]
-
-
-class Roles(set[Role]):  # that were asked, of those whose reply a function gives
-    def __init__(self, give: Callable[[Role], Reply]) -> None:
-        super().__init__()
-        self.give = give
-
-    def ask(self, role: Role) -> Reply:
-        self.add(role)
-        return self.give(role)
 
 
 @given(
@@ -357,9 +310,8 @@ def test_no_reply_asks_for_more(answers: list[str | None], consult: str, homogen
     case = case_of(answers, consult=consult, homogeneous=homogeneous)
     verdicts: list[Reply] = [Abstention("silent"), *map(Verdict, range(len(answers)))]
     for name in RULES:
-        roles = Roles(lambda role: data.draw(st.sampled_from(verdicts if role == "judge" else REPLIES)))
-        drive(case.rule(name)(case), roles.ask)
-        assert roles <= possible_roles(case.rule(name), case, {})
+        replies = {role: data.draw(st.sampled_from(verdicts if role == "judge" else REPLIES)) for role in ROLES}
+        assert decided(case, replies, name)[1].keys() <= possible_roles(case.rule(name), case, {})
 
 
 @pytest.mark.parametrize("consult", ["lazy", "always"])
@@ -374,10 +326,10 @@ def test_a_derivation_asks_no_more(answers: list[str | None], consult: Any, homo
     verdicts: list[Reply] = [Abstention("silent"), *map(Verdict, range(len(answers)))]
     for name in RULES:
         foreseen, branches = possible_roles(case.rule(name), case, {}), set[str]()
-        for replies in product(verdicts, REPLIES, DERIVATIONS):
-            roles = Roles(dict(zip(ASKED, replies, strict=True)).__getitem__)
-            branches.add(drive(case.rule(name)(case), roles.ask).branch)
-            assert roles <= foreseen
+        for judge, repairer, deriver in product(verdicts, REPLIES, DERIVATIONS):
+            decision, asked = decided(case, {"judge": judge, "repairer": repairer, "deriver": deriver}, name)
+            branches.add(decision.branch)
+            assert asked.keys() <= foreseen
         assert name != "eldgr" or answers != ["17", "18", "17"] or "repair" in branches  # so that one was accepted
 
 
@@ -395,16 +347,13 @@ def test_a_rule_that_asks_more_where_it_is_answered_is_foreseen() -> None:
 SAID = "I would take the third."  # in words, where JSON was asked for
 
 
-one_or_four = pytest.mark.parametrize("workers", [1, 4])
-
-
 def mumbling(request: Any) -> Any:
     """Judges every other question in words."""
     number = int(text_of(request).split("capital number ")[1].split("?")[0])
     return SAID if role_of(request) == "judge" and number % 2 else obliging(request)
 
 
-@one_or_four
+@pytest.mark.parametrize("workers", [1, 4])
 def test_over_the_limit_the_run_stops_and_a_higher_limit_resumes_it(pool: Path, tmp_path: Path, workers: int) -> None:
     plan = Plan([pool], tmp_path / "run", workers=workers, max_abstentions=3)
     selector, lm = selector_with(mumbling)
@@ -418,32 +367,26 @@ def test_over_the_limit_the_run_stops_and_a_higher_limit_resumes_it(pool: Path, 
     refuses(RunStoppedError, message, evaluate, again, plan)
     assert silent.requests == [] or workers > 1
     resumed, rest = selector_with(mumbling)
-    result = evaluate(resumed, Plan([pool], tmp_path / "run", workers=workers, max_abstentions=6))
-    whole, _ = selector_with(mumbling)
-    assert untimed(result["pools"]) == untimed(evaluate(whole, Plan([pool], tmp_path / "whole"))["pools"])
+    result, run = evaluate(resumed, replace(plan, max_abstentions=6)), tmp_path / "whole"
+    assert untimed(result["pools"]) == untimed(evaluate(selector_with(mumbling)[0], Plan([pool], run))["pools"])
     requests_before = len(lm.requests) + len(silent.requests) + len(rest.requests)
     assert requests_before == sum(one.calls for one in read_journal(tmp_path / "run" / "journal.jsonl"))
-
-
-@one_or_four
-def test_a_finished_run_and_its_replay_are_held_to_it_too(pool: Path, tmp_path: Path, workers: int) -> None:
-    """They ask nothing."""
-    run, (again, lm) = tmp_path / "run", selector_with(mumbling)
-    evaluate(selector_with(mumbling)[0], Plan([pool], run))
-    before = (run / "summary.json").read_bytes()
-    with pytest.raises(RunStoppedError, match=r"^1 question had an unusable reply, and --max-abstentions allows 0"):
-        evaluate(again, Plan([pool], run, workers=workers, max_abstentions=0))
+    # a finished run and its replay are held to it too, and ask nothing
+    again, lm = selector_with(mumbling)
+    before, plan = (run / "summary.json").read_bytes(), Plan([pool], run, workers=workers)
+    message = "^1 question had an unusable reply, and --max-abstentions allows 0"
+    refuses(RunStoppedError, message, evaluate, again, replace(plan, max_abstentions=0))
     assert (run / "summary.json").read_bytes() == before
-    evaluate(again, Plan([pool], run, workers=workers))  # an abstention is never asked again
-    replay: Any = {"out": tmp_path / "replay", "workers": workers, "replay": run / "journal.jsonl"}
-    with pytest.raises(RunStoppedError, match=r"^5 questions had an unusable reply, and --max-abstentions allows 4"):
-        evaluate(again, Plan([pool], max_abstentions="40%", **replay))
+    evaluate(again, plan)  # an abstention is never asked again
+    replay = replace(plan, out=tmp_path / "replay", replay=run / "journal.jsonl", max_abstentions="50%")
+    message = "^5 questions had an unusable reply, and --max-abstentions allows 4"
+    refuses(RunStoppedError, message, evaluate, again, replace(replay, max_abstentions="40%"))
     assert lm.requests == []
-    evaluate(again, Plan([pool], max_abstentions="50%", **replay))
+    evaluate(again, replay)
 
 
 def test_a_question_counts_once_and_each_role_is_named_with_its_most_frequent_reason(tmp_path: Path) -> None:
-    """The judge and the repairer are both asked on each question, and neither can be read."""
+    """The judge and the repairer are both asked on each question, and neither is read. What fails is not counted."""
     pool = write_pool(tmp_path / "p.jsonl", (row(number, answers=("Nice", "Oslo", "Rome")) for number in range(3)))
     selector, lm = selector_with(lambda one: VERDICT | {"preferred": 9} if role_of(one) == "judge" else SAID)
     evaluate(selector, Plan([pool], tmp_path / "three", max_abstentions=3))
@@ -453,13 +396,9 @@ def test_a_question_counts_once_and_each_role_is_named_with_its_most_frequent_re
         r"to 2\. The repairer gave 2, most often unreadable \(2\), such as: unparsable: "
     )
     refuses(RunStoppedError, message, evaluate, selector, Plan([pool], tmp_path / "two", max_abstentions=2))
-
-
-def test_what_a_role_declares_and_what_fails_is_not_counted(pool: Path, tmp_path: Path) -> None:
-    def reply(request: Any) -> Any:
-        return NO_SPAN if role_of(request) == "repairer" else dspy.LMServerError("away")
-
-    selector, _ = selector_with(reply)
+    away = dspy.LMServerError("away")
+    selector, _ = selector_with(lambda one: NO_SPAN if role_of(one) == "repairer" else away)
+    pool = write_pool(tmp_path / "capitals.jsonl", map(row, range(12)))
     evaluate(selector, Plan([pool], tmp_path / "failing", limit=5, max_failures="100%", max_abstentions=0))
     selector.judge = Returns({"abstained": "I know too little"})
     evaluate(selector, Plan([pool], tmp_path / "declining", max_abstentions=0))
@@ -474,12 +413,11 @@ def test_a_reply_that_no_journal_holds_is_unusable(pool: Path, tmp_path: Path, m
             return obliging(request)
         return {"judge_rationale": "", "assessments": [[]] * 5_000, "preferred": 0}
 
-    result = evaluate(selector_with(flooding)[0], Plan([pool], tmp_path / "run"))
+    (selector, lm), plan = selector_with(flooding), Plan([pool], tmp_path / "run")
+    result = evaluate(selector, plan)
     assert result["consultations"]["judge"]["abstained"] == 1
-    again, silent = selector_with(flooding)
-    assert evaluate(again, Plan([pool], tmp_path / "run"))["consultations"] == result["consultations"]
-    assert silent.requests == []
+    lm.requests.clear()
+    assert (evaluate(selector, plan)["consultations"], lm.requests) == (result["consultations"], [])
     replies = [one for one in read_journal(tmp_path / "run" / "journal.jsonl") if one.role == "judge"]
-    (large,) = [one for one in replies if one.outcome == "abstained"]
-    assert large.content is None
-    assert large.reason == "unreadable: the reply is too large, or nested too deeply, for a line of a journal"
+    reason = "unreadable: the reply is too large, or nested too deeply, for a line of a journal"
+    assert [(one.content, one.reason) for one in replies if one.outcome == "abstained"] == [(None, reason)]

@@ -9,6 +9,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -113,21 +114,22 @@ def test_a_development_set_may_be_a_table() -> None:
     assert [(one.question, one.gold) for one in rows()] == [("Which, then?", ["Doha"]), ("And?", [])]
     assert rows()[0].id == "7"
     Path("dev.csv").write_text("id,question,question\n7,Which?,What?\n")
-    with pytest.raises(PoolError, match=r"dev\.csv, row 1: the column 'question' occurs twice; rename one"):
-        collected(devset="dev.csv", out="other.jsonl")
+    message = r"dev\.csv, row 1: the column 'question' occurs twice; rename one"
+    refuses(PoolError, message, collected, devset="dev.csv", out="other.jsonl")
 
 
 def test_a_row_has_answers_reasoning_passages_and_gold_answers() -> None:
     result = collected(lm=answering("Doha", "The answer is Paris."))
     assert (result.pool.n, result.unread, result.failed, result.bare) == (3, 0, 0, 0)
-    first, samples = rows()[0], [("Doha", "Because.\nDoha"), ("Paris", "Because.\nThe answer is Paris.")]
+    samples = [("Doha", "Because.\nDoha", "sample 1"), ("Paris", "Because.\nThe answer is Paris.", "sample 2")]
+    first = rows()[0]
     assert (first.id, first.question, first.gold) == ("q0", "Which, 0?", ["Doha"])
-    expected = [(*sample, f"sample {number}") for number, sample in enumerate(samples, start=1)]
-    assert [(one.answer, one.text, one.source) for one in first.candidates] == expected
+    assert [(one.answer, one.text, one.source) for one in first.candidates] == samples
     assert [passage.model_dump() for passage in first.evidence] == PASSAGES
 
 
 _ANSWERS = st.sampled_from(["Doha", "Paris", "Lyon", "The answer is Doha.", "no", None, 7])
+DECIDED = ("branch", "certified", "tie")
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -145,8 +147,7 @@ def test_the_rule_decides_on_a_row_as_it_does_in_service(returning: Callable[...
     evidence = [passage.model_dump() for passage in row.evidence]
     pooled = select(question=row.question, candidates=candidates, evidence=evidence)
     assert str(pooled.answer) == str(served.answer)  # which is typed as the program has it
-    for name in ("branch", "certified", "tie"):
-        assert pooled[name] == served[name]
+    assert [pooled[name] for name in DECIDED] == [served[name] for name in DECIDED]
 
 
 class Hops(Program):  # asks twice, of other passages each time; the second hop is also told what an LM wrote
@@ -195,7 +196,8 @@ def test_columns_are_kept_if_asked_for_and_those_of_another_kind_counted(returni
         {"answer": "Paris", "confidence": "high", "scores": {"prm": 1}},
         {"answer": "Lyon", "confidence": 90, "tags": "cot"},
     )
-    result = collected("Returning", n=3, limit=1, columns=True)
+    three = partial(collected, "Returning", n=3, limit=1)
+    result = three(columns=True)
     assert (result.failed, result.unusable) == (0, 2)
     assert result.fault.startswith("confidence must be a number from 0 to 1; got 'high'. Divide a percentage by 100")
     assert [one.model_dump(exclude={"text", "source"}) for one in rows()[0].candidates] == [
@@ -203,18 +205,11 @@ def test_columns_are_kept_if_asked_for_and_those_of_another_kind_counted(returni
         {"answer": "Paris", "scores": {"prm": 1.0}},
         {"answer": "Lyon"},
     ]
-    assert result.pool.sha256 == collected("Returning", n=3, limit=1, columns=True).pool.sha256  # from the journal
-    refuses(RunChangedError, "columns", collected, "Returning", n=3, limit=1)
-    without = collected("Returning", n=3, limit=1, out="bare.jsonl")
+    assert result.pool.sha256 == three(columns=True).pool.sha256  # from the journal
+    refuses(RunChangedError, "columns", three)
+    without = three(out="bare.jsonl")
     assert (without.unusable, without.fault) == (0, "")
     assert [one.model_dump().keys() for one in rows("bare.jsonl")[0].candidates] == [{"text", "answer", "source"}] * 3
-
-
-def test_the_command_names_left_out_columns(returning: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
-    returning({"answer": "Doha", "confidence": 90})
-    assert main([*COMMAND_OF_RETURNING, "--n", "1", "--columns"]) == 0
-    message = "a column that is left out: 3. The first: confidence must be a number from 0 to 1; got 90."
-    assert f"Samples with {message}" in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_reply_that_cannot_be_read_is_a_candidate_without_an_answer() -> None:
@@ -235,14 +230,14 @@ def made() -> dspy.Module:
     return Returning()
 
 
+MADE = Returning()
+
+
 @pytest.mark.parametrize("program", ["Returning", "made", "MADE", "Awaited"])
 def test_a_program_is_a_module_sync_or_async_or_what_makes_one(program: str, returning: Callable[..., None]) -> None:
     returning({"answer": "Doha"})
     collected(program)
     assert answers()[0][0] == "Doha"
-
-
-MADE = Returning()
 
 
 # --- interrupted, continued -------------------------------------------------------------------------------------------
@@ -251,8 +246,7 @@ def test_the_same_call_asks_nothing_and_more_samples_or_questions_add_what_is_mi
     before = Path("pool.jsonl").read_bytes()
     collected(lm=scripted_lm([]), limit=2)
     assert Path("pool.jsonl").read_bytes() == before
-    more = answering("Paris")
-    collected(lm=more, n=3)
+    collected(lm=(more := answering("Paris")), n=3)
     assert (answers(), len(more.requests)) == ([*[["Doha", "Doha", "Paris"]] * 2, ["Paris"] * 3], 5)
 
 
@@ -271,9 +265,8 @@ def test_the_command_stops_before_max_cost(capsys: pytest.CaptureFixture[str], m
         for _ in range(2):
             assert main([*arguments, "--max-cost", f"{3.5 * price:.9f}"]) == 3
             assert "was spent and the dearest request took $0.0" in capsys.readouterr().err
-            assert (len(server.log), len(spent())) == (3, 3)
+            assert (len(server.log), len(spent()), Path("pool.jsonl").exists()) == (3, 3, False)
             assert 0 < sum(spent()) <= 3.5 * price
-            assert not Path("pool.jsonl").exists()
         assert main([*arguments, "--max-cost", f"{8 * price:.9f}"]) == 0
         assert len(server.log) == 6
     assert answers() == [["Doha", "Doha"]] * 3
@@ -290,12 +283,11 @@ class Careful(Program):  # has an answer for every failure
 @pytest.mark.parametrize("program", ["Program", "Careful"])
 def test_a_limit_stops_with_every_paid_sample_kept_and_no_answer_in_place_of_one(program: str) -> None:
     lm = answering("Doha")
-    with pytest.raises(RunStoppedError, match=r"^4 requests were sent, and --max-calls allows 4; give a higher limit"):
-        collected(program, lm=lm, max_calls=4)
+    message = r"^4 requests were sent, and --max-calls allows 4; give a higher limit"
+    refuses(RunStoppedError, message, collected, program, lm=lm, max_calls=4)
     assert not Path("pool.jsonl").exists()
     collected(program, lm=lm, max_calls=6)
-    assert (len(lm.requests), len(rows())) == (6, 3)
-    assert answers() == [["Doha"] * 2] * 3
+    assert (len(lm.requests), answers()) == (6, [["Doha"] * 2] * 3)
 
 
 SLOW = """
@@ -401,13 +393,6 @@ def test_bad_input_is_refused_before_anything_is_asked_or_made(options: dict[str
     assert set(Path().iterdir()) == before
 
 
-def test_a_pool_that_was_not_collected_is_not_overwritten() -> None:
-    Path("pool.jsonl").write_text("mine")
-    message = r"^pool\.jsonl exists and was not collected: pool\.collected is not next to"
-    refuses(ArgumentError, message, collected, lm=answering())
-    assert Path("pool.jsonl").read_text() == "mine"
-
-
 @each_case("run", "changed collections", answering=answering)
 def test_a_pool_of_another_program_is_refused_with_the_difference(changed: dict[str, Any], line: str) -> None:
     collected(lm=answering())
@@ -421,11 +406,15 @@ def test_a_pool_of_another_program_is_refused_with_the_difference(changed: dict[
 def test_a_set_among_the_inputs_is_the_same_input_in_any_order() -> None:
     orders = [{8, 0}, {0, 8}]  # as another process may have it
     hashes = {DevQuestion(question_entry({"question": "Which?"}, "f"), {"tags": order}).hash for order in orders}
-    assert [repr(order) for order in orders] == ["{8, 0}", "{0, 8}"]
-    assert len(hashes) == 1
+    assert (repr(orders), len(hashes)) == ("[{8, 0}, {0, 8}]", 1)
 
 
-def test_a_question_with_other_inputs_under_its_id_is_refused(returning: Callable[..., None]) -> None:
+def test_a_pool_that_was_not_collected_or_with_other_inputs_under_an_id_is_refused(returning: Any) -> None:
+    Path("pool.jsonl").write_text("mine")
+    message = r"^pool\.jsonl exists and was not collected: pool\.collected is not next to"
+    refuses(ArgumentError, message, collected, lm=answering())
+    assert Path("pool.jsonl").read_text() == "mine"
+    Path("pool.jsonl").unlink()
     returning({"answer": "Doha"})
     collected("Returning", devset=written({"question": "Which?", "answer": "Doha", "id": "one"}))
     message = r"^dev\.jsonl, line 1: the question 'one' was collected with other inputs"
@@ -450,3 +439,8 @@ def test_the_command_tells_of_a_collection(returning: Callable[..., None], capsy
     ]
     for words in (["pool", "check", "pool.jsonl"], ["bound", "pool.jsonl"], ["evaluate", "pool.jsonl", "--quiet"]):
         assert main(words) == 0
+    returning({"answer": "Doha", "confidence": 90})
+    capsys.readouterr()
+    assert main([*command, "--columns", "--fresh"]) == 0
+    message = "a column that is left out: 6. The first: confidence must be a number from 0 to 1; got 90."
+    assert f"Samples with {message}" in " ".join(capsys.readouterr().err.split())

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, NoReturn, TypeVar
 
 import dspy
@@ -65,8 +66,12 @@ def calling(function: Callable[[int], Any]) -> Callable[[int], Steps[Any]]:
     return steps
 
 
-def collect(work: Work, n: int, workers: int) -> list[int]:
-    with map_ordered(calling(work), range(n), workers, LONG, work.stop) as results:
+def nothing(_: object) -> None:
+    pass
+
+
+def mapped(steps: Any, n: int, workers: int, stop: OnStop = nothing, seconds: float = LONG) -> list[Any]:
+    with map_ordered(steps, range(n), workers, seconds, stop) as results:
         return list(results)
 
 
@@ -78,10 +83,6 @@ def interrupt_after_one(function: Callable[[int], object], workers: int, stop: O
 
 def threads() -> list[str]:
     return [thread.name for thread in threading.enumerate() if thread.name.startswith(THREADS)]
-
-
-def nothing(_: object) -> None:
-    pass
 
 
 def raising(error: BaseException) -> Callable[[object], NoReturn]:
@@ -101,10 +102,18 @@ def waiting(gate: threading.Event, *items: int) -> Callable[[int], int]:
     return wait
 
 
+@pytest.fixture
+def gate() -> Iterator[threading.Event]:
+    """What a late call waits on; open at the end, so that no thread outlives the test."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
 @pytest.mark.parametrize("workers", [1, 3, 40])
 def test_results_come_in_the_order_of_the_items(workers: int) -> None:
     work = Work()
-    assert collect(work, 600, workers) == [item * item for item in range(600)]
+    assert mapped(calling(work), 600, workers, work.stop) == [item * item for item in range(600)]
     assert (work.stopped, threads()) == ([], [])
 
 
@@ -136,18 +145,15 @@ def test_of_several_failures_the_first_in_time_is_raised() -> None:
             return super().__call__(item)
 
     work = Uneven(fails=frozenset({0, 1}))
-    refuses(ValueError, "item 1", collect, work, 5, 2)
+    refuses(ValueError, "item 1", mapped, calling(work), 5, 2, work.stop)
     assert list(dict.fromkeys(str(error) for error in work.stopped)) == ["item 1", "item 0"]
 
 
 def test_an_error_where_results_are_used_waits_for_what_is_under_way() -> None:
     work = Work(seconds=0.05)
-    with pytest.raises(KeyboardInterrupt):
-        interrupt_after_one(work, 4, work.stop)
-    assert sorted(work.began) == sorted(work.ended)
-    assert len(work.began) <= 8
-    assert [type(error) for error in work.stopped] == [KeyboardInterrupt]
-    assert threads() == []
+    refuses(KeyboardInterrupt, "^$", interrupt_after_one, work, 4, work.stop)
+    assert (sorted(work.began), len(work.began) <= 8) == (sorted(work.ended), True)
+    assert ([type(error) for error in work.stopped], threads()) == ([KeyboardInterrupt], [])
 
 
 def test_what_fails_because_the_rest_is_stopped_does_not_hide_the_error() -> None:
@@ -175,8 +181,7 @@ def test_an_interrupt_during_the_wait_abandons_what_is_under_way() -> None:
         if item:
             release.wait(30)
 
-    with pytest.raises(KeyboardInterrupt):
-        interrupt_after_one(work, 2, raising(KeyboardInterrupt()))
+    refuses(KeyboardInterrupt, "^$", interrupt_after_one, work, 2, raising(KeyboardInterrupt()))
     assert len(threads()) == 2
     release.set()
     while threads():
@@ -193,29 +198,18 @@ def test_what_is_not_yielded_is_done_in_this_thread() -> None:
     found, stopped = list[threading.Thread](), list[BaseException]()
     with pytest.raises(ValueError, match="item 2"), map_ordered(steps, range(4), 3, LONG, stopped.append) as results:
         found.extend(results)
-    assert found == [threading.current_thread()] * 2
-    assert ([str(error) for error in stopped], threads()) == (["item 2"], [])
-
-
-def test_an_item_may_make_several_calls_and_is_sent_what_came_of_each() -> None:
-    def steps(item: int) -> Steps[int]:
-        first: int = yield Calling(lambda one: one + 1, item)
-        second: int = yield Calling(lambda one: one * 10, first)
-        return second
-
-    with map_ordered(steps, range(50), 3, LONG, nothing) as results:
-        assert list(results) == [10 * (item + 1) for item in range(50)]
+    here = threading.current_thread()
+    assert (found, [str(error) for error in stopped], threads()) == ([here, here], ["item 2"], [])
 
 
 def test_what_a_call_raises_is_raised_even_if_it_is_not_an_error() -> None:
-    leave, stopped = calling(raising(SystemExit(7))), list[BaseException]()
-    with pytest.raises(SystemExit), map_ordered(leave, range(3), 1, LONG, stopped.append) as results:
-        list(results)
+    stopped = list[BaseException]()
+    refuses(SystemExit, "7", mapped, calling(raising(SystemExit(7))), 3, 1, stopped.append)
     assert ([type(error) for error in stopped], threads()) == ([SystemExit], [])
 
 
-def test_a_late_call_is_left_behind_and_another_thread_takes_its_place() -> None:
-    gate, made = threading.Event(), list[threading.Thread]()
+def test_a_late_call_is_left_behind_and_another_thread_takes_its_place(gate: threading.Event) -> None:
+    made = list[threading.Thread]()
 
     def hang(item: int) -> int:
         if item == 1:
@@ -223,15 +217,12 @@ def test_a_late_call_is_left_behind_and_another_thread_takes_its_place() -> None
             gate.wait(60)
         return item
 
-    with map_ordered(calling(hang), range(6), 1, SOON, nothing) as results:
-        found = list(results)
-    assert found == [0, LATE, 2, 3, 4, 5]
+    assert mapped(calling(hang), 6, 1, seconds=SOON) == [0, LATE, 2, 3, 4, 5]
     assert (threads(), made[0].is_alive(), made[0].daemon) == ([], True, True)
-    gate.set()
 
 
-def test_calls_that_continue_do_not_keep_a_late_one_from_being_given_up() -> None:
-    gate, began = threading.Event(), time.monotonic()
+def test_calls_that_continue_do_not_keep_a_late_one_from_being_given_up(gate: threading.Event) -> None:
+    began = time.monotonic()
 
     def hang(item: int) -> int:
         if item == 0:
@@ -240,13 +231,11 @@ def test_calls_that_continue_do_not_keep_a_late_one_from_being_given_up() -> Non
         return item
 
     with map_ordered(calling(hang), itertools.count(), 2, SOON, nothing) as results:
-        assert next(results) == LATE
-        assert time.monotonic() - began < 30
-    gate.set()
+        assert (next(results), time.monotonic() - began < 30) == (LATE, True)
 
 
-def test_a_call_that_was_held_is_late_only_later_and_keeps_no_other_from_being_given_up() -> None:
-    gate, calls = threading.Event(), list[Calling]()
+def test_a_call_that_was_held_is_late_only_later_and_keeps_no_other_from_being_given_up(gate: threading.Event) -> None:
+    calls = list[Calling]()
 
     def steps(item: int) -> Steps[Any]:
         calls.append(Calling(waiting(gate, 0, 1), item))
@@ -256,12 +245,11 @@ def test_a_call_that_was_held_is_late_only_later_and_keeps_no_other_from_being_g
             gate.set()  # the one behind it was given up, and the one that was held continues
         return reply
 
-    with map_ordered(steps, range(2), 2, SOON, nothing) as results:
-        assert list(results) == [0, LATE]
+    assert mapped(steps, 2, 2, seconds=SOON) == [0, LATE]
 
 
-def test_the_deadline_holds_also_while_an_error_waits_for_what_is_under_way() -> None:
-    gate, kept = threading.Event(), list[str]()
+def test_the_deadline_holds_also_while_an_error_waits_for_what_is_under_way(gate: threading.Event) -> None:
+    kept = list[str]()
 
     class Hanging(Calling):
         def keep(self, result: Any) -> Any:
@@ -272,45 +260,42 @@ def test_the_deadline_holds_also_while_an_error_waits_for_what_is_under_way() ->
             raise ValueError("item 1")
         yield Hanging(lambda _: gate.wait(60), item)
 
-    with pytest.raises(ValueError, match="item 1"), map_ordered(steps, range(2), 1, SOON, nothing) as results:
-        list(results)
+    refuses(ValueError, "item 1", mapped, steps, 2, 1, seconds=SOON)
     assert kept == [LATE]
-    gate.set()
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=40), st.integers(1, 5))
 def test_whatever_the_calls_of_each_item_results_come_in_order(plan: list[tuple[int, bool]], workers: int) -> None:
-    def one(item: int) -> int:
-        time.sleep(0.001 * plan[item][1])
-        return 1
+    """Each item is sent what came of each of its calls."""
 
-    def steps(item: int) -> Steps[tuple[int, int]]:
-        heard = 0
+    def steps(item: int) -> Steps[int]:
+        reply = 10 * item
         for _ in range(plan[item][0]):
-            heard += yield Calling(one, item)
-        return item, heard
+            reply = yield Calling(partial(following, 0.001 * plan[item][1]), reply)
+        return reply
 
-    with map_ordered(steps, range(len(plan)), workers, LONG, nothing) as results:
-        assert list(results) == [(item, calls) for item, (calls, _) in enumerate(plan)]
-
-
-def taking(taken: list[int]) -> Iterator[int]:
-    for item in range(10_000):
-        taken.append(item)
-        yield item
+    assert mapped(steps, len(plan), workers) == [10 * item + calls for item, (calls, _) in enumerate(plan)]
 
 
-def test_no_more_than_a_window_of_items_is_taken_also_behind_a_slow_one() -> None:
-    taken, work = list[int](), Work()
-    with map_ordered(calling(work), taking(taken), 4, LONG, work.stop) as results:
+def following(seconds: float, item: int) -> int:
+    time.sleep(seconds)
+    return item + 1
+
+
+def test_no_more_than_a_window_of_items_is_taken_also_behind_a_slow_one(gate: threading.Event) -> None:
+    def taking(taken: list[int]) -> Iterator[int]:
+        for item in range(10_000):
+            taken.append(item)
+            yield item
+
+    taken = list[int]()
+    with map_ordered(calling(Work()), taking(taken), 4, LONG, nothing) as results:
         next(results)
         assert len(taken) <= window_of(4)
-    gate, taken = threading.Event(), list[int]()
-    opened = threading.Timer(0.5, gate.set)
+    opened, taken = threading.Timer(0.5, gate.set), []
     opened.start()
     with map_ordered(calling(waiting(gate, 0)), taking(taken), 2, LONG, nothing) as results:
-        assert next(results) == 0
-        assert len(taken) <= window_of(2)
+        assert (next(results), len(taken) <= window_of(2)) == (0, True)
         assert list(results) == list(range(1, 10_000))
     opened.join()
 
@@ -336,33 +321,28 @@ def test_a_result_is_used_as_soon_as_no_call_is_through_and_no_worker_would_be_i
     assert list(results) == [item * item for item in range(1, 2_000)]
 
 
-def test_results_are_used_while_a_call_is_under_way() -> None:
-    gate = threading.Event()
+def test_results_are_used_while_a_call_is_under_way(gate: threading.Event) -> None:
     with map_ordered(calling(waiting(gate, 5)), range(6), 3, LONG, nothing) as results:
         assert [next(results) for _ in range(5)] == [0, 1, 2, 3, 4]
         gate.set()
         assert list(results) == [5]
 
 
-def test_what_on_stop_raises_is_raised() -> None:
+def test_what_on_stop_raises_is_raised_and_where_no_thread_can_begin_the_map_ends(monkeypatch: Any) -> None:
     class Unstoppable(Work):
         def stop(self, error: BaseException) -> None:
             super().stop(error)
             if len(self.stopped) == 1:
                 raise OSError("No space left on device")
 
-    with pytest.raises((OSError, ValueError)):
-        collect(Unstoppable(fails=frozenset({0})), 3, 1)
-
-
-def test_where_no_thread_can_begin_the_map_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    work = Unstoppable(fails=frozenset({0}))
+    refuses((OSError, ValueError), "No space left|item 0", mapped, calling(work), 3, 1, work.stop)
     monkeypatch.setattr(scheduling, "start", raising(RuntimeError("can't start new thread")))
-    refuses(RuntimeError, "can't start", collect, Work(), 3, 2)
+    refuses(RuntimeError, "can't start", mapped, calling(Work()), 3, 2)
 
 
-def test_whoever_leaves_early_has_no_further_call_made() -> None:
-    gate, work = threading.Event(), Work()
-    leaving = list[bool]()
+def test_whoever_leaves_early_has_no_further_call_made(gate: threading.Event) -> None:
+    work, leaving = Work(), list[bool]()
 
     def working(item: int) -> int:
         assert item < 2 or gate.wait(60)
@@ -379,12 +359,8 @@ def test_whoever_leaves_early_has_no_further_call_made() -> None:
 
 
 def test_the_callers_context_holds_in_every_thread() -> None:
-    work = Work()
-    with (
-        dspy.context(rollout=7),
-        map_ordered(calling(lambda _: dspy.settings.rollout), range(9), 3, LONG, work.stop) as result,
-    ):
-        assert set(result) == {7}
+    with dspy.context(rollout=7):
+        assert mapped(calling(lambda _: dspy.settings.rollout), 9, 3) == [7] * 9
 
 
 # -- the threads: one call at a time each, and one that is left behind is never given another --
@@ -399,41 +375,23 @@ def within(seconds: float, call: Callable[[], R]) -> R:
     return asyncio.run(made())
 
 
-@pytest.fixture
-def gate() -> Iterator[threading.Event]:
-    """What a late call waits on; open at the end, so that no thread outlives the test."""
-    event = threading.Event()
-    yield event
-    event.set()
-
-
-def test_calls_one_after_another_are_made_in_one_thread() -> None:
-    first = within(LONG, threading.get_ident)
+def test_calls_are_made_in_one_thread_until_it_is_left_behind_with_a_late_one(gate: threading.Event) -> None:
+    first, late = within(LONG, threading.get_ident), list[int]()
     assert {within(LONG, threading.get_ident) for _ in range(20)} == {first}
     assert first != threading.get_ident()
-
-
-def test_a_late_call_is_left_behind_and_its_thread_is_given_no_other(gate: threading.Event) -> None:
-    late: list[int] = []
 
     def wait() -> None:
         late.append(threading.get_ident())
         gate.wait()
 
-    with pytest.raises(TimeoutError):
-        within(SOON, wait)
+    refuses(TimeoutError, "^$", within, SOON, wait)
     assert within(LONG, threading.get_ident) not in late
 
 
-def test_what_a_call_raises_is_raised_also_where_it_is_a_timeout_of_its_own() -> None:
-    def fail() -> None:
-        raise TimeoutError("the client's")
-
-    refuses(TimeoutError, "the client's", within, LONG, fail)
-    assert within(LONG, lambda: "next") == "next"
-
-
 def test_a_call_sees_the_context_of_its_own_caller_and_not_that_of_the_call_before() -> None:
+    """Also after one that raised, be it a timeout of its own."""
+    refuses(TimeoutError, "the client's", within, LONG, partial(raising(TimeoutError("the client's")), None))
+
     def change() -> str:
         before = WORD.get()
         WORD.set("changed")

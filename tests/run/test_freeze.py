@@ -1,11 +1,12 @@
 """A frozen rule is evaluated as it was frozen or not at all."""
 
+import itertools
 import json
 import os
+import random
 import re
-import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,9 @@ from eldgr_dspy.programs.run.freezes import read_freeze, write_freeze
 from eldgr_dspy.programs.selector import Selector
 from tests.capitals import obliging, row, selector_with, write_pool
 from tests.case_tables import each_case
-from tests.refusing import refuses
+from tests.refusing import refused, refuses
 from tests.run.freezing import TWO, command, demonstrated, hashed, imported_anew, reworded, rewrite, run
+from tests.run.journals import json_of
 
 
 @pytest.fixture
@@ -39,6 +41,15 @@ def freeze(pool: Path) -> Path:
 
 # --- what a freeze holds ----------------------------------------------------------------------------------------------
 def test_the_same_rule_makes_the_same_file_which_is_never_overwritten(tmp_path: Path) -> None:
+    """And what cannot be frozen makes none."""
+    for rules, message in (
+        ((), r"^rules must have at least one of .*; got \(\)"),
+        (("best",), r"^rules='best' is not known; use one of"),
+    ):
+        refuses(ArgumentError, message, write_freeze, heuristic_selector(), rules, tmp_path / "a.json")
+    sentence = r": No such file or directory\. Check the name, and that its folder is there\.$"
+    refuses(ArgumentError, sentence, write_freeze, heuristic_selector(), TWO, tmp_path / "nowhere" / "a.json")
+    assert list(tmp_path.iterdir()) == []
     one, other = (write_freeze(heuristic_selector(), TWO, tmp_path / name) for name in ("a.json", "b.json"))
     before = one.path.read_bytes()
     assert (before, read_freeze(one.path)) == (other.path.read_bytes(), one)
@@ -62,66 +73,14 @@ def test_a_freeze_holds_prompts_demonstrations_models_settings_and_versions(tmp_
     assert [content["roles"][role]["lm"]["model"] for role in ("judge", "deriver", "repairer")] == ["scripted/lm"] * 3
     assert content["roles"]["judge"]["adapter"].endswith("StrictJSONAdapter")
     assert (freeze.rules, freeze.arguments({})["certificate"]) == (tuple(RULES), "token")
-    assert {name: version.count(".") for name, version in content["versions"].items()} == dict.fromkeys(
-        ("eldgr_dspy", "dspy", "pydantic", "python"), 2
-    )
-
-
-def test_no_password_is_in_a_freeze(tmp_path: Path) -> None:
-    selector = heuristic_selector()
-    selector.judge = Selector().judge
-    selector.judge.set_lm(dspy.LM("openai/m", api_key="s3cret", api_base="https://me:s3cret@host/v1"))
-    assert "s3cret" not in write_freeze(selector, TWO, tmp_path / "rule.freeze.json").path.read_text()
-
-
-def test_what_cannot_be_frozen_is_refused(tmp_path: Path) -> None:
-    for rules, message in (
-        ((), r"^rules must have at least one of .*; got \(\)"),
-        (("best",), r"^rules='best' is not known; use one of"),
-    ):
-        refuses(ArgumentError, message, write_freeze, heuristic_selector(), rules, tmp_path / "rule.freeze.json")
-    sentence = r": No such file or directory\. Check the name, and that its folder is there\.$"
-    refuses(ArgumentError, sentence, write_freeze, heuristic_selector(), TWO, tmp_path / "nowhere" / "rule.freeze.json")
-    assert list(tmp_path.iterdir()) == []
-
-
-LOTS = """
-import itertools, random
-from eldgr_dspy.decision import Choice
-
-calls = itertools.count()
-
-def draws(case):
-    yield from ()
-    return Choice("consensus", case.consensus if random.random() < 0.9 else case.first)
-
-def counts(case):
-    if next(calls) % 7 == 0:
-        yield "judge"
-    return Choice("consensus", case.consensus)
-
-def keeps_still(case):
-    yield from ()
-    return Choice("consensus", case.consensus)
-"""
-
-
-def test_a_rule_that_does_not_decide_the_same_twice_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("rules_of_chance.py").write_text(LOTS)
-    for name in ("draws", "counts"):
-        rule = f"rules_of_chance:{name}"
-        with pytest.raises(ArgumentError, match=rf"^rules='{rule}' must decide the same each time; it "):
-            write_freeze(heuristic_selector(), ("eldgr", rule), Path("rule.freeze.json"))
-    assert not Path("rule.freeze.json").exists()
-    write_freeze(heuristic_selector(), ("rules_of_chance:keeps_still",), Path("rule.freeze.json"))
+    versions = dict.fromkeys(("eldgr_dspy", "dspy", "pydantic", "python"), 2)
+    assert {name: version.count(".") for name, version in content["versions"].items()} == versions
 
 
 @each_case("run", "freezes that are made")
 def test_what_is_said_to_be_heuristic_is_frozen_and_so_is_what_asks_nobody(pool: Path, words: str) -> None:
     """Where a rule may ask a heuristic role, the command line must say so: `test_command_refusals.py`."""
-    assert main(["freeze", *words.split()]) == 0
-    assert Path("rule.freeze.json").is_file()
+    assert (main(["freeze", *words.split()]), Path("rule.freeze.json").is_file()) == (0, True)
 
 
 # --- a rule of one's own ----------------------------------------------------------------------------------------------
@@ -131,9 +90,24 @@ def needs_four(case: Any) -> Steps:
     return Choice("first", case.question.answers[3])
 
 
-def test_a_rule_of_ones_own_is_frozen_with_its_source_and_may_fail_on_small_pools(tmp_path: Path) -> None:
+def draws(case: Any) -> Steps:
+    yield from ()
+    return Choice("consensus", case.consensus if random.random() < 0.9 else case.first)
+
+
+def counts(case: Any, calls: Iterator[int] = itertools.count()) -> Steps:  # noqa: B008 -- over all calls
+    if next(calls) % 7 == 0:
+        yield "judge"
+    return Choice("consensus", case.consensus)
+
+
+def test_a_rule_is_frozen_with_its_source_if_it_decides_the_same_twice_and_may_fail_on_some(tmp_path: Path) -> None:
+    for rule in (f"{__name__}:draws", f"{__name__}:counts"):
+        message = rf"^rules='{rule}' must decide the same each time; it "
+        refuses(ArgumentError, message, write_freeze, heuristic_selector(), ("eldgr", rule), tmp_path / "freeze.json")
+    assert not (tmp_path / "freeze.json").exists()
     name = f"{__name__}:needs_four"
-    result = write_freeze(heuristic_selector(), (name,), tmp_path / "rule.freeze.json").content
+    result = write_freeze(heuristic_selector(), (name,), tmp_path / "freeze.json").content
     assert result["code"].keys() == {"eldgr_dspy", __name__}
     hashes = [*result["code"].values(), result["rules"][name]["decisions"]]
     assert all(re.fullmatch("[0-9a-f]{16}", one) for one in hashes)
@@ -151,20 +125,18 @@ def test_a_rule_of_ones_own_that_changed_is_refused(pool: Path, file: str, chang
         "def mine(case):\n    yield from ()\n    return Choice('consensus', kept(case))\n"
     )
     Path("my_helpers.py").write_text("def kept(case):\n    return case.consensus\n")
-    rules = ("--rules", "my_rules:mine")
+    rules, evaluating = ("--rules", "my_rules:mine"), ("evaluate", str(pool), "--freeze", "mine.json")
     assert command("freeze", *rules, "--heuristic", "--out", "mine.json").returncode == 0
     before = Path(file).read_text()
-    Path(file).write_text(
-        before.replace("return case.consensus", "return case.first").replace("'consensus'", "'first'")
-    )
-    refused = command("evaluate", str(pool), *rules, "--freeze", "mine.json")
-    assert (refused.returncode, refused.stdout) == (1, "")
-    assert refused.stderr.startswith("Error: mine.json: this is not what was frozen:\n")
-    assert f'\n  {changed}: "' in refused.stderr
+    edited = before.replace("return case.consensus", "return case.first").replace("'consensus'", "'first'")
+    Path(file).write_text(edited)
+    done = command(*evaluating, *rules)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("Error: mine.json: this is not what was frozen:\n")
+    assert f'\n  {changed}: "' in done.stderr
     Path(file).write_text(before)
-    assert command("evaluate", str(pool), *rules, "--freeze", "mine.json", "--quiet").returncode == 0
-    unnamed = command("evaluate", str(pool), "--freeze", "mine.json")
-    assert "it was frozen with the rule 'my_rules:mine'. Give it: --rules" in unnamed.stderr
+    assert command(*evaluating, *rules, "--quiet").returncode == 0
+    assert "it was frozen with the rule 'my_rules:mine'. Give it: --rules" in command(*evaluating).stderr
 
 
 ROLE = """
@@ -194,12 +166,9 @@ def test_a_role_of_ones_own_that_changed_is_refused(
 
     freeze = write_freeze(selector(ROLE), TWO, Path("rule.freeze.json")).path
     run(pool, freeze, "same", selector(ROLE))
-    sentence = ""
-    try:
-        run(pool, freeze, "other", selector(ROLE.replace(was, now)))
-    except RunChangedError as error:
-        sentence = str(error)
-    assert {line.split(": ")[0].strip() for line in sentence.splitlines() if line.startswith("  ")} == {*lines}
+    again = partial(run, pool, freeze, "other", selector(ROLE.replace(was, now)))
+    sentence = refused(again, RunChangedError) if lines else str(again())
+    assert [line.split(": ")[0].strip() for line in sentence.splitlines() if line.startswith("  ")] == lines
 
 
 # --- what is refused --------------------------------------------------------------------------------------------------
@@ -210,29 +179,22 @@ def test_a_run_under_a_freeze_is_the_run_that_was_frozen(pool: Path, capsys: pyt
     for out, options in (("first", []), ("second", made)):
         assert main(["evaluate", str(pool), "--freeze", "mine.json", "--out", out, "--quiet", *options]) == 0
     assert main(["evaluate", str(pool), "--out", "free", "--quiet", *made]) == 0
-    decided = [Path(out, "decisions.jsonl").read_bytes() for out in ("first", "second", "free")]
-    assert len(set(decided)) == 1
-    summary = json.loads(Path("first/summary.json").read_text())
-    assert list(summary["pools"]["capitals"]["rules"]) == ["majority", "eldgr"]
+    assert len({Path(out, "decisions.jsonl").read_bytes() for out in ("first", "second", "free")}) == 1
+    assert list(json_of(Path("first/summary.json"))["pools"]["capitals"]["rules"]) == ["majority", "eldgr"]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full stands for a full disk")
 def test_a_freeze_that_cannot_be_told_of_is_frozen_all_the_same(tmp_path: Path) -> None:
-    code = "import sys; from eldgr_dspy.programs.commands import main; sys.exit(main(['freeze', *sys.argv[1:]]))"
-
-    def frozen(out: Any) -> tuple[int, bytes]:
-        command = [sys.executable, "-c", code, "--heuristic", "--out", str(tmp_path / "freeze")]
-        done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, check=False)
-        return done.returncode, done.stderr
-
-    with Path("/dev/full").open("wb") as full:
-        failed, said = frozen(full)
+    freezing = ("freeze", "--heuristic", "--out", str(tmp_path / "freeze"))
+    with Path("/dev/full").open("w") as full:
+        done = command(*freezing, stdout=full)
     expected = f"Error: The freeze is in {tmp_path / 'freeze'}, but this could not be printed: "
-    assert (failed, said.startswith(expected.encode())) == (1, True)
+    assert (done.returncode, done.stderr.startswith(expected)) == (1, True)
     read, write = os.pipe()
     os.close(read)
-    with os.fdopen(write, "wb") as closed:
-        assert frozen(closed) == (0, b"")
+    with os.fdopen(write, "w") as closed:
+        done = command(*freezing, stdout=closed)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @each_case("run", "options that contradict a freeze")
@@ -242,48 +204,36 @@ def test_an_option_that_contradicts_the_freeze_is_refused_with_the_difference(
     for mode in ([], ["--dry-run"]):
         assert main(["evaluate", str(pool), "--freeze", str(freeze), *mode, *values.split()]) == 1
         err = capsys.readouterr().err
-        assert err.startswith("Error: rule.freeze.json: this is not what was frozen:\n  ")
-        assert f"\n  {line}" in err
+        assert err.startswith("Error: rule.freeze.json: this is not what was frozen:\n  ") and f"\n  {line}" in err
         assert err.count("\n  ") == 1 or not line.startswith("settings")  # only what differs is told
         assert err.endswith("\nUndo the change, or freeze the current state in another file.\n")
     assert {path.name for path in Path().iterdir()} == {"capitals.jsonl", "rule.freeze.json"}
 
 
-def test_a_variable_of_the_environment_is_an_option_that_was_given(
+def test_a_variable_of_the_environment_is_an_option_and_an_adapter_of_the_surroundings_a_change(
     freeze: Path, pool: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ELDGR_EVALUATE_SET", "preference=stratum")
     assert main(["evaluate", str(pool), "--freeze", str(freeze)]) == 1
     assert '\n  settings.preference: "global" -> "stratum"\n' in capsys.readouterr().err
+    with dspy.context(adapter=dspy.ChatAdapter()):
+        refuses(RunChangedError, r"roles\.judge\.adapter: .* -> \"dspy\..*ChatAdapter\"", run, pool, freeze, "out")
 
 
-def warmer(selector: Selector) -> None:
-    lm: Any = selector.repairer.get_lm()
-    selector.repairer.set_lm(lm.copy(temperature=1.0))
+def test_another_prompt_or_setting_is_refused(pool: Path) -> None:
+    def warm(selector: Any) -> None:
+        selector.repairer.set_lm(selector.repairer.get_lm().copy(temperature=1.0))
 
-
-@pytest.mark.parametrize(
-    ("change", "difference"),
-    [
+    for change, difference in (
         (reworded, r"roles\.judge\.prompts\.predict\.signature\.instructions: .* -> \"Choose\.\""),
         (demonstrated, r"roles\.judge\.prompts\.predict\.demos\[0\]\.preferred: \(absent\) -> 1"),
-        (warmer, r"roles\.repairer\.lm\.settings\.temperature: .* -> 1\.0"),
-    ],
-)
-def test_another_prompt_or_setting_is_refused(pool: Path, change: Callable[[Selector], None], difference: str) -> None:
-    selector, lm = selector_with(obliging)
-    freeze = write_freeze(selector, TWO, Path("rule.freeze.json")).path
-    change(selector)
-    refuses(RunChangedError, difference, run, pool, freeze, "out", selector)
-    assert lm.requests == []
-
-
-def test_an_adapter_of_the_surroundings_is_a_change(freeze: Path, pool: Path) -> None:
-    with (
-        dspy.context(adapter=dspy.ChatAdapter()),
-        pytest.raises(RunChangedError, match=r"roles\.judge\.adapter: .* -> \"dspy\..*ChatAdapter\""),
+        (warm, r"roles\.repairer\.lm\.settings\.temperature: .* -> 1\.0"),
     ):
-        run(pool, freeze, "out")
+        selector, lm = selector_with(obliging)
+        freeze = write_freeze(selector, TWO, Path(f"{change.__name__}.freeze.json")).path
+        change(selector)
+        refuses(RunChangedError, difference, run, pool, freeze, "out", selector)
+        assert lm.requests == []
 
 
 @each_case("run", "files that are not freezes")
@@ -309,15 +259,13 @@ def test_a_freeze_that_was_made_by_hand_is_refused(freeze: Path) -> None:
         refuses(ArgumentError, message, read_freeze, freeze)
 
 
-def test_a_freeze_that_is_not_there_is_refused_and_a_pipe_is_not_waited_for(pool: Path) -> None:
+def test_what_is_no_file_of_a_freeze_is_refused_and_so_is_a_recording_beside_one(freeze: Path, pool: Path) -> None:
+    """A pipe is not waited for."""
     message = r"^none\.json: no such file; check the name, or make it with eldgr freeze\."
     refuses(ArgumentError, message, run, pool, Path("none.json"), "out")
     refuses(ArgumentError, r"^\.: Is a directory\. Give the name of a file\.", read_freeze, Path())
     os.mkfifo("pipe")
     refuses(ArgumentError, "pipe: is a pipe or a device; give a file", read_freeze, Path("pipe"))
-
-
-def test_a_recording_does_not_go_with_a_freeze(freeze: Path, pool: Path) -> None:
     evaluate(heuristic_selector(), Plan([pool], Path("first")))
     message, replay = r"^replay='first/journal\.jsonl' would replace the roles that ar", Path("first/journal.jsonl")
     refuses(ArgumentError, message, run, pool, freeze, "out", replay=replay)
@@ -328,8 +276,8 @@ def test_a_run_stays_under_the_freeze_that_it_began_under_and_states_it(freeze: 
     other = write_freeze(heuristic_selector(preference="stratum"), TWO, Path("other.freeze.json")).path
     assert run(pool, freeze, "frozen") == run(pool, freeze, "frozen") == {"lock": read_freeze(freeze).sha256}
     assert evaluate(heuristic_selector(), Plan([pool], Path("free"), rules=TWO))["confirmation"] is None
-    with pytest.raises(RunChangedError, match=r"^free: this run was started without a freeze; give another --out\."):
-        run(pool, freeze, "free")
+    message = r"^free: this run was started without a freeze; give another --out\."
+    refuses(RunChangedError, message, run, pool, freeze, "free")
     with pytest.raises(RunChangedError, match=r"^frozen: this run was started under a freeze; give it with --freeze\."):
         evaluate(heuristic_selector(), Plan([pool], Path("frozen"), rules=TWO))
     with pytest.raises(RunChangedError, match=r"started with another settings 'lock':\n  sha256: \"[0-9a-f]{64}\" -> "):

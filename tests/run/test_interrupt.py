@@ -22,25 +22,20 @@ from tests.capitals import row, write_pool
 from tests.crash_runs import PAGES, RESULTS, calls_of, lines_of
 from tests.house.package_files import ROOT
 from tests.lm_server import Answer, Asked, obliging, serving
-from tests.run.processes import ENVIRONMENT, FIRST, ROWS, WORKERS, Run, until
+from tests.refusing import refuses
+from tests.run.processes import COMMAND, ENVIRONMENT, FIRST, HEARING, ROWS, WORKERS, Run, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="the signals and limits of POSIX")]
 
 
-# A shell starts what runs in the background with ctrl-C ignored, and each child inherits that.
 class Gate:
     """Holds requests but the first back until it is opened; once each worker waits, their answers are journaled."""
 
     def __init__(self, first: int = FIRST) -> None:
-        self.opened = threading.Event()
-        self._left = first
-        self._lock = threading.Lock()
+        self.opened, self._free = threading.Event(), threading.Semaphore(first)
 
     def __call__(self, request: Asked) -> Answer:
-        with self._lock:
-            self._left -= 1
-            held = self._left < 0
-        if held:
+        if not self._free.acquire(blocking=False):
             self.opened.wait(60)
         return obliging(request)
 
@@ -50,8 +45,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """The results of a run that nothing ended early."""
     with serving() as server:
         run = Run(tmp_path_factory.mktemp("undisturbed"), server)
-        assert run.finished() == 0
-        assert run.received == run.journaled
+        assert (run.finished(), run.received) == (0, run.journaled)
         return run.results()
 
 
@@ -73,12 +67,9 @@ def test_a_signal_waits_for_the_calls_under_way_and_the_command_that_it_names_fi
             assert process.wait(60) == code
         assert run.said.endswith(f"Interrupted. The replies so far are in the journal; run {command} to resume.\n")
         assert "Traceback" not in run.said
-        assert run.received.total() == FIRST + WORKERS
-        assert run.journaled == run.received
+        assert (run.received.total(), run.journaled) == (FIRST + WORKERS, run.received)
         assert (run.results(), run.leftovers()) == ({}, set())
-        assert run.finished() == 0
-        assert run.results() == undisturbed
-        assert run.journaled == run.received
+        assert (run.finished(), run.results(), run.journaled) == (0, undisturbed, run.received)
 
 
 def test_a_second_ctrl_c_abandons_the_calls_under_way(tmp_path: Path, undisturbed: dict[str, bytes]) -> None:
@@ -95,8 +86,7 @@ def test_a_second_ctrl_c_abandons_the_calls_under_way(tmp_path: Path, undisturbe
         assert "Traceback" not in run.said
         assert (run.received - run.journaled).total() == WORKERS
         gate.opened.set()
-        assert run.finished() == 0
-        assert run.results() == undisturbed
+        assert (run.finished(), run.results()) == (0, undisturbed)
         assert (run.received - run.journaled).total() == WORKERS
 
 
@@ -118,8 +108,7 @@ def test_a_second_process_is_refused_until_the_first_is_killed(  # hazard 90
             process.wait(60)
         gate.opened.set()
         assert run.leftovers() != set()
-        assert run.finished() == 0
-        assert (run.results(), run.leftovers()) == (undisturbed, set())
+        assert (run.finished(), run.results(), run.leftovers()) == (0, undisturbed, set())
         assert (run.received - run.journaled).total() == WORKERS
 
 
@@ -134,13 +123,10 @@ def test_a_full_disk_stops_a_run_and_keeps_results(tmp_path: Path, undisturbed: 
         assert f"Stopped: {run.out}{os.sep}" in run.said and ": File too large. Raise" in run.said
         assert run.said.endswith("Then run the same command to resume; the replies so far are in the journal.\n")
         assert "Traceback" not in run.said
-        assert {name: (run.out / name).read_bytes() for name in old if name != "journal.jsonl"} | {
-            "journal.jsonl": (run.out / "journal.jsonl").read_bytes()[: len(old["journal.jsonl"])]
-        } == old
-        assert run.leftovers() == set()
-        assert (run.received - run.journaled).total() <= WORKERS
-        assert run.finished() == 0
-        assert run.results() == undisturbed
+        kept = {name: (run.out / name).read_bytes() for name in old}
+        assert kept | {"journal.jsonl": kept["journal.jsonl"][: len(old["journal.jsonl"])]} == old
+        assert (run.leftovers(), (run.received - run.journaled).total() <= WORKERS) == (set(), True)
+        assert (run.finished(), run.results()) == (0, undisturbed)
 
 
 def test_a_disk_full_at_the_end_keeps_the_results(tmp_path: Path, undisturbed: dict[str, bytes]) -> None:  # hazard 89
@@ -154,9 +140,7 @@ def test_a_disk_full_at_the_end_keeps_the_results(tmp_path: Path, undisturbed: d
             (run.out / name).write_bytes(content)
         assert run.finished(largest=largest) == 3
         assert {name: (run.out / name).read_bytes() for name in old} == old
-        assert run.leftovers() == set()
-        assert run.finished() == 0
-        assert run.results() == undisturbed
+        assert (run.leftovers(), run.finished(), run.results()) == (set(), 0, undisturbed)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the harness waits for its children by pidfd")
@@ -178,21 +162,20 @@ def test_an_interrupt_between_two_rows_waits_for_the_calls_of_others(tmp_path: P
     def interrupt() -> None:
         raise KeyboardInterrupt
 
+    def journaled() -> int:
+        return calls_of(lines_of(tmp_path / "run" / "journal.jsonl")[0]).total()
+
     selector, lm = Selector(), scripted_lm(obliging_script, delay=0.1)
     selector.set_lm(lm)
     pool = write_pool(tmp_path / "capitals.jsonl", map(row, range(ROWS)))
     plan = Plan([pool], tmp_path / "run", workers=WORKERS)
-    with pytest.raises(KeyboardInterrupt):
-        evaluate(selector, plan, Watcher(on_row=interrupt, on_interrupt=lambda: told.append("interrupted")))
+    watcher = Watcher(on_row=interrupt, on_interrupt=lambda: told.append("interrupted"))
+    refuses(KeyboardInterrupt, "^$", evaluate, selector, plan, watcher)
     assert told == ["interrupted"]
-    assert 0 < journaled_in(tmp_path) == len(lm.requests) < ROWS
+    assert 0 < journaled() == len(lm.requests) < ROWS
     assert not [thread for thread in threading.enumerate() if thread.name.startswith(THREADS)]
     evaluate(selector, plan)
-    assert journaled_in(tmp_path) == len(lm.requests) == ROWS
-
-
-def journaled_in(folder: Path) -> int:
-    return calls_of(lines_of(folder / "run" / "journal.jsonl")[0]).total()
+    assert journaled() == len(lm.requests) == ROWS
 
 
 # -- the limits of a run that is killed --
@@ -236,7 +219,78 @@ def test_a_run_that_is_killed_five_times_sends_no_more_than_was_under_way(tmp_pa
                     end(process, run)
         server.behaviour = lambda request: GOOD
         assert run.finished("--workers", "8", "--max-calls", "10") == 3
-        assert len(server.log) <= 10 + 8 * ENDS.count(killed) + 8 * ENDS.count(interrupted_twice)
+        assert len(server.log) <= 10 + 8 * len(ENDS)
         assert "10 requests were sent, and --max-calls allows 10; give a higher limit to resume." in run.said
         assert run.finished() == 0
         opened.set()
+
+
+# -- a signal at any moment: each process sends it to itself, so that it comes at the same place each time --
+# Python prints and forgets what is raised in the callback of a weak reference.
+RULES = """
+import os, weakref
+from eldgr_dspy.decision import Choice
+
+class Watched:
+    pass
+
+def send():
+    watched = Watched()
+    reference = weakref.ref(watched, lambda _: os.kill(os.getpid(), int(os.environ["SIGNAL"])))
+    del watched
+
+def sending(case):
+    send()
+    return Choice("consensus", case.consensus)
+    yield
+
+def endless(case):
+    while True:
+        send()
+    yield
+"""
+
+
+def finder(module: str, body: str) -> str:
+    """The finder stands for a signal that comes as a module is imported, which is what takes the time."""
+    head = f"class Finder:\n def find_spec(self, name, *_):\n  if name == {module!r}:\n"
+    return f"{head}{body}sys.meta_path.insert(0, Finder())\n"
+
+
+KILL = "os.kill(os.getpid(), int(os.environ['SIGNAL']))"
+CHANGED = f"   try:\n    {KILL}\n    sum(range(100))\n   except BaseException:\n    raise ImportError('broken')\n"
+HOOK = f"sys.addaudithook(lambda event, _: event == 'os.rename' and {KILL})\n"  # stands for the moment
+PRINTING = f"import io\nclass Out(io.StringIO):\n def write(self, _): {KILL}\nsys.stdout = Out()\n"
+EVALUATE = ("evaluate", "capitals.jsonl", "--out", "run")
+SPLIT = ("pool", "split", "capitals.jsonl", "--out-dev", "a.jsonl", "--out-confirm", "b.jsonl")
+STOPPING = "Stopping after the calls under way; their replies are kept. Press ctrl-C again to abandon them.\n"
+RESUME = "Interrupted. The replies so far are in the journal; run the same command to resume."
+NOTHING = "Interrupted. Nothing was asked."
+MOMENTS: dict[str, tuple[tuple[str, ...], str, str]] = {
+    "in the callback of a weak reference": ((*EVALUATE, "--rules", "rules_that_send:sending"), "", STOPPING + RESUME),
+    "twice, in a rule that looks for none": ((*EVALUATE, "--rules", "rules_that_send:endless"), "", RESUME),
+    "in a command without a run": (("bound", "capitals.jsonl", "--rules", "rules_that_send:sending"), "", NOTHING),
+    "as DSPy is imported": (EVALUATE, finder("dspy", f"   {KILL}\n"), NOTHING),
+    "in an import of DSPy that makes another error of it": (EVALUATE, finder("dspy", CHANGED), NOTHING),
+    "in an import of click that makes another error of it": (EVALUATE, finder("click", CHANGED), NOTHING),
+    "while a file is written": (SPLIT, HOOK, "Interrupted."),
+    "while the results are printed": (EVALUATE, PRINTING, RESUME),
+}
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("arguments", "first", "said"), MOMENTS.values(), ids=MOMENTS)
+def test_a_signal_ends_the_command_in_order_whenever_it_comes(
+    tmp_path: Path, arguments: tuple[str, ...], first: str, said: str, number: signal.Signals, code: int
+) -> None:
+    """It leaves no part of a file, and the results where they were in place."""
+    write_pool(tmp_path / "capitals.jsonl", map(row, range(12)))
+    (tmp_path / "rules_that_send.py").write_text(RULES)
+    command = [sys.executable, "-c", f"{HEARING}import os, sys\n{first}{COMMAND}", *arguments]
+    heard = {**os.environ, "SIGNAL": str(int(number))}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=heard, timeout=120)
+    assert (done.returncode, done.stderr.strip().replace("\n\n", "\n")) == (code, said)
+    left = {path.name for path in tmp_path.iterdir()} - {"run", "__pycache__"}
+    assert left == {"capitals.jsonl", "rules_that_send.py"}
+    results = {path.name for path in (tmp_path / "run").glob("*")} - {".lock", "journal.jsonl"}
+    assert "summary.json" in results if first is PRINTING else results == set()

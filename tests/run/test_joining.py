@@ -1,7 +1,7 @@
 """Runs on parts of a pool are joined into one run, which asks nobody and writes what a run in one piece writes."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +38,8 @@ def parts(tmp_path: Path) -> list[Path]:
     """Two parts of the pool, each of which has been run into `runs/NAME`."""
     write_pool(tmp_path / "whole.jsonl", ROWS)
     made = [write_pool(tmp_path / f"part-{n}.jsonl", ROWS[n::2]) for n in (0, 1)]
-    for part in made:
-        run(part, tmp_path / "runs" / part.stem)
+    for part, out in zip(made, runs_of(made), strict=True):
+        run(part, out)
     return made
 
 
@@ -80,41 +80,27 @@ def test_a_part_that_was_killed_within_a_line_is_joined_and_the_rest_asked(parts
 
 def run_again(part: Path, says: Any = obliging, **settings: Any) -> None:
     """Put another run of a part in place of the one that there is."""
-    out = part.parent / "runs" / part.stem
+    (out,) = runs_of([part])
     out.rename(out.with_name("old"))
     run(part, out, says, **settings)
 
 
-def other_settings(parts: list[Path]) -> None:
-    run_again(parts[1], certificate="token")
-
-
-def other_replies(parts: list[Path]) -> None:
-    write_pool(parts[1], ROWS)
-    run_again(parts[1], lambda _: {**VERDICT, **NO_SPAN, "preferred": 0})
-
-
-def other_questions(parts: list[Path]) -> None:
-    write_pool(parts[0].parent / "whole.jsonl", ROWS[:11])
-
-
-def other_contents(parts: list[Path]) -> None:
-    write_pool(parts[0].parent / "whole.jsonl", [*ROWS[:11], row(11, answers=("Oslo", "Bonn"))])
-
-
-def no_part(parts: list[Path]) -> None:
-    parts[1].unlink()
-
-
-def another_run(parts: list[Path]) -> None:
-    run(parts[0], parts[0].parent / "joined")
+OTHER = {**VERDICT, **NO_SPAN, "preferred": 0}
+CHANGES: dict[str, Callable[[Path, Path, Path], object]] = {  # of the first part, the second, and the whole pool
+    "other_settings": lambda one, two, whole: run_again(two, certificate="token"),
+    "other_replies": lambda one, two, whole: run_again(write_pool(two, ROWS), lambda _: OTHER),
+    "other_questions": lambda one, two, whole: write_pool(whole, ROWS[:11]),
+    "other_contents": lambda one, two, whole: write_pool(whole, [*ROWS[:11], row(11, answers=("Oslo", "Bonn"))]),
+    "no_part": lambda one, two, whole: two.unlink(),
+    "another_run": lambda one, two, whole: run(one, whole.with_name("joined")),
+}
 
 
 @each_case("run", "runs that are not parts")
 def test_runs_that_are_not_parts_of_one_run_are_refused(
     name: str, kind: str, message: str, parts: list[Path], tmp_path: Path
 ) -> None:
-    globals()[name](parts)
+    CHANGES[name](parts[0], parts[1], tmp_path / "whole.jsonl")
     before = (tmp_path / "joined").exists()
     refuses(getattr(errors, kind), message, join, tmp_path / "whole.jsonl", runs_of(parts), tmp_path / "joined")
     assert (tmp_path / "joined" / "journal.jsonl").exists() == before
@@ -124,12 +110,10 @@ def test_the_command_joins_runs_and_says_how_to_finish(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    write_pool(tmp_path / "whole.jsonl", ROWS)
-    for n in (0, 1):
-        write_pool(tmp_path / f"part-{n}.jsonl", ROWS[n::2])
-        assert main(["evaluate", f"part-{n}.jsonl", "--quiet"]) == 0
+    for name, rows in (("whole", ROWS), ("part-0", ROWS[::2]), ("part-1", ROWS[1::2])):
+        write_pool(tmp_path / f"{name}.jsonl", rows)
+        assert main(["evaluate", f"{name}.jsonl", "--quiet"]) == 0
     assert main(["pool", "join", "whole.jsonl", "runs/part-0", "runs/part-1", "--out", "joined"]) == 0
     assert "eldgr evaluate whole.jsonl --out joined" in capsys.readouterr().err
     assert main(["evaluate", "whole.jsonl", "--out", "joined", "--quiet"]) == 0
-    assert main(["evaluate", "whole.jsonl", "--out", "whole", "--quiet"]) == 0
-    assert Path("joined/decisions.jsonl").read_bytes() == Path("whole/decisions.jsonl").read_bytes()
+    assert Path("joined/decisions.jsonl").read_bytes() == Path("runs/whole/decisions.jsonl").read_bytes()

@@ -1,5 +1,6 @@
 """A line of a journal is read as it was written, or refused with its place; what was edited or damaged is noticed."""
 
+import io
 import json
 import re
 from codecs import BOM_UTF8
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from eldgr_dspy import journal as journal_module
 from eldgr_dspy.errors import JournalError
 from eldgr_dspy.journal import Journal, read_journal
 from eldgr_dspy.redaction import remember
@@ -92,6 +94,19 @@ def test_no_flipped_bit_is_read_as_another_journal(tmp_path: Path) -> None:
 def without_extra(one: object) -> object:
     """A head without a field of another name than those that it may have."""
     return {name: one[name] for name in ("kind", "name", "details")} if isinstance(one, dict) else one
+
+
+def test_a_line_of_a_recording_is_read_up_to_the_limit_and_no_further(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal_module, "_LONGEST", 5)
+    path, file = tmp_path / "j", io.BytesIO(b"1234\n123456789\n")
+    lines, message = journal_module.short_lines(path, file), f"{path}: a line is longer than 5 bytes"
+    assert next(lines) == (1, b"1234\n")
+    assert refused(lambda: next(lines), JournalError).startswith(message)
+    assert file.tell() == 11
+    path.write_bytes(b"123456789\n")
+    assert refused(lambda: [*read_journal(path)], JournalError).startswith(message)
 
 
 def test_an_edited_line_is_refused_until_its_checksum_is_removed(tmp_path: Path) -> None:

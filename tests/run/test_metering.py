@@ -22,6 +22,7 @@ from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.testing import Line, scripted_lm, text_of
 from eldgr_dspy.rule.consultations import Consultation
 from tests.lm_server import Answer, obliging, serving
+from tests.modules import Does
 from tests.refusing import refuses
 
 INPUTS = {"question": "Who?", "evidence": ["A\nIt was A."], "candidates": ["A", "B"]}
@@ -32,8 +33,7 @@ def test_a_request_that_is_admitted_when_its_consultation_has_just_ended_is_not_
     meter = Meter(spending=spending)
     assert spending.admit()
     meter.close()
-    assert not meter.begin()
-    assert (meter.calls, meter.under_way) == (0, [])
+    assert (meter.begin(), meter.calls, meter.under_way) == (False, 0, [])
     assert spending.admit()  # the place is free again
 
 
@@ -44,12 +44,9 @@ def consult(module: dspy.Module) -> Meter:
 
 
 def aconsult(module: dspy.Module) -> Meter:
-    async def consulted() -> Meter:
-        with metering() as meter:
-            await aask(module, INPUTS)
-        return meter
-
-    return asyncio.run(consulted())
+    with metering() as meter:
+        asyncio.run(aask(module, INPUTS))
+    return meter
 
 
 @pytest.mark.parametrize("consulted", [consult, aconsult])
@@ -60,9 +57,8 @@ def test_retries_are_counted(consulted: Callable[[dspy.Module], Meter], status: 
         module.set_lm(dspy.LM("openai/gpt-4o-mini", api_base=server.address, api_key="key", cache=False, num_retries=3))
         meter = consulted(with_meter(module))
         assert [entry.status for entry in server.log] == [status, status, 200]
-    assert (meter.calls, meter.failed) == (3, 2)
     sums = meter.sums()
-    assert sums["served"] == "gpt-4o-mini-2024-07-18"
+    assert (meter.calls, meter.failed, sums["served"]) == (3, 2, "gpt-4o-mini-2024-07-18")
     assert sums["completion_tokens"] > 0 and sums["cost"]
 
 
@@ -87,25 +83,18 @@ def test_a_pause_ends_in_the_failure_where_the_run_stops_meanwhile() -> None:
     assert caught.value is failure
 
 
-class Bringing(dspy.Module):  # a role that sets an LM of its own when it is called
-    def __init__(self, reach: Callable[[], Any]) -> None:
-        super().__init__()
-        self.judge, self.reach = Judge(), reach
-
-    def forward(self, **inputs: Any) -> Any:
-        with dspy.context(lm=self.reach()):
-            return self.judge(**inputs)
-
-
-def test_an_lm_that_a_role_brings_by_itself_is_not_counted_and_its_cut_reply_does_not_count_either() -> None:
+def test_an_lm_that_a_role_brings_by_itself_is_not_counted_nor_what_was_never_sent(monkeypatch: Any) -> None:
+    """A cut reply of such an LM does not count either."""
     lm = scripted_lm([Line('{"judge_rationale": "", "assessments": [], "preferred": 0', cut=True)])
+
+    def bring(role: Any, **inputs: Any) -> Any:
+        with dspy.context(lm=lm):
+            return role.judge(**inputs)
+
     with metering() as meter:
-        reply = ask(with_meter(Bringing(lambda: lm)), INPUTS)
+        reply = ask(with_meter(Does(bring, judge=Judge())), INPUTS)
     assert (len(lm.requests), meter.calls) == (1, 0)
     assert reply.content["abstained"].startswith("cut off: ")
-
-
-def test_what_was_never_sent_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     module = Judge()
     module.set_lm(dspy.LM("openai/gpt-4o-mini", cache=False))
@@ -114,7 +103,7 @@ def test_what_was_never_sent_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> 
     assert meter.calls == 0
 
 
-def test_a_metered_lm_is_a_copy_and_the_original_keeps_its_retries_and_history() -> None:
+def test_a_metered_lm_is_one_copy_and_the_original_keeps_its_retries_and_history() -> None:
     with serving() as server:
         lm = dspy.LM("openai/gpt-4o-mini", api_base=server.address, api_key="key", cache=False, num_retries=2)
         module = Judge()
@@ -123,6 +112,10 @@ def test_a_metered_lm_is_a_copy_and_the_original_keeps_its_retries_and_history()
         assert (lm.history, lm.num_retries, type(lm)) == ([], 2, dspy.LM)
         ask(module, INPUTS)
         assert len(lm.history) == 1
+    two: Any = dspy.ChainOfThought("question -> answer")
+    two.other = dspy.Predict("question -> answer")
+    two.set_lm(scripted_lm([]))
+    assert with_meter(two).get_lm() is not two.get_lm()
 
 
 class Bound(dspy.Module):  # a module that is compiled, so that DSPy's own walk over parameters passes it by
@@ -131,20 +124,6 @@ class Bound(dspy.Module):  # a module that is compiled, so that DSPy's own walk 
         self.predict = dspy.Predict("question -> answer")
         self.predict.set_lm(lm)
         self._compiled = True
-
-
-class Holding(dspy.Module):  # a role module of a user's that holds its LM somewhere and asks it eight times, in threads
-    def __init__(self, held: Any, reach: Callable[[Any], Any]) -> None:
-        super().__init__()
-        self.held, self.reach = held, reach
-
-    def forward(self, **_: Any) -> dspy.Prediction:
-        parallel: Any = dspy.Parallel(num_threads=4, max_errors=99, disable_progress_bar=True)
-        parallel([(self.once, {"number": number}) for number in range(8)])
-        return dspy.Prediction(abstained="asked")
-
-    def once(self, number: int) -> None:
-        self.reach(self.held)(f"number {number}")
 
 
 HELD: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
@@ -159,25 +138,24 @@ HELD: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 
 @pytest.mark.parametrize(("hold", "reach"), HELD.values(), ids=HELD)
 def test_an_lm_is_metered_wherever_a_module_holds_it_in_threads_too(hold: Any, reach: Any) -> None:
-    """The module itself is left as it was."""
+    """It is asked eight times. The module itself is left as it was."""
+
+    def act(role: Any, **_: Any) -> dspy.Prediction:
+        parallel: Any = dspy.Parallel(num_threads=4, max_errors=99, disable_progress_bar=True)
+        parallel([(reach(role.held), {"prompt": f"number {number}"}) for number in range(8)])
+        return dspy.Prediction(abstained="asked")
+
     for fails, failed in (("number 3", 1), ("number", 8)):
 
         def reply(request: Any, fails: str = fails) -> Any:
             return lm15.ServerError("down") if fails in text_of(request) else "hello"
 
         lm = scripted_lm(reply)
-        module = Holding(hold(lm), reach)
+        module = Does(act, held=hold(lm))
         with metering() as meter:
             assert ask(with_meter(module), INPUTS).content == {"abstained": "asked"}
         assert (len(lm.requests), meter.calls, meter.failed) == (8, 8, failed)
         assert reach(module.held) is lm
-
-
-def test_one_lm_of_two_predictors_stays_one() -> None:
-    module: Any = dspy.ChainOfThought("question -> answer")
-    module.other = dspy.Predict("question -> answer")
-    module.set_lm(scripted_lm([]))
-    assert with_meter(module).get_lm() is not module.get_lm()
 
 
 def test_a_consultation_is_held_for_as_long_as_all_of_it_waits_and_no_longer() -> None:
@@ -188,8 +166,8 @@ def test_a_consultation_is_held_for_as_long_as_all_of_it_waits_and_no_longer() -
     before = meter.wait
     meter.hold(now - 5.0)  # another request of it that has waited as long
     assert before <= meter.wait < before + 45.0
-    meter.begin()
     before = meter.wait
+    meter.begin()
     meter.hold(now - 500.0)  # while one of it is under way, it waits for itself
     assert meter.wait == before
 
@@ -198,13 +176,6 @@ def test_a_consultation_is_held_for_as_long_as_all_of_it_waits_and_no_longer() -
 LIMIT = 1000
 """Dollars. Prices are whole numbers, so that sums are exact."""
 FEW = 10
-
-
-@pytest.mark.parametrize(("sent", "message"), [(1, "1 request was sent"), (2, "2 requests were sent")])
-def test_a_limit_of_requests_says_how_many_were_sent(sent: int, message: str) -> None:
-    spending = Spending(max_calls=sent)
-    assert all(spending.admit() for _ in range(sent))
-    refuses(RunStoppedError, rf"^{message}, and --max-calls allows {sent}; give a higher limit", spending.admit)
 
 
 def may_send(spending: Spending) -> bool | None:
@@ -262,24 +233,25 @@ def test_a_limit_is_passed_by_no_more_than_is_under_way(workers: int, steps: lis
 @pytest.mark.parametrize("workers", [1, 2, 8])
 def test_each_request_under_way_can_pass_the_limit_by_what_it_is_dearer(workers: int) -> None:
     """The bound is reached: as many as fit by the price so far are sent together, and each costs more."""
-    sent = Sent(workers)
-    cheap, dear = LIMIT // 10, 400
-    sent.admit(cheap)
-    sent.come_back(0)
-    while sum(sent.came) + workers * cheap < LIMIT:
+    sent, (cheap, dear) = Sent(workers), (LIMIT // 10, 400)
+    while not sent.came or sum(sent.came) + workers * cheap < LIMIT:
         sent.admit(cheap)
         sent.come_back(0)
-    for _ in range(workers):
-        assert sent.admit(dear)
+    assert all(sent.admit(dear) for _ in range(workers))
     assert sent.end() == LIMIT + workers * (dear - cheap)
     assert not sent.admit(cheap)
 
 
-def test_the_first_request_goes_alone_and_can_pass_the_limit_by_itself() -> None:
-    sent = Sent(8)
-    assert all(sent.admit(LIMIT + 7) for _ in range(8))
-    assert sent.under_way == [LIMIT + 7]
-    assert sent.end() == LIMIT + 7
+def test_the_first_request_goes_alone_and_a_limit_of_requests_says_how_many_were_sent() -> None:
+    """It can pass the limit of dollars by itself."""
+    alone = Sent(8)
+    assert all(alone.admit(LIMIT + 7) for _ in range(8))
+    assert alone.under_way == [LIMIT + 7]
+    assert alone.end() == LIMIT + 7
+    for sent, words in ((1, "1 request was sent"), (2, "2 requests were sent")):
+        spending = Spending(max_calls=sent)
+        assert all(spending.admit() for _ in range(sent))
+        refuses(RunStoppedError, rf"^{words}, and --max-calls allows {sent}; give a higher limit", spending.admit)
 
 
 # -- several sessions --
@@ -330,20 +302,22 @@ class Sessions:  # consultations of a few requests each, in sessions that resume
         self.meters = [Meter(spending=self.spending) for _ in range(3)]
 
 
+WHICH = st.integers(0, 2)
+ENDED = [("journaled", 0, "ok"), ("resume",), ("admit", 0)]
+
+
 @given(
     st.lists(
-        st.tuples(st.just("admit"), st.integers(0, 2))
-        | st.tuples(st.just("end"), st.integers(0, 2), st.none() | st.integers(0, 400))
-        | st.tuples(st.just("journaled"), st.integers(0, 2), st.sampled_from(["ok", "failed"]))
+        st.tuples(st.just("admit"), WHICH)
+        | st.tuples(st.just("end"), WHICH, st.none() | st.integers(0, 400))
+        | st.tuples(st.just("journaled"), WHICH, st.sampled_from(["ok", "failed"]))
         | st.just(("resume",)),
         max_size=80,
     )
 )
 @example([("admit", 0), ("end", 0, 400), ("journaled", 0, "failed"), ("resume",)] * 4)
-@example(
-    [("admit", 0), ("end", 0, 300), ("admit", 0), ("end", 0, 300), ("journaled", 0, "ok"), ("resume",), ("admit", 0)]
-)
-@example([("admit", 0), ("end", 0, None), ("journaled", 0, "ok"), ("resume",), ("admit", 0)])
+@example([*[("admit", 0), ("end", 0, 300)] * 2, *ENDED])
+@example([("admit", 0), ("end", 0, None), *ENDED])
 def test_many_sessions_admit_what_one_would_and_spend_no_more(steps: list[tuple[Any, ...]]) -> None:
     run = Sessions()
     for name, *arguments in steps:

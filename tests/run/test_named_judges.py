@@ -32,6 +32,7 @@ from tests.capitals import EVIDENCE, NO_SPAN, VERDICT, recording, row, selector_
 from tests.memory import memory_of
 from tests.refusing import refuses
 from tests.run.journals import json_lines, json_of
+from tests.scenes import ASPECTS
 
 SECOND = {**VERDICT, "preferred": 0}
 NONE = {"outcome": "abstained", "content": None, "reason": "none"}
@@ -45,7 +46,8 @@ def pool(tmp_path: Path) -> Path:
 
 
 def judge_with(reply: Any, name: str = "lm") -> tuple[Judge, Any]:
-    lm = scripted_lm(lambda request: reply, model=f"scripted/{name}")
+    says: Any = reply if callable(reply) else lambda _: reply
+    lm = scripted_lm(says, model=f"scripted/{name}")
     judge = Judge()
     judge.set_lm(lm)
     return judge, lm
@@ -62,6 +64,7 @@ def selector() -> Selector:
 # -- asked once, each under its name --
 @pytest.mark.parametrize("workers", [1, 8])
 def test_each_judge_is_asked_once_a_question_and_rows_in_are_rows_out(pool: Path, tmp_path: Path, workers: int) -> None:
+    """Each decision has the reasons of its own judge."""
     three = {name: judge_with(reply, name) for name, reply in zip("abc", (VERDICT, SECOND, VERDICT), strict=True)}
     plan = Plan([pool], tmp_path / "run", workers=workers, judges={name: judge for name, (judge, _) in three.items()})
     result = evaluate(selector(), plan)["pools"]["capitals"]
@@ -72,12 +75,9 @@ def test_each_judge_is_asked_once_a_question_and_rows_in_are_rows_out(pool: Path
     for rule in result["rules"]:
         assert [line["id"] for line in decided if line["rule"] == rule] == [f"q{number}" for number in range(12)]
     assert [result["rules"][f"judge[{name}]"]["em"] for name in "abc"] == [100.0, 0.0, 100.0]
-
-
-def test_each_decision_has_the_reasons_of_its_own_judge(pool: Path, tmp_path: Path) -> None:
     absent = judges({**VERDICT, "preferred": 8}, {**VERDICT, "preferred": 9})
-    evaluate(selector(), Plan([pool], tmp_path / "run", judges=absent))
-    decided = [line for line in json_lines(tmp_path / "run" / "decisions.jsonl") if "[" in line["rule"]]
+    evaluate(selector(), Plan([pool], tmp_path / "absent", workers=workers, judges=absent))
+    decided = [line for line in json_lines(tmp_path / "absent" / "decisions.jsonl") if "[" in line["rule"]]
     reasons = {line["rule"]: line["abstentions"]["judge"].partition(" ")[0] for line in decided}
     assert reasons == {f"{rule}[{j}]": f"preferred={n}" for rule in ("judge", "eldgr") for j, n in (("a", 8), ("b", 9))}
 
@@ -88,29 +88,23 @@ def test_a_run_of_one_named_judge_decides_as_the_run_of_that_judge_alone(pool: P
     named = evaluate(heuristic_selector(), Plan([pool], tmp_path / "named", judges={"x": LexicalJudge()}))
     for rule in ("judge", "eldgr"):
         figures = named["pools"]["capitals"]["rules"][f"{rule}[x]"]
-        assert {**figures, "seconds": 0} == {**alone["rules"][rule], "seconds": 0}
+        assert figures | {"seconds": 0} == alone["rules"][rule] | {"seconds": 0}
     assert b'"judge": ' not in (tmp_path / "alone" / "journal.jsonl").read_bytes()
     assert "judges" not in json_of(tmp_path / "alone" / "summary.json")["pools"]["capitals"]
 
 
 def test_resuming_asks_a_new_judge_alone_and_refuses_another_of_a_name(pool: Path, tmp_path: Path) -> None:
+    """Each row of the journal names its judge, and the finished run is read and decided again for each."""
     evaluate(selector(), Plan([pool], tmp_path / "run", judges=judges(VERDICT)))
-    (known, before), (new, later), (other, never) = (
-        judge_with(reply, name) for reply, name in ((VERDICT, "a"), (SECOND, "b"), (VERDICT, "another"))
-    )
+    (known, before), (new, later) = judge_with(VERDICT, "a"), judge_with(SECOND, "b")
+    other, never = judge_with(VERDICT, "another")
     plan = Plan([pool], tmp_path / "run", judges={"a": other})
     refuses(RunChangedError, r"another role 'judge\[a\]'", evaluate, selector(), plan)
     plan = Plan([pool], tmp_path / "run", judges={"a": known, "b": new})
     most = forecast(selector(), plan)["pools"]["capitals"]["roles"]
     assert (most["judge[a]"]["to_ask"], most["judge[b]"]["to_ask"], most["judge[b]"]["calls"]) == (0, 12, 12)
-    evaluate(selector(), plan)
-    assert (never.requests, before.requests, len(later.requests)) == ([], [], 12)
-
-
-def test_a_finished_run_is_read_and_decided_again_for_each_judge(pool: Path, tmp_path: Path) -> None:
-    """Each row of its journal names its judge."""
-    plan = Plan([pool], tmp_path / "run", judges=judges(VERDICT, SECOND))
     made: Any = evaluate(selector(), plan)["pools"]["capitals"]
+    assert (never.requests, before.requests, len(later.requests)) == ([], [], 12)
     rows = [line for line in json_lines(tmp_path / "run" / "journal.jsonl") if line.get("role") == "judge"]
     assert Counter(line["judge"] for line in rows) == {"a": 12, "b": 12}
     run = read_run(tmp_path / "run")
@@ -119,11 +113,6 @@ def test_a_finished_run_is_read_and_decided_again_for_each_judge(pool: Path, tmp
     assert [rule for rule in again.rules if rule.startswith("near")] == ["near(2)[a]", "near(2)[b]"]
     assert again.figures["capitals"]["rules"]["eldgr[b]"]["em"] == made["rules"]["eldgr[b]"]["em"]
     assert again.figures["capitals"]["judges"] == made["judges"]
-
-
-def test_a_name_that_no_label_can_hold_is_refused(pool: Path) -> None:
-    for name in ("", "a[b]", "a b", "a=b", "é"):
-        refuses(ArgumentError, "letters, digits", Plan, [pool], judges={name: LexicalJudge()})
 
 
 # -- recorded --
@@ -154,13 +143,8 @@ def test_a_judge_of_another_source_is_refused_with_both_sources(pool: Path, tmp_
     half = recorded(tmp_path / "half.jsonl", 6)
     whole = recorded(tmp_path / "whole.jsonl")
     model, lm = judge_with(SECOND, "n")
-    sources: dict[str, tuple[Any, Path | None]] = {
-        "recording": (Judge(), whole),
-        "half": (Judge(), half),
-        "model": (model, None),
-        "words": (LexicalJudge(), None),
-        "both": (model, whole),
-    }
+    sources: dict[str, tuple[Any, Path | None]] = {"recording": (Judge(), whole), "half": (Judge(), half)}
+    sources |= {"model": (model, None), "words": (LexicalJudge(), None), "both": (model, whole)}
 
     def plan(source: str, out: str) -> Plan:
         judge, file = sources[source]
@@ -178,7 +162,9 @@ def test_a_judge_of_another_source_is_refused_with_both_sources(pool: Path, tmp_
     assert result["pools"]["capitals"]["rules"]["judge[a]"]["em"] == 100.0
 
 
-def test_recordings_that_do_not_fit_are_refused_by_name(pool: Path, tmp_path: Path) -> None:
+def test_names_that_no_label_can_hold_and_recordings_that_do_not_fit_are_refused(pool: Path, tmp_path: Path) -> None:
+    for name in ("", "a[b]", "a b", "a=b", "é"):
+        refuses(ArgumentError, "letters, digits", Plan, [pool], judges={name: LexicalJudge()})
     two, out = {"a": Judge(), "b": Judge()}, tmp_path / "run"
     message = "replay must be for judges of this run; got 'c'"
     refuses(ArgumentError, message, Plan, [pool], out, judges=two, replay={"c": tmp_path / "c.jsonl"})
@@ -198,10 +184,11 @@ def test_recordings_that_do_not_fit_are_refused_by_name(pool: Path, tmp_path: Pa
 def test_a_recording_of_a_pool_of_another_name_counts_if_that_is_said(pool: Path, tmp_path: Path) -> None:
     replay = {"a": recorded(tmp_path / "a.jsonl", pool="capitals-before")}
     plan = Plan([pool], tmp_path / "run", judges={"a": Judge()}, replay=replay)
-    message = r"recorded for 'capitals-before'.*give recorded_for= in Python"
-    refuses(ArgumentError, message, evaluate, Selector(), plan)
-    message = "recorded_for='capitols' must be the name of a pool"
-    refuses(ArgumentError, message, evaluate, Selector(), replace(plan, recorded_for="capitols"))
+    for name, message in (
+        (None, r"recorded for 'capitals-before'.*give recorded_for= in Python"),
+        ("capitols", "recorded_for='capitols' must be the name of a pool"),
+    ):
+        refuses(ArgumentError, message, evaluate, Selector(), replace(plan, recorded_for=name))
     refuses(ArgumentError, "recorded_for='x' needs a recording", Plan, [pool], recorded_for="x")
     result = evaluate(Selector(), replace(plan, recorded_for="capitals-before"))
     assert result["pools"]["capitals"]["rules"]["judge[a]"]["em"] == 100.0
@@ -210,26 +197,22 @@ def test_a_recording_of_a_pool_of_another_name_counts_if_that_is_said(pool: Path
 def test_a_recorded_reply_takes_a_few_bytes_of_memory_however_long_it_is(tmp_path: Path) -> None:
     """Fifty judges fit beside each other, also if no two replies are alike."""
     n, file = 2_000, tmp_path / "a.jsonl"
-
-    def said(number: int) -> dict[str, Any]:
-        return {**VERDICT, "judge_rationale": f"{number} as the passage says " * 20}
-
-    with file.open("w") as out:
-        for number in range(n):
-            out.write(recording(tmp_path / "one.jsonl", [f"q{number}"], content=said(number)).read_text())
+    reasons = [f"{number} as the passage says " * 20 for number in range(n)]
+    lines = json_lines(recording(file, [f"q{number}" for number in range(n)]))
+    contents = [{**VERDICT, "judge_rationale": reason} for reason in reasons]
+    write_pool(file, ({**line, "content": content} for line, content in zip(lines, contents, strict=True)))
     assert memory_of(Recordings, dict.fromkeys("abcdefgh", file)).held < 8 * n * 50
     kept = Recordings(dict.fromkeys("abcdefgh", file))
     for judge, number in (("a", 0), ("h", n - 1), ("c", 7)):
         result: Any = kept.find(("capitals", f"q{number}", f"judge[{judge}]"))
         assert (result.pool, result.id, result.judge) == ("capitals", f"q{number}", judge)
-        assert (result.content, result.recorded) == (said(number), True)
+        assert (result.content, result.recorded) == (contents[number], True)
 
 
 # -- what is measured --
 def test_the_matrix_counts_what_each_judge_fixes_and_breaks(pool: Path, tmp_path: Path) -> None:
     def scored(*scalars: float) -> dict[str, Any]:
-        aspects = dict.fromkeys(("logic", "fact", "epist", "info", "triang", "adv", "min"), 1)
-        values = [{**aspects, "scalar": scalar} for scalar in scalars]
+        values = [dict.fromkeys(ASPECTS, 1) | {"scalar": scalar} for scalar in scalars]
         return {"preferred": max(range(3), key=scalars.__getitem__), "assessments": values, "judge_rationale": ""}
 
     plan = Plan([pool], tmp_path / "run", judges=judges(scored(0.1, 0.5, 0.9), scored(0.5, 0.5, 0.5), VERDICT))
@@ -240,9 +223,8 @@ def test_the_matrix_counts_what_each_judge_fixes_and_breaks(pool: Path, tmp_path
     assert (a["gold_in_training"], a["asked"], a["calls"]) == (False, 12, 12)
     contrasts = [(one["rule"], one["against"]) for one in pool_found["contrasts"]]
     assert contrasts == [(f"eldgr[{name}]", f"judge[{name}]") for name in "abc"]
-    pages = {name: (tmp_path / "run" / name).read_text() for name in ("report.html", "questions.html")}
-    assert "judges alone and under the lock" in pages["report.html"]
-    assert "eldgr[c]" in pages["questions.html"]
+    assert "judges alone and under the lock" in (tmp_path / "run" / "report.html").read_text()
+    assert "eldgr[c]" in (tmp_path / "run" / "questions.html").read_text()
 
 
 def test_each_judge_has_its_own_audit_as_the_run_of_that_judge_alone(pool: Path, tmp_path: Path) -> None:
@@ -255,28 +237,19 @@ def test_each_judge_has_its_own_audit_as_the_run_of_that_judge_alone(pool: Path,
         single.judge = judge_with(reply, name)[0]
         alone: Any = evaluate(single, Plan([pool], tmp_path / name, max_failures="100%"))["pools"]["capitals"]
         of = figures["judges"][name]
-        assert of["audit"] == alone["audit"]
-        assert of["decided"]["outcomes"] == alone["decided"]["outcomes"]
+        assert (of["audit"], of["decided"]["outcomes"]) == (alone["audit"], alone["decided"]["outcomes"])
         assert [*of["decided"]["flips"].values()] == [*alone["decided"]["flips"].values()]
+    counts = {name: (of["asked"], of["failed"]) for name, of in figures["judges"].items()}
+    assert counts == {"a": (12, 0), "b": (12, 0), "c": (12, 12)}
+    asked, record = summary["consultations"], json_of(tmp_path / "run" / "record.json")
+    assert (asked["judge[a]"]["ok"], asked["judge[b]"]["ok"], asked["judge[c]"]["failed"]) == (12, 12, 12)
+    assert {one["role"] for one in record["silences"]} >= {"judge[c]"} and "judge[b]" in record["fingerprints"]
     assert [figures["judges"][name]["audit"]["judge_overrides"] for name in replies] == [12, 0, 0]
     assert figures["audit"] == figures["judges"]["a"]["audit"]
-    titles = [table.title for table in tables_of(summary)]
-    page = (tmp_path / "run" / "report.html").read_text()
-    for name in replies:
-        for words in ("decision audit of {}", "what shipped, by decision and certificate, under {}"):
-            assert f"capitals: {words.format(f'eldgr[{name}]')}" in titles
-            assert words.format(f"eldgr[{name}]") in page
-
-
-def test_failures_and_abstentions_are_those_of_the_judge_that_has_them(pool: Path, tmp_path: Path) -> None:
-    plan = Plan([pool], tmp_path / "run", max_failures="100%", judges=judges(ConnectionError("away"), VERDICT))
-    result: Any = evaluate(selector(), plan)
-    counts = {name: (of["asked"], of["failed"]) for name, of in result["pools"]["capitals"]["judges"].items()}
-    assert counts == {"a": (12, 12), "b": (12, 0)}
-    assert (result["consultations"]["judge[a]"]["failed"], result["consultations"]["judge[b]"]["ok"]) == (12, 12)
-    record = json_of(tmp_path / "run" / "record.json")
-    assert {one["role"] for one in record["silences"]} >= {"judge[a]"}
-    assert "judge[b]" in record["fingerprints"]
+    titles, page = [table.title for table in tables_of(summary)], (tmp_path / "run" / "report.html").read_text()
+    for words in ("decision audit of", "what shipped, by decision and certificate, under"):
+        for title in (f"{words} eldgr[{name}]" for name in replies):
+            assert f"capitals: {title}" in titles and title in page
 
 
 # -- frozen --
@@ -299,8 +272,8 @@ def test_a_freeze_of_several_judges_ships_the_one_that_its_rule_names(tmp_path: 
     named = {"words": LexicalJudge(), **judges(VERDICT), "own": Judge()}
     named["own"].set_lm(lm)
     freeze = write_freeze(asked, ("majority", "eldgr"), tmp_path / "rule.freeze.json", named).path
-    with pytest.raises(ArgumentError, match=r"rule must be one of majority, .*eldgr\[own\]; got 'eldgr'. Give one"):
-        frozen_selector(freeze)
+    message = r"rule must be one of majority, .*eldgr\[own\]; got 'eldgr'. Give one"
+    refuses(ArgumentError, message, frozen_selector, freeze)
     for name, judge in named.items():
         select = frozen_selector(freeze, rule=f"eldgr[{name}]", lm=None if name == "a" else lm)
         assert (select.rule, describe(select.judge)) == ("eldgr", describe(judge))
@@ -326,9 +299,7 @@ def test_a_run_of_two_judges_that_was_killed_asks_nothing_twice(pool: Path, tmp_
             time.sleep(0.01)
             return VERDICT
 
-        judge = Judge()
-        judge.set_lm(scripted_lm(reply, model=f"scripted/{name}"))
-        return judge
+        return judge_with(reply, name)[0]
 
     plan = Plan([pool], tmp_path / "run", judges={name: judging(name) for name in "ab"})
     child = os.fork()
@@ -339,8 +310,8 @@ def test_a_run_of_two_judges_that_was_killed_asks_nothing_twice(pool: Path, tmp_
         time.sleep(0.005)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    before = len(asked.read_text().split())
     paid = sum(one.role == "judge" for one in read_journal(journal, on_torn=lambda _: None))
+    before = len(asked.read_text().split())
     evaluate(selector(), plan)
     assert before - paid in (0, 1)  # the call that was under way
     labels = Counter(one.label for one in read_journal(journal) if one.role == "judge")

@@ -1,6 +1,5 @@
 """An LM that scores steps as it is asked to, by the schema of the request: what the tests of the LM's way share."""
 
-import asyncio
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -13,6 +12,7 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.programs.scoring.channel_scorer import ChannelScorer
 from eldgr_dspy.programs.testing import ScriptedLM, scripted_lm
 from eldgr_dspy.words import CHANNELS
+from tests.selecting import awaiting
 
 QUESTION = "What is the capital of Qatar?"
 TEXT = "Qatar lies on the Persian Gulf. Its capital is Doha. So the answer is Doha.\n#### Doha"
@@ -51,17 +51,12 @@ def scored(lm: Any, scorer: ChannelScorer | None = None, **inputs: Any) -> dict[
     scorer = scorer or ChannelScorer()
     with dspy.context(lm=lm):
         result: dict[str, Any] = scorer(**{**INPUTS, **inputs}).toDict()
-        assert asyncio.run(awaited(scorer, **{**INPUTS, **inputs})).toDict() == result
+        assert awaiting(scorer.acall)(**{**INPUTS, **inputs}).toDict() == result
     return result
 
 
-async def awaited(scorer: ChannelScorer, **inputs: Any) -> Any:
-    return await scorer.acall(**inputs)
-
-
-def channels_of(result: dict[str, Any], step: int = 0) -> dict[str, float | None]:
-    channels: dict[str, float | None] = result["steps"][step]["channels"]
-    return channels
+def channels_of(result: dict[str, Any], step: int = 0) -> Any:
+    return result["steps"][step]["channels"]
 
 
 def reasons_of(result: dict[str, Any], step: int = 0) -> dict[str, str]:

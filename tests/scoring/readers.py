@@ -24,9 +24,7 @@ def always_neutral(premise: str, hypothesis: str) -> Says:
     return "neutral"
 
 
-class Reader:
-    """An NLI model that says of each pair what a function says, and keeps what it was asked."""
-
+class Reader:  # an NLI model that says of each pair what a function says, and keeps what it was asked
     name = "reader"
 
     def __init__(self, says: Callable[[str, str], Says] = always_neutral) -> None:
@@ -47,9 +45,7 @@ def by_chance(*kinds: Says) -> Callable[[str, str], Says]:
     return lambda premise, hypothesis: kinds[crc32(f"{premise}\0{hypothesis}".encode("utf-8", "replace")) % len(kinds)]
 
 
-class Everything:
-    """A retriever that finds every document for every query, in order, and keeps what it was asked."""
-
+class Everything:  # a retriever that finds every document for every query, in order, and keeps what it was asked
     def __init__(self, *documents: Passage) -> None:
         self.documents = documents
         self.queries: list[str] = []

@@ -16,20 +16,9 @@ from eldgr_dspy.programs.scoring.channel_scorer import GROUNDED, ChannelScorer
 from eldgr_dspy.programs.testing import scripted_lm
 from eldgr_dspy.words import CHANNELS
 from tests.case_tables import each_case
-from tests.scoring.asking import (
-    DOCUMENTS,
-    INPUTS,
-    PASSAGES,
-    QUESTION,
-    TEXT,
-    awaited,
-    channels_of,
-    entry,
-    fields,
-    obliging,
-    reasons_of,
-    scored,
-)
+from tests.refusing import refuses
+from tests.scoring.asking import DOCUMENTS, INPUTS, QUESTION, TEXT, channels_of, fields, obliging, reasons_of, scored
+from tests.selecting import Returns, awaiting
 
 
 def test_one_call_scores_all_channels_of_a_text_each_its_own() -> None:
@@ -39,15 +28,12 @@ def test_one_call_scores_all_channels_of_a_text_each_its_own() -> None:
         assert len(lm.requests) == 1
         [table] = ChannelScorer().score([Reasoning(TEXT, QUESTION, DOCUMENTS)])
     assert result == table.to_json() == json.loads(json.dumps(result))
-    assert [step["channels"]["fact"] for step in result["steps"]] == [0.0, 0.1, 0.2]
-    assert [step["text"] for step in result["steps"]] == [
-        "Qatar lies on the Persian Gulf. ",
-        "Its capital is Doha. ",
-        "So the answer is Doha.\n",
-    ]
+    expected = [("Qatar lies on the Persian Gulf. ", 0.0), ("Its capital is Doha. ", 0.1)]
+    expected += [("So the answer is Doha.\n", 0.2)]
+    assert [(step["text"], step["channels"]["fact"]) for step in result["steps"]] == expected
     own = {name: at / 10 for at, name in enumerate(CHANNELS)}
     assert channels_of(scored(obliging(lambda _: own), ChannelScorer())) == own
-    entries = [entry(step, step / 10) for step in (2, 0, 1)]
+    entries = [{"step": step, **dict.fromkeys(CHANNELS, step / 10)} for step in (2, 0, 1)]
     result = scored(scripted_lm(lambda _: fields(entries)))
     assert [step["channels"]["logic"] for step in result["steps"]] == [0.0, 0.1, 0.2]
 
@@ -82,7 +68,7 @@ def test_steps_are_shown_without_marker_and_answer_line_and_a_text_that_says_not
     assert lm.requests == []
     lm = obliging()
     with dspy.context(lm=lm):
-        ChannelScorer()(question=QUESTION, reasoning="1. It is hot.\n2. It is dry.\n#### Doha", evidence=PASSAGES)
+        ChannelScorer()(**{**INPUTS, "reasoning": "1. It is hot.\n2. It is dry.\n#### Doha"})
     shown = lm.requests[0].messages[-1].text or ""
     assert re.search(r"<step 0 (\w+)>\\nIt is hot\.\\n</step 0 \1>", shown)
     assert "Qatar\\nDoha is the capital of Qatar." in shown
@@ -128,27 +114,15 @@ def test_with_token_confidences_epist_is_computed_from_them_and_from_the_lm_s_fa
     assert channels_of(scored(obliging(), evidence=[], confidences=[0.75] * 3))["epist"] == 0.75
 
 
-@pytest.mark.parametrize(
-    ("error", "raised"),
-    [
-        (lm15.AuthError("no key"), dspy.LMAuthError), (lm15.RateLimitError("slow"), dspy.LMRateLimitError),
-        (lm15.ServerError("down"), dspy.LMError), (lm15.TimeoutError("late"), dspy.LMError),
-    ],
-    ids=["no key", "busy", "down", "late"],
-)  # fmt: skip
+ERRORS: list[Any] = [(lm15.AuthError("no key"), dspy.LMAuthError), (lm15.RateLimitError("slow"), dspy.LMRateLimitError)]
+ERRORS += [(lm15.ServerError("down"), dspy.LMError), (lm15.TimeoutError("late"), dspy.LMError)]
+
+
+@pytest.mark.parametrize(("error", "raised"), ERRORS, ids=["no key", "busy", "down", "late"])
 def test_a_call_that_fails_and_a_role_that_breaks_are_raised(error: Any, raised: Any) -> None:  # hazard 79
     scorer = ChannelScorer()
     with dspy.context(lm=scripted_lm(lambda _: error)):
-        with pytest.raises(raised):
-            scorer(**INPUTS)
-        with pytest.raises(raised):
-            asyncio.run(awaited(scorer, **INPUTS))
-
-    class Broken(dspy.Module):
-        def forward(self, **inputs: Any) -> Any:
-            raise ZeroDivisionError("a bug")
-
-    scorer = ChannelScorer()
-    scorer.steps = Broken()
-    with pytest.raises(ZeroDivisionError):
-        scorer(**INPUTS)
+        for call in (scorer, awaiting(scorer.acall)):
+            refuses(raised, "no key|slow|down|late", call, **INPUTS)
+    scorer.steps = Returns(ZeroDivisionError("a bug"))
+    refuses(ZeroDivisionError, "a bug", scorer, **INPUTS)

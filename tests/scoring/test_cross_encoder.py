@@ -52,7 +52,7 @@ def test_on_pairs_that_it_was_not_shown_each_label_is_found(nli: CrossEncoderNLI
         assert right[[example.label == label for example in examples]].mean() > 0.9
 
 
-def test_the_softmax_is_taken_once_also_where_the_model_brings_one_and_labels_are_in_the_models_order(
+def test_softmax_is_taken_once_and_labels_in_their_order(
     nli: CrossEncoderNLI, nli_folder: Path, tmp_path: Path
 ) -> None:
     given = nli.encoder.tokenizer(*FACT, return_tensors="pt")
@@ -81,31 +81,24 @@ def configured(folder: Path, source: Path, change: Callable[[dict[str, Any]], ob
 
 @settings(max_examples=15)
 @given(st.lists(st.sampled_from(PAIRS), min_size=1, max_size=20), st.integers(1, 15))
-def test_a_reading_does_not_depend_on_what_else_is_asked(
-    nli: CrossEncoderNLI, alone: dict[tuple[str, str], Floats], pairs: list[tuple[str, str]], times: int
-) -> None:
+def test_a_reading_does_not_depend_on_others(nli: CrossEncoderNLI, alone: Any, pairs: list[Any], times: int) -> None:
     result = nli.probabilities([*pairs, (FACT[0] * times, FACT[1])])
     assert abs(result[:-1] - [alone[pair] for pair in pairs]).max() <= 1e-5
 
 
-def test_neither_the_size_of_a_batch_nor_threads_matter_and_how_many_torch_uses_is_left_alone(
-    nli: CrossEncoderNLI, nli_folder: Path
-) -> None:
+def test_neither_batches_nor_threads_matter_and_those_of_torch_stay(nli: CrossEncoderNLI, nli_folder: Path) -> None:
     whole = nli.probabilities(PAIRS)
     for size in (1, 3, 64):
         assert abs(CrossEncoderNLI(nli_folder, batch_size=size).probabilities(PAIRS) - whole).max() <= 1e-5
-    alone = nli.probabilities(PAIRS)
     with ThreadPoolExecutor(4) as pool:
         for result in pool.map(nli.probabilities, [PAIRS, PAIRS[::-1]] * 4):
-            assert min(abs(result - alone).max(), abs(result[::-1] - alone).max()) <= 1e-5
+            assert min(abs(result - whole).max(), abs(result[::-1] - whole).max()) <= 1e-5
     before = torch.get_num_threads()
     CrossEncoderNLI(nli_folder).probabilities([FACT])
     assert torch.get_num_threads() == before
 
 
-def test_names_say_what_distinguishes_readings_and_half_precision_reads_nearly_the_same(
-    nli: CrossEncoderNLI, nli_folder: Path, tmp_path: Path
-) -> None:
+def test_names_distinguish_readings_and_half_precision(nli: CrossEncoderNLI, nli_folder: Path, tmp_path: Path) -> None:
     half = CrossEncoderNLI(nli_folder, dtype="bfloat16")
     assert half.name == nli.name.replace("float32", "bfloat16") != nli.name
     assert abs(half.probabilities(PAIRS) - nli.probabilities(PAIRS)).max() < 0.1
@@ -147,9 +140,9 @@ def test_a_text_that_cannot_be_read_is_no_number_and_spoils_no_other(nli: CrossE
     assert result[1] == pytest.approx(nli.probabilities([FACT])[0], abs=1e-5)
 
 
-def test_separators_begin_no_other_text_what_is_invisible_changes_nothing_and_foreign_letters_are_read(  # hazard 70
+def test_separators_and_the_invisible_change_nothing_and_foreign_letters_are_read(
     nli: CrossEncoderNLI,
-) -> None:
+) -> None:  # hazard 70
     tokenizer = nli.reader.tokenizer
     ids = tokenizer(f"{FACT[0]} [SEP] [CLS] [PAD]", FACT[1])["input_ids"]
     assert [one for one in ids if one in tokenizer.all_special_ids] == [ids[0], ids[-1], ids[-1]]
@@ -170,16 +163,14 @@ def test_any_row_is_a_distribution_or_nothing(nli: CrossEncoderNLI, pairs: list[
 
 @pytest.mark.parametrize("pairs", [["ab"], [("one", None)], [("one", "two", "three")], ["a premise", "a hypothesis"]])
 def test_what_is_not_a_pair_of_texts_is_refused(nli: CrossEncoderNLI, pairs: Any) -> None:
-    with pytest.raises(ArgumentError, match=r"^pairs\[0\] must be a premise and a hypothesis, both str; got .*"):
-        nli.probabilities(pairs)
+    message = r"^pairs\[0\] must be a premise and a hypothesis, both str; got .*"
+    refuses(ArgumentError, message, nli.probabilities, pairs)
 
 
-def test_a_model_without_labels_or_a_trained_head_or_without_the_extra_is_refused(
-    nli_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_without_labels_head_or_extra_is_refused(nli_folder: Path, tmp_path: Path, monkeypatch: Any) -> None:
     configured(tmp_path / "unlabelled", nli_folder, lambda stated: stated.pop("id2label"))
-    with pytest.raises(ArgumentError, match=r"must have exactly the labels .*; its config\.json has None as id2label"):
-        load_nli(tmp_path / "unlabelled")
+    message = r"must have exactly the labels .*; its config\.json has None as id2label"
+    refuses(ArgumentError, message, load_nli, tmp_path / "unlabelled")
     # Its configuration states the labels, and a head would be drawn at random.
     headless = shutil.copytree(nli_folder, tmp_path / "headless")
     body: Any = AutoModel.from_pretrained(nli_folder)
@@ -187,8 +178,8 @@ def test_a_model_without_labels_or_a_trained_head_or_without_the_extra_is_refuse
     shutil.copy(nli_folder / "config.json", headless)
     refuses(ArgumentError, r"has no trained head: classifier\.bias is not among its weights", CrossEncoderNLI, headless)
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    with pytest.raises(ArgumentError, match=r"needs sentence-transformers; run: pip install 'eldgr_dspy\[nli\]'"):
-        CrossEncoderNLI(nli_folder)
+    needs = r"needs sentence-transformers; run: pip install 'eldgr_dspy\[nli\]'"
+    refuses(ArgumentError, needs, CrossEncoderNLI, nli_folder)
 
 
 @each_case("scoring", "torn models")

@@ -6,6 +6,7 @@ import pickle
 import shutil
 import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -67,29 +68,24 @@ def test_it_reads_alike_and_asks_only_what_it_lacks(questions: list[list[tuple[s
 
 def test_another_name_is_another_model_and_what_is_returned_may_be_changed_without_harm() -> None:
     counting = Counting()
-    cached = CachedNLI(counting)
-    assert cached.probabilities([("a", "b")])[0, 2] == len("counting")
+    cached, pairs = CachedNLI(counting), [("a", "b")]
+    cached.probabilities(pairs)[:] = 7
+    assert cached.probabilities(pairs)[0, 2] == len("counting")
     counting.name = "renamed-since"
-    assert cached.probabilities([("a", "b")])[0, 2] == len("renamed-since")
+    assert cached.probabilities(pairs)[0, 2] == len(cached.name) == len("renamed-since")
     assert cached.name == "renamed-since"
-    cached = CachedNLI(Counting())
-    cached.probabilities([("a", "b")])[:] = 7
-    assert cached.probabilities([("a", "b")])[0, 2] == len("counting")
 
 
 def test_threads_that_ask_the_same_ask_the_model_once() -> None:
     counting = Counting()
     cached, pairs, start = CachedNLI(counting), [(str(one), "b") for one in range(50)], threading.Barrier(4)
 
-    def ask() -> None:
+    def ask(_: int) -> bool:
         start.wait()
-        assert np.isfinite(cached.probabilities(pairs)).all()
+        return bool(np.isfinite(cached.probabilities(pairs)).all())
 
-    threads = [threading.Thread(target=ask) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(ask, range(4)))
     assert counting.asked == [pairs]
 
 
@@ -109,8 +105,8 @@ def test_neither_a_call_that_fails_nor_a_reader_that_returns_another_shape_leave
         def probabilities(self, pairs: Pairs) -> Floats:
             return np.zeros((len(pairs), 2))
 
-    with pytest.raises(ArgumentError, match=r"^The NLI model 'counting' returned the shape \(1, 2\) for 1 pairs"):
-        CachedNLI(Short()).probabilities([("a", "b")])
+    message = r"^The NLI model 'counting' returned the shape \(1, 2\) for 1 pairs"
+    refuses(ArgumentError, message, CachedNLI(Short()).probabilities, [("a", "b")])
 
 
 def test_a_copy_shares_the_model_and_what_is_remembered_and_a_pickle_has_the_reader_alone(nli: CrossEncoderNLI) -> None:
@@ -131,9 +127,7 @@ def pickled(one: Any) -> Any:
     return pickle.loads(pickle.dumps(one))  # noqa: S301 -- our own
 
 
-def test_a_saved_program_loads_its_model_from_where_it_lay_and_refuses_another(
-    nli_folder: Path, tmp_path: Path
-) -> None:
+def test_a_saved_program_finds_its_model_and_refuses_another(nli_folder: Path, tmp_path: Path) -> None:
     """The weights stay out of the file."""
     cached = load_nli(nli_folder, max_length=64, batch_size=2)
     Selector(scorers=NLIScorer(cached)).save(tmp_path / "program", save_program=True)
@@ -155,11 +149,10 @@ def test_a_saved_program_loads_its_model_from_where_it_lay_and_refuses_another(
 def tokenizer_of_bytes(*whole: str) -> Any:
     """A tokenizer as RoBERTa's: it knows ASCII and these letters, and cuts all others into bytes."""
     bytewise = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     spelt = [bytewise.pre_tokenize_str(letter)[0][0] for letter in whole]
-    merges = [(one[0], one[1]) for one in spelt]
-    pieces = ["<pad>", "</s>", *alphabet, *spelt]
-    bpe = Tokenizer(models.BPE({piece: place for place, piece in enumerate(pieces)}, merges))
+    pieces = ["<pad>", "</s>", *sorted(pre_tokenizers.ByteLevel.alphabet()), *spelt]
+    vocabulary = {piece: place for place, piece in enumerate(pieces)}
+    bpe = Tokenizer(models.BPE(vocabulary, [(one[0], one[1]) for one in spelt]))
     bpe.pre_tokenizer = bytewise
     bpe.post_processor = processors.TemplateProcessing(pair="$A </s> $B </s>", special_tokens=[("</s>", 1)])
     fast: Any = PreTrainedTokenizerFast
@@ -187,12 +180,10 @@ def test_a_letter_that_is_cut_into_bytes_is_not_known(reader: PairReader, text: 
 
 
 def test_what_cannot_be_read_is_not_given_to_the_model_and_none_is_called_for_nothing(reader: PairReader) -> None:
-    saying = Saying([0, 0, 0])
-    reader.probabilities([("", "x"), (PREMISE, "x\u200b"), (PREMISE, "多哈"), (PREMISE, "")], saying, (0, 1, 2))
-    assert saying.given == [(PREMISE, "x")]
-    saying = Saying([0, 0, 0])
-    assert np.isnan(reader.probabilities([("", "x")], saying, (0, 1, 2))).all()
-    assert saying.given == []
+    first, second = Saying([0, 0, 0]), Saying([0, 0, 0])
+    reader.probabilities([("", "x"), (PREMISE, "x\u200b"), (PREMISE, "多哈"), (PREMISE, "")], first, (0, 1, 2))
+    assert np.isnan(reader.probabilities([("", "x")], second, (0, 1, 2))).all()
+    assert (first.given, second.given) == ([(PREMISE, "x")], [])
 
 
 def test_columns_are_put_in_order_the_premise_is_cut_and_another_number_of_logits_refused(reader: PairReader) -> None:

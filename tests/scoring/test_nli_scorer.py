@@ -1,7 +1,7 @@
 """One call of an NLI model makes tables of reasoning texts; what can't be measured says why."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.scoring.group import EARLIER
 from eldgr_dspy.programs.scoring.nli_scorer import UNREAD, NLIScorer
 from tests.case_tables import each_case
+from tests.refusing import refuses
 from tests.scoring.readers import Everything, Reader, Says
 
 HOSTED = Passage("2022 FIFA World Cup", "The tournament was hosted by Qatar.")
@@ -27,8 +28,6 @@ QUESTION = "What is the capital of the host?"
 FIRST, SECOND = "The host was Qatar.", "The capital of Qatar is Dubai."
 TEXT = f"Step 1: {FIRST}\nStep 2: {SECOND}"
 ALL_GROUNDED: tuple[Channel, ...] = ("fact", "epist", "triang", "adv", "min")
-NO_SOFTMAX = "three probabilities that sum to 1 were expected"
-NO_ANSWERS = "returned 1 answers for 2; expected one for each"
 
 
 def qatar(premise: str, hypothesis: str) -> Says:
@@ -117,10 +116,9 @@ def test_contradicting_documents_are_not_hidden_and_those_that_entail_a_step_cou
     assert (step.channels["fact"], step.channels["logic"], step.least, step.contradicting) == (0.5, 1, -1, 0)
     assert (step.conflated, step.conflated_not_neutral) == (False, True)
     copies = [HOSTED, Passage("Another title", HOSTED.text), Passage(HOSTED.title, "Another text, hosted by Qatar.")]
-    assert one(FIRST, *copies).channels["triang"] == pytest.approx(1 / 3)
-    assert one(FIRST, HOSTED, Passage("News", "It was hosted by Qatar in winter.")).channels["triang"] == pytest.approx(
-        2 / 3
-    )
+    others = [HOSTED, Passage("News", "It was hosted by Qatar in winter.")]
+    triang = [one(FIRST, *passages).channels["triang"] for passages in (copies, others)]
+    assert triang == pytest.approx([1 / 3, 2 / 3])
 
 
 def test_each_claim_is_held_against_the_documents_once_and_channels_without_material_are_undefined() -> None:
@@ -153,16 +151,14 @@ def test_claims_and_changed_steps_come_from_whoever_is_given_and_may_be_abstenti
     scorer = NLIScorer(reader, Everything(HOSTED), claims=claims, counterfactuals=changes)
     scorer.score([Reasoning(FIRST, QUESTION), Reasoning(FIRST, QUESTION)])
     hosted = f"{HOSTED.title}\n{HOSTED.text}"
-    assert {hypothesis for premise, hypothesis in reader.pairs if premise == hosted} == {
-        *(FIRST, "Somebody hosted it.", "Oman hosted it.")
-    }
+    under_it = {hypothesis for premise, hypothesis in reader.pairs if premise == hosted}
+    assert under_it == {FIRST, "Somebody hosted it.", "Oman hosted it."}
     assert claims.asked == changes.asked == [StepInContext(FIRST, QUESTION, (), (hosted,))]
     gave_up: Any = Stubborn(Undefined("the LM gave up"))
     step = one(FIRST, HOSTED, claims=gave_up, counterfactuals=gave_up)
-    assert reasons(step) == {"epist": "there are no token probabilities"} | dict.fromkeys(
-        ("adv", "min"), "the LM gave up"
-    )
-    assert reasons(one(FIRST, HOSTED)) == {"epist": "there are no token probabilities"}
+    unsure: dict[Channel, str] = {"epist": "there are no token probabilities"}
+    assert reasons(step) == {**unsure, "adv": "the LM gave up", "min": "the LM gave up"}
+    assert reasons(one(FIRST, HOSTED)) == unsure
     values: list[Score] = [Undefined("the tokens were lost")]
     (step,) = scored(Reader(), Reasoning(FIRST, QUESTION, (HOSTED,), confidences=values))
     assert reasons(step) == {"epist": "the tokens were lost"}
@@ -228,20 +224,9 @@ def test_a_text_that_is_not_english_is_found_and_read(text: str, passage: str) -
 
 
 # --- an NLI model that fails ------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("lost", "channels"),
-    [
-        (lambda premise, hypothesis: premise == QUESTION, {"logic": "1 of 1 pairs"}),
-        (
-            lambda premise, hypothesis: hypothesis == SECOND and premise.startswith("Doha"),
-            dict.fromkeys(ALL_GROUNDED, "1 of 2 pairs"),
-        ),
-        (lambda premise, hypothesis: hypothesis == "The capital of Qatar is Doha.", {"adv": "2 of 2 pairs"}),
-    ],
-    ids=["before", "documents", "changed"],
-)
-def test_where_the_model_gave_no_number_its_channels_are_undefined(lost: Any, channels: dict[Channel, str]) -> None:
-    reader = Reader(lambda *pair: "nothing" if lost(*pair) else "entailment")
+@each_case("scoring", "pairs that are lost")
+def test_where_the_model_gave_no_number_its_channels_are_undefined(begins: list[str], channels: dict[Any, str]) -> None:
+    reader = Reader(lambda *pair: "nothing" if all(map(str.startswith, pair, begins)) else "entailment")
     (step,) = scored(reader, Reasoning(SECOND, QUESTION, (BREAD, CAPITAL, HOSTED), confidences=[0.5]), k=2)
     assert reasons(step) == {name: f"the NLI model gave no number for {what}" for name, what in channels.items()}
 
@@ -292,30 +277,11 @@ class Astray(Everything):  # returns a number that none of its documents has
         return [[Hit(self.number, 1.0)] for _ in queries]
 
 
-SHAPES = [
-    ([[0.5, 0.5]], r"\(1, 2\) for \d pairs; expected \(\d, 3\)"),
-    ([[0.0, 0.0, 1.0]] * 99, r"\(99, 3\) for \d pairs"),
-]
-SHAPES += [([], r"\(0,\) for \d pairs")]
-MISTAKEN: list[tuple[dict[str, Any], str]] = [
-    *(({"nli": Wrong(rows)}, f"^The NLI model 'reader' returned the shape {said}") for rows, said in SHAPES),
-    ({"nli": Wrong([[2.0, -3.0, 1.0]] * 6)}, f"{NO_SOFTMAX}; give the softmax"),
-    ({"nli": Wrong([[math.inf, 0.0, 0.0]] * 6)}, NO_SOFTMAX),
-    ({"retriever": Forgetful()}, rf"^Forgetful\.search {NO_ANSWERS}"),
-    *(({name: Forgetful()}, f"^Forgetful {NO_ANSWERS}") for name in ("claims", "counterfactuals")),
-    *(
-        ({"retriever": Astray(number)}, rf"Astray\.search returned \[Hit\(document={number}, .* of its documents")
-        for number in (-1, 1, 99)
-    ),
-    *(
-        ({name: Stubborn(said)}, r"^Stubborn returned .*; expected for each a .*\.$")
-        for name, *replies in (("claims", "a text in the place of several", None, (1,)), ("counterfactuals", "a text"))
-        for said in replies
-    ),
-]
+WORDS: dict[str, Callable[..., Any]] = {"Forgetful": Forgetful, "Astray": Astray, "float": float}
+WORDS |= {"Stubborn": Stubborn, "Wrong": Wrong, "tuple": lambda *of: of}
 
 
-@pytest.mark.parametrize(("settings", "message"), MISTAKEN)
+@each_case("scoring", "what no protocol allows", **WORDS)
 def test_what_no_protocol_allows_is_refused(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(ArgumentError, match=message):
-        NLIScorer(**{"nli": Reader(), "retriever": Everything(HOSTED), **settings}).score([Reasoning(TEXT, QUESTION)])
+    scorer = NLIScorer(**{"nli": Reader(), "retriever": Everything(HOSTED), **settings})
+    refuses(ArgumentError, message, scorer.score, [Reasoning(TEXT, QUESTION)])

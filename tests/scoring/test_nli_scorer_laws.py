@@ -27,25 +27,17 @@ from tests.scoring.readers import Everything, Reader, by_chance
 WORDS = "Doha Dubai Qatar is was not the capital of and 2022 3.5 first last won so ; . , ? Step 1: 多哈 \u200b".split()
 sentences = st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join)
 passages = st.builds(Passage, st.sampled_from(["", "Doha", "Qatar"]), sentences)
-any_text = st.text(max_size=60) | st.lists(st.sampled_from(["```", "$$", "\\[", "\n\n", "####", "A b c. "])).map(
-    "".join
-)
-texts = st.lists(sentences, max_size=4).map("\n".join) | any_text
+marks = st.lists(st.sampled_from(["```", "$$", "\\[", "\n\n", "####", "A b c. "]))
+texts = st.lists(sentences, max_size=4).map("\n".join) | st.text(max_size=60) | marks.map("".join)
 reasonings = st.builds(
     Reasoning, texts, sentences, st.none() | st.lists(passages, max_size=7).map(tuple), sentences
 ).flatmap(lambda one: st.sampled_from([one, replace(one, confidences=[0.25] * len(split_steps(one.text).steps))]))
 groups = st.lists(reasonings, max_size=4)
-models = st.sampled_from(
-    [
-        by_chance("contradiction", "neutral", "entailment"),
-        by_chance("contradiction", "neutral", "entailment", "nothing"),
-        by_chance("neutral"),
-        by_chance("nothing"),
-    ]
-)
-corpora = st.none() | st.lists(passages, max_size=7).map(lambda documents: Everything(*documents))
 CHANCE = by_chance("contradiction", "neutral", "entailment", "entailment", "nothing")
 MEASURED = by_chance("contradiction", "neutral", "entailment")
+SOME_LOST = by_chance("contradiction", "neutral", "entailment", "nothing")
+models = st.sampled_from([MEASURED, SOME_LOST, by_chance("neutral"), by_chance("nothing")])
+corpora = st.none() | st.lists(passages, max_size=7).map(lambda documents: Everything(*documents))
 QATAR = Reasoning(
     "The capital of Qatar is Doha.\nThe capital of Qatar is Lima.",
     "What is the capital of Qatar?",
@@ -71,8 +63,8 @@ def test_every_score_is_in_range(group: list[Reasoning], model: Any, corpus: Eve
 
 
 @given(st.data(), groups, models, corpora)
-def test_a_group_is_scored_in_one_call_as_its_texts_are_one_by_one_in_any_order_and_twice(
-    data: st.DataObject, group: list[Reasoning], model: Any, corpus: Everything | None
+def test_a_group_is_scored_in_one_call_as_its_texts_are_alone(
+    data: Any, group: list[Any], model: Any, corpus: Any
 ) -> None:
     reader, again = Reader(model), Reader(model)
     tables = of(NLIScorer(reader, corpus).score(group))
@@ -94,10 +86,7 @@ def test_a_text_with_an_empty_corpus_is_scored_beside_one_without_as_alone() -> 
 @given(groups, st.lists(passages, max_size=4), st.integers(1, 4))
 def test_neutral_documents_keep_fact_above_a_half(group: list[Reasoning], documents: list[Passage], n: int) -> None:
     further = [Passage("", f"neutral {at}") for at in range(n)]
-    model = by_chance("contradiction", "neutral", "entailment")
-    reader = Reader(
-        lambda premise, hypothesis: "neutral" if premise.startswith("neutral") else model(premise, hypothesis)
-    )
+    reader = Reader(lambda premise, step: "neutral" if premise.startswith("neutral") else MEASURED(premise, step))
     before = NLIScorer(reader, Everything(*documents), k=9).score(group)
     after = NLIScorer(reader, Everything(*documents, *further), k=9).score(group)
     for old, new in zip(before, after, strict=True):
@@ -123,10 +112,8 @@ def rows(folder: Path, name: str, n: int) -> list[Row]:
 def texts_of(row: Row) -> list[Reasoning]:
     """The texts of a question as a group, with confidences for every step."""
     passages = tuple(Passage(one.title, one.text) for one in row.evidence) or None
-    return [
-        Reasoning(one.text, row.question, passages, one.answer or "", [0.9] * len(split_steps(one.text).steps))
-        for one in row.candidates
-    ]
+    texts = [(one.text, one.answer or "", [0.9] * len(split_steps(one.text).steps)) for one in row.candidates]
+    return [Reasoning(text, row.question, passages, answer, sure) for text, answer, sure in texts]
 
 
 def whole(tables: Sequence[StepTable], group: Sequence[Reasoning]) -> list[StepScores]:
@@ -175,9 +162,7 @@ def test_without_a_corpus_only_logic_and_info_are_measured(pools_dir: Path, pool
 
 
 @pytest.mark.slow
-def test_a_trained_model_supports_what_it_reads_and_makes_whole_tables_of_real_reasoning(
-    nli: NLI, pools_dir: Path
-) -> None:
+def test_a_trained_model_supports_what_it_reads_and_reads_real_reasoning(nli: NLI, pools_dir: Path) -> None:
     (table,) = NLIScorer(nli).score([QATAR])
     doha, lima = table.scores
     assert (doha.channels["fact"], doha.document, doha.contradicting) == (1, 1, None)

@@ -4,7 +4,7 @@ import copy
 import math
 import pickle
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,6 +23,8 @@ from eldgr_dspy.programs.scoring.bm25 import BM25, document_words, query_words
 from eldgr_dspy.programs.scoring.corpora import gsm8k_corpus, hotpotqa_corpus
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.programs.scoring.retrieval import DSPyRetriever
+from tests.case_tables import each_case
+from tests.refusing import refuses
 from tests.scoring.readers import Reader, by_chance
 
 WORDS = "Qatar cup Doha capital 2022 Gulf the of 多哈市 Zoé İzmir re\u200bad".split()
@@ -38,16 +40,10 @@ def corpus(*said: str) -> list[Passage]:
     return [Passage("", text) for text in said]
 
 
-def found(said: Sequence[str], query: str, k: int = 5) -> list[int]:
-    (hits,) = BM25(corpus(*said)).search([query], k)
-    return [hit.document for hit in hits]
-
-
 def weights(documents: list[Passage], words: list[str]) -> list[float]:
     """BM25 as it is written down, with Lucene's idf."""
-    held = [Counter(document_words(document)) for document in documents]
+    held, scores = [Counter(document_words(document)) for document in documents], list[float]()
     mean = sum(map(Counter.total, held)) / len(held)
-    scores = []
     for counts in held:
         parts = []
         for word in words:
@@ -92,8 +88,7 @@ def test_copies_of_a_document_score_the_same_and_the_earliest_comes_first(docume
     (hits,) = BM25([*documents, *documents]).search([query], 2 * len(documents) or 1)
     scores = {hit.document: hit.score for hit in hits}
     places = {hit.document: place for place, hit in enumerate(hits)}
-    for document in range(len(documents)):
-        twin = document + len(documents)
+    for document, twin in enumerate(range(len(documents), 2 * len(documents))):
         assert scores.get(document) == scores.get(twin)
         assert document not in places or places[document] < places[twin]
 
@@ -164,16 +159,11 @@ def searching(result: Any) -> DSPyRetriever:
     return DSPyRetriever(lambda query: result)
 
 
-@pytest.mark.parametrize(
-    "result",
-    [
-        THREE[:2], tuple(THREE[:2]), dspy.Prediction(passages=THREE[:2]), [{"text": text} for text in THREE[:2]],
-        [SimpleNamespace(long_text=text) for text in THREE[:2]],
-        dspy.Prediction(passages=[dspy.Example(long_text=text, title=None) for text in THREE[:2]]),
-        (text for text in THREE[:2]),
-    ],
-    ids=["list", "tuple", "prediction", "mappings", "objects", "examples", "generator"],
-)  # fmt: skip
+KINDS: dict[str, Callable[..., Any]] = {"tuple": lambda *of: of, "Prediction": dspy.Prediction, "Example": dspy.Example}
+KINDS |= {"object": SimpleNamespace, "generator": lambda *of: iter(of)}
+
+
+@each_case("scoring", "kinds of passages", **KINDS)
 def test_passages_of_every_kind_are_documents_in_their_order(result: Any) -> None:
     index: Retriever = searching(result)
     assert index.search(["capital"]) == [[Hit(0, 1.0), Hit(1, 0.5)]]
@@ -212,8 +202,7 @@ def test_a_query_without_a_word_is_not_asked_and_what_a_retriever_raises_comes_t
     assert [len(hits) for hits in index.search(["", " ?", "\u200b", "北京", "The Who"])] == [0, 0, 0, 3, 3]
     assert asked == ["北京", "The Who"]
     nothing: dict[str, list[str]] = {}
-    with pytest.raises(KeyError):
-        DSPyRetriever(nothing.__getitem__).search(["capital"])
+    refuses(KeyError, "capital", DSPyRetriever(nothing.__getitem__).search, ["capital"])
 
 
 @given(st.lists(st.lists(st.sampled_from([*THREE, "", "a", "b"]), max_size=6), max_size=6), st.integers(1, 5))

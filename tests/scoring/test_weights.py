@@ -53,9 +53,7 @@ def no_network(*_: Any, **__: Any) -> None:
     raise AssertionError("the network was used")
 
 
-def test_a_whole_model_in_the_cache_is_found_without_the_network_and_a_part_is_fetched(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_whole_model_in_the_cache_needs_no_network_and_a_part_is_fetched(cache: Path, monkeypatch: Any) -> None:
     """A network that accepts a call and never answers would stop the start of every run."""
     monkeypatch.setattr("huggingface_hub.HfApi.repo_info", no_network)
     here = cache / "models--some--model"
@@ -71,19 +69,16 @@ def test_a_whole_model_in_the_cache_is_found_without_the_network_and_a_part_is_f
 
 
 def test_a_model_that_is_not_on_the_disk_is_missed_in_one_sentence_with_its_revision(cache: Path) -> None:
-    with pytest.raises(ArgumentError) as caught:
-        CrossEncoderNLI()
-    assert str(caught.value) == (
+    message = refused(CrossEncoderNLI)
+    assert message == (
         f"model='{DEFAULT}' is not on this disk and could not be fetched; where there is a network, run `hf download "
         f"{DEFAULT} --exclude '*/*' --exclude '*.bin' --local-dir nli`, bring the folder nli here, and give its path."
     )
-    assert is_one_sentence(str(caught.value))
+    assert is_one_sentence(message)
     refuses(ArgumentError, r"hf download some/model --revision v2 --exclude", find_model, "some/model", "v2")
 
 
-@pytest.mark.parametrize(
-    "switch", [{"HF_HUB_OFFLINE": "1"}, {"HF_ENDPOINT": "http://127.0.0.1:9"}], ids=["off", "lost"]
-)
+@pytest.mark.parametrize("switch", [{"HF_HUB_OFFLINE": "1"}, {"HF_ENDPOINT": "http://127.0.0.1:9"}], ids=str)
 def test_without_a_network_the_sentence_comes_within_seconds(tmp_path: Path, switch: dict[str, str]) -> None:
     """The Hub's own retries are what could take long; a minute leaves room for a machine that is busy."""
     script = (
@@ -141,7 +136,5 @@ def test_what_the_sentence_says_to_write_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"{", b"\xff", b"[" * 100_000], ids=["torn", "bytes", "deep"])
 def test_a_configuration_that_is_not_json_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "config.json").write_bytes(content)
-    with pytest.raises(
-        ArgumentError, match=r"^model='some/model' could not be loaded from '.*': its config\.json is not"
-    ):
-        stated_columns(tmp_path, "some/model")
+    message = r"^model='some/model' could not be loaded from '.*': its config\.json is not"
+    refuses(ArgumentError, message, stated_columns, tmp_path, "some/model")

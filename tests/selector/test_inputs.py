@@ -51,6 +51,8 @@ ANSWERS = ("Doha", "Dubai", None)
 KINDS: dict[str, Any] = {"Prediction": dspy.Prediction, "Example": dspy.Example, "UserDict": UserDict, "Found": Found}
 KINDS |= {"Completions": dspy.Completions, "from_completions": dspy.Prediction.from_completions, "Slotted": Slotted}
 KINDS |= {"generator": lambda *values: (value for value in values), "tuple": lambda *values: values, "Passage": Passage}
+KINDS |= {"Reasoning": dspy.Reasoning, "int64": np.int64, "float64": np.float64, "float32": np.float32}
+KINDS["Decimal"] = Decimal
 
 
 @each_case("selector", "pools of Doha, Dubai and no answer", **KINDS)
@@ -59,9 +61,7 @@ def test_a_pool_is_the_same_whatever_it_came_in(candidates: Any) -> None:
     assert (question.answers, question.texts) == (ANSWERS, ("Doha", "Dubai", ""))
 
 
-@each_case(
-    "selector", "an answer, and what a judge is shown of it", Prediction=dspy.Prediction, Reasoning=dspy.Reasoning
-)
+@each_case("selector", "an answer, and what a judge is shown of it", **KINDS)
 def test_a_candidate_has_its_answer_and_what_a_judge_is_shown(candidates: Any, answer: Any, text: str) -> None:
     # hazard 5
     question = pool(candidates)
@@ -90,9 +90,7 @@ def test_the_answer_is_that_of_the_answer_field_and_the_one_that_a_candidate_mar
         assert pool(["Doha"] * n).answers == ("Doha",) * n
 
 
-@each_case(
-    "selector", "numbers and their text", Decimal=Decimal, int64=np.int64, float64=np.float64, float32=np.float32
-)
+@each_case("selector", "numbers and their text", **KINDS)
 def test_a_number_answers_by_its_shortest_text(number: Any, text: str) -> None:
     """A signature may type its answer: `-> answer: float`."""
     for task in TASKS:
@@ -103,8 +101,7 @@ def test_a_number_answers_by_its_shortest_text(number: Any, text: str) -> None:
 
 @given(st.integers() | st.floats(allow_nan=False, allow_infinity=False))
 def test_a_number_s_text_is_the_number(number: float) -> None:
-    text = pool([number]).answers[0]
-    assert text is not None
+    text: Any = pool([number]).answers[0]
     assert type(number)(text) == number
     assert numeric_equal(text, [str(number)]) or "e" in str(number)
 
@@ -141,7 +138,7 @@ NAMES = {
     "a table": type("Table", (list,), {"columns": ["answer"]})(["answer"]),  # it yields the names of its columns
     "every law": [*LAW_NAMES, "sync_equals_async_equals_batch_equals_replay", "no_lm_text_breaks_a_law"],
 }  # fmt: skip
-KINDS |= {"name": NAMES.get, "times": mul, "power": pow, "Decimal": Decimal, "bytes": str.encode}
+KINDS |= {"name": NAMES.get, "times": mul, "power": pow, "bytes": str.encode}
 
 
 @each_case("selector", "refusals", **KINDS, set=lambda *of: {*of})  # hazards 7 and 10

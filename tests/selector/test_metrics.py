@@ -3,6 +3,7 @@
 import functools
 import re
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -76,9 +77,16 @@ def instructions_of(module: Any) -> list[str]:
     return [predictor.signature.instructions for predictor in module.predictors()]
 
 
+@functools.cache
+def compiled_of(kind: str) -> tuple[Selector, str]:
+    """The selector with such a judge that GEPA has compiled, and all that its LM was shown."""
+    select, reflection = rewritten(selector_with(kind))
+    return select, "".join(map(text_of, reflection.requests))
+
+
 @each_judge
 def test_gepa_rewrites_a_judge_by_the_feedback_and_it_is_saved_and_loaded(kind: str, tmp_path: Path) -> None:
-    compiled, reflection = rewritten(selector_with(kind))
+    compiled, shown = compiled_of(kind)
     assert instructions_of(compiled.judge) == [KNACK]
     compiled.save(tmp_path / "compiled.json")
     loaded = selector_with(kind)
@@ -87,8 +95,7 @@ def test_gepa_rewrites_a_judge_by_the_feedback_and_it_is_saved_and_loaded(kind: 
         with dspy.context(lm=scripted_lm(teachable)):
             pred = select(**CONTESTED)
         assert (pred.answer, pred.branch, select.settings) == ("Doha", "judge", Settings(consult="always"))
-    told = "".join(map(text_of, reflection.requests))
-    assert "is wrong; candidate 2 is right. It did not override: it is consensus's own." in told
+    assert "is wrong; candidate 2 is right. It did not override: it is consensus's own." in shown
 
 
 def test_gepa_rewrites_the_deriver_of_a_nested_selector() -> None:
@@ -130,18 +137,12 @@ def test_bootstrapping_teaches_from_right_answers_alone(kind: str) -> None:
     assert not any("Which town?" in demo["question"] for demo in demos)
 
 
-@functools.cache
-def compiled(kind: str) -> Selector:
-    select: Selector = rewritten(selector_with(kind))[0]
-    return select
-
-
 @each_judge
 @settings(max_examples=20, deadline=None)
 @given(question=questions("retrieval"), whim=st.integers(0, 3), span=st.sampled_from(("", "Paris", "1976")))
 def test_no_optimizer_breaks_a_law(kind: str, question: Question, whim: int, span: str) -> None:
     with dspy.context(lm=scripted_lm(lambda request: in_style(request, whim, whim / 3, span=span))):
-        pred = compiled(kind)(**inputs_of(question))
+        pred = compiled_of(kind)[0](**inputs_of(question))
     shipped_lawfully(pred, question, Settings(consult="always"))
 
 
@@ -203,16 +204,13 @@ def test_a_derivation_that_was_not_accepted_comes_with_its_reason_and_options_ar
     assert "The judge preferred candidate 3, which is right." in reply
 
 
-@given(st.sampled_from([None, "judge.predict", "select.repairer.predict", "x"]), st.sampled_from(["Doha", "Dubai"]))
-def test_the_score_is_the_same_for_every_predictor(predictor: str | None, gold: str) -> None:
+def test_the_score_is_the_same_for_every_predictor_and_without_a_decision_that_of_the_answer() -> None:
     """Otherwise GEPA warns and takes the program's. Feedback for the program speaks of every role."""
-    example, pred = example_of(CONTESTED, gold=gold), selected(verdict(2), repair("Doha"))
-    result = selection_feedback(example, pred, None, predictor, None)
-    assert result.score == float(selection_score(example, pred)) == float(gold == "Doha")
-    assert predictor or all(f"The {role}" in result.feedback for role in ("judge", "repairer", "deriver"))
-
-
-def test_a_prediction_without_a_decision_is_scored_by_its_answer() -> None:
+    for predictor, gold in product((None, "judge.predict", "select.repairer.predict", "x"), ("Doha", "Dubai")):
+        example, pred = example_of(CONTESTED, gold=gold), selected(verdict(2), repair("Doha"))
+        result = selection_feedback(example, pred, None, predictor, None)
+        assert result.score == float(selection_score(example, pred)) == float(gold == "Doha")
+        assert predictor or all(f"The {role}" in result.feedback for role in ("judge", "repairer", "deriver"))
     assert feedback(dspy.Prediction(answer="Doha"), None).startswith("The answer 'Doha' shipped, and it is right.")
     assert feedback(dspy.Prediction(answer="Doha"), "judge.predict").endswith("and it is right.")  # asked or not?
     assert selection_score(DOHA, dspy.Prediction()) is False

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,8 @@ from eldgr_dspy.programs.testing import scripted_lm
 from eldgr_dspy.programs.typed_answers import outputs
 from tests.case_tables import built, each_case
 from tests.modules import Announce, Spans
-from tests.scenes import CONTESTED, DERIVATION, PENS, SETTLED, SILENT, repair, verdict
+from tests.refusing import refuses
+from tests.scenes import CONTESTED, DERIVATION, PENS, SETTLED, in_style, repair, verdict
 from tests.selecting import each_call, each_way, saying, selector_of, streamed
 
 EACH = [(None, {}), (None, {"timeout": 60}), (None, {"replies": "lenient"}), (StrictJSONAdapter(), {})]
@@ -61,9 +63,9 @@ def test_a_listener_of_ours_reads_the_user_s_chat_adapter_too_and_dspy_s_own_hea
     assert text == pred.answer == "Doha"
     text, _, pred = stream_of(dspy.streaming.StreamListener("repaired_answer"), False)
     assert (text, pred.answer) == ("", "Persian Gulf")
-    with pytest.raises(ValueError, match="Unsupported adapter for streaming: StrictJSONAdapter"):
-        # Async, for a stream that breaks off may leave a sync program's thread waiting for its reader.
-        stream_of(dspy.streaming.StreamListener("repaired_answer"), True, StrictJSONAdapter())
+    # Async, for a stream that breaks off may leave a sync program's thread waiting for its reader.
+    listener, message = dspy.streaming.StreamListener("repaired_answer"), "streaming: StrictJSONAdapter"
+    refuses(ValueError, f"Unsupported adapter for {message}", stream_of, listener, True, StrictJSONAdapter())
 
 
 @each_way
@@ -81,28 +83,17 @@ def test_usage_is_counted_for_all_roles_within_a_timeout_or_without(call: Callab
     assert tokens == {"scripted/judge": True, "scripted/repairer": True}
 
 
-def scripted(output: str, reply: dict[str, Any]) -> Any:
-    """An LM that replies where this output is wanted, and has no span."""
-
-    def answer(request: Any) -> Any:
-        return reply if output in request.config.response_format["schema"]["properties"] else SILENT
-
-    return scripted_lm(answer)
-
-
-BETTER = scripted("better", {"comparison_rationale": "", "better": 0})
-POINTS = scripted("assessment", {"candidate_rationale": "", "assessment": [5] * 8})
-LMS = {"judge": saying(verdict(0)), "better": BETTER, "assessment": POINTS}
+OBLIGING = scripted_lm(lambda request: in_style(request, 0, 0.5, n=3))
 KINDS: dict[str, Any] = {"Judge": Judge, "SwapConsistent": SwapConsistent, "Comparer": Comparer}
 KINDS |= {"PairwiseJudge": PairwiseJudge, "PointwiseJudge": PointwiseJudge}
 
 
 @each_call
 @each_case("selector", "spans of judges")
-def test_each_role_is_one_span(call: Callable[..., Any], judge: Any, lm: str, tree: list[Any]) -> None:
+def test_each_role_is_one_span(call: Callable[..., Any], judge: Any, tree: list[Any]) -> None:
     spans = Spans()
     select = selector_of(built(judge, KINDS), Repairer(), DERIVATION)
-    with dspy.context(lm=LMS[lm], callbacks=[spans]):
+    with dspy.context(lm=OBLIGING, callbacks=[spans]):
         call(select, CONTESTED)
         call(select, PENS)
     assert spans.below() == [["Selector", tree, ["Repairer", ["Predict"]]], ["Selector", ["Returns"]]]
@@ -189,21 +180,18 @@ def function_calls(work: Callable[[], Any]) -> int:
     return counted
 
 
-@pytest.mark.parametrize("is_async", [False, True])
-def test_a_later_call_of_a_sampled_program_calls_as_many_functions_as_an_early_one(is_async: bool) -> None:
+@each_call
+def test_a_later_call_of_a_sampled_program_calls_as_many_functions_as_an_early_one(call: Any) -> None:
     sampled = Sampled(Desk(), n=3, num_threads=1)
-
-    def call() -> Any:
-        return asyncio.run(sampled.acall(question="Which?")) if is_async else sampled(question="Which?")
-
+    work = partial(call, sampled, {"question": "Which?"})
     with dspy.context(lm=scripted_lm(lambda _: REPLY)):
         for _ in range(3):
-            call()
-        early = function_calls(call)
+            work()
+        early = function_calls(work)
         for _ in range(20):
-            call()
+            work()
         assert len(sampled.history) == 3 * 24
-        assert function_calls(call) < 1.1 * early  # a walk through the history makes it twice as many
+        assert function_calls(work) < 1.1 * early  # a walk through the history makes it twice as many
 
 
 class Sealed(list[Any]):  # a record that nobody may read
@@ -211,16 +199,15 @@ class Sealed(list[Any]):  # a record that nobody may read
         raise AssertionError("The record was read.")
 
 
-@pytest.mark.parametrize(
-    "look",
-    [lambda program: with_lms(program, lambda lm: lm), remember_credentials, holds_lm, outputs, describe, role_call],
-    ids=["with_lms", "remember_credentials", "holds_lm", "outputs", "describe", "role_call"],
-)
-def test_who_looks_for_modules_and_lms_does_not_read_what_they_remember(look: Callable[[Any], Any]) -> None:
+LOOKS: list[Any] = [with_lms, remember_credentials, holds_lm, outputs, describe, role_call]
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=lambda look: look.__name__)
+def test_who_looks_for_modules_and_lms_does_not_read_what_they_remember(look: Callable[..., Any]) -> None:
     lm = scripted_lm(lambda _: REPLY)
     program: Any = Sampled(Desk(), select=Selector())
     program.program.set_lm(lm)
     several: list[Any] = [lm, program, program.program, program.program.respond, program.select, program.select.judge]
     for one in several:
         one.history = Sealed([{"messages": [{"content": "Which?"}]}])
-    look(program)
+    look(program, *[lambda lm: lm] * (look is with_lms))

@@ -15,7 +15,7 @@ from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import check_selector, scripted_lm
 from tests.case_tables import each_case
 from tests.modules import Does
-from tests.refusing import says
+from tests.refusing import refuses, says
 from tests.selecting import Returns
 
 ASKED = {"question": "What is the capital of Qatar?"}
@@ -144,40 +144,34 @@ LAWFUL: dict[str, Callable[[], dspy.Module]] = {
 }
 
 
-@pytest.mark.parametrize("make", LAWFUL.values(), ids=LAWFUL)
-def test_a_lawful_program_passes_and_the_calls_of_its_selectors_are_counted(make: Callable[[], dspy.Module]) -> None:
-    assert check_selector(make(), ASKED, max_examples=10)["selector_calls"] >= 10
-
-
 class Sums(Program):  # has no evidence
     def selected(self, question: str) -> Any:
         return self.select(question=question, candidates=self.samples(question))
 
 
+PENS = {"question": "Tom has 3 boxes of 12 pens. How many pens has he?"}
 OTHERWISE: dict[str, tuple[Callable[[], dspy.Module], Any, Any]] = {
-    "a sum": (lambda: Sums(answer="number"), {"question": "Tom has 3 boxes of 12 pens. How many pens has he?"}, None),
+    **{name: (make, ASKED, None) for name, make in LAWFUL.items()},
+    "a sum": (lambda: Sums(answer="number"), PENS, None),
     "several examples": (Program, [dspy.Example(**ASKED, answer="Doha").with_inputs("question"), ASKED], None),
-    "JSON": (Program, ASKED, dspy.JSONAdapter()),
-    "XML": (Program, ASKED, dspy.XMLAdapter()),
+    "under JSON": (Program, ASKED, dspy.JSONAdapter()),
+    "under XML": (Program, ASKED, dspy.XMLAdapter()),
 }
 
 
 @pytest.mark.parametrize(("make", "inputs", "adapter"), OTHERWISE.values(), ids=OTHERWISE)
-def test_other_inputs_and_the_adapter_of_the_context_may_be_given(make: Any, inputs: Any, adapter: Any) -> None:
+def test_a_lawful_program_passes_and_calls_of_its_selectors_are_counted(make: Any, inputs: Any, adapter: Any) -> None:
+    """Also with other inputs and under the adapter of the context."""
     with dspy.context(adapter=adapter):
-        calls = check_selector(make(), inputs, max_examples=5)["selector_calls"]
-    assert calls > (20 if isinstance(inputs, list) else 5)
+        calls = check_selector(make(), inputs, max_examples=10)["selector_calls"]
+    assert calls > 20 if isinstance(inputs, list) else calls >= 10
 
 
 def test_the_program_and_its_lms_are_left_alone_and_it_may_change_its_inputs() -> None:
     """LMs that may not be asked, in the program and in the settings; and the state as it was."""
-
-    class Pops(Program):
-        def forward(self, question: Any) -> Any:
-            return super().forward(question.pop())
-
+    popping = Does(lambda self, question: self.inner(question=question.pop()), inner=Program())
     inputs = {"question": ["Where is Doha?"]}
-    check_selector(Pops(), inputs, max_examples=3)
+    check_selector(popping, inputs, max_examples=3)
     assert inputs == {"question": ["Where is Doha?"]}
     program, lm = Program(), scripted_lm([])
     before = program.dump_state()
@@ -228,13 +222,11 @@ def test_a_program_that_ignores_the_lock_is_found_out(make: Callable[[], dspy.Mo
     with pytest.raises(AssertionError, match=r"^\w+ returned '.*'; its selector shipped ") as caught:
         check_selector(make(), ASKED, max_examples=0)
     assert caught.value.__notes__[0].startswith("  inputs      {'question': 'What is the capital of Qatar?'}\n")
-    with pytest.raises(AssertionError, match=r"^Awaits returned 'Paris'; its selector shipped "):
-        check_selector(Awaits(), ASKED, max_examples=1)
+    message = r"^Awaits returned 'Paris'; its selector shipped "
+    refuses(AssertionError, message, check_selector, Awaits(), ASKED, max_examples=1)
 
 
 # -- what else is found out --------------------------------------------------------------------------------------------
-
-
 NoAnswer = returning("NoAnswer", lambda pred: dspy.Prediction(reply=pred.answer, why=""))
 
 
@@ -255,14 +247,9 @@ class Empty(dspy.Module):
         self.select = Selector()
 
 
-class Hidden(dspy.Module):  # has its selector where no module is found
-    def __init__(self) -> None:
-        super().__init__()
-        select = Selector()
-        self.find: Any = lambda **inputs: select(**inputs)
-
-    def forward(self, question: str) -> Any:
-        return self.find(question=question, candidates=["Doha"])
+def hidden(select: Any) -> dspy.Module:
+    """A program that has its selector where no module is found."""
+    return Does(lambda _, question: select(question=question, candidates=["Doha"]))
 
 
 class Node(pydantic.BaseModel):  # a type that may hold itself
@@ -274,8 +261,7 @@ def test_an_output_that_may_hold_itself_ends_and_the_answer_may_be_in_another_fi
     schema = Node.model_json_schema()
     assert value_of(schema, "word", 0, schema["$defs"]) == {"text": "word", "next": None}
     assert check_selector(NoAnswer(), ASKED, answer_field="reply", max_examples=2)["selector_calls"] > 0
-    with pytest.raises(ArgumentError, match="no field 'said'"):
-        check_selector(NoAnswer(), ASKED, answer_field="said", max_examples=2)
+    refuses(ArgumentError, "no field 'said'", check_selector, NoAnswer(), ASKED, answer_field="said", max_examples=2)
 
 
 def test_an_exception_of_a_program_or_a_role_comes_with_a_small_example() -> None:
@@ -294,7 +280,8 @@ def test_an_exception_of_a_program_or_a_role_comes_with_a_small_example() -> Non
 
 
 MAKERS: dict[str, Callable[[], Any]] = {
-    "str": lambda: str, "Predict": lambda: dspy.Predict("question -> answer"), "Hidden": Hidden, "NoAnswer": NoAnswer,
+    "str": lambda: str, "Predict": lambda: dspy.Predict("question -> answer"), "NoAnswer": NoAnswer,
+    "Hidden": lambda: hidden(Selector()), "Module": dspy.Module,
     "Nothing": returning("Nothing", lambda pred: None), "Bypasses": Bypasses, "NeverCalls": NeverCalls, "Empty": Empty,
     "Program": Program,
 }  # fmt: skip

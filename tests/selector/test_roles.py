@@ -19,7 +19,7 @@ from eldgr_dspy.signatures import JudgeCandidates
 from tests.case_tables import each_case
 from tests.modules import Does
 from tests.scenes import CONTESTED, DERIVATION, PENS, repair, verdict
-from tests.selecting import awaiting, each_call, each_way, example_of, saying, with_judge
+from tests.selecting import awaiting, each_way, example_of, saying, select_acall, select_sync, with_judge
 
 REPLIES: dict[str, dict[str, Any]] = {"judge": verdict(1, 2), "deriver": DERIVATION, "repairer": repair("Doha")}
 SENT = {**REPLIES, "judge": {**REPLIES["judge"], "assessments": [[5] * 8] * 2}}
@@ -77,10 +77,9 @@ def test_a_field_marker_reaches_the_lm_defused_and_is_returned_as_it_stands_in_t
 @each_role
 def test_a_rejected_reply_is_captured_for_an_optimizer(role: str) -> None:
     """DSPy finds the predictor by its signature and hands the reply on as a failure of format."""
+    options: dict[str, Any] = {"num_threads": 1, "capture_failed_parses": True}
     with dspy.context(lm=scripted_lm(lambda _: '{"preferred": 0}')):
-        traced: Any = bootstrap_trace_data(
-            ROLES[role](), [example_of(INPUTS[role])], num_threads=1, capture_failed_parses=True
-        )
+        traced: Any = bootstrap_trace_data(ROLES[role](), [example_of(INPUTS[role])], **options)
     (predictor, inputs, failure) = traced[0]["trace"][-1]
     assert isinstance(predictor, dspy.Predict)
     assert (inputs, failure.completion_text) == (INPUTS[role], '{"preferred": 0}')
@@ -129,7 +128,11 @@ def test_an_answer_counts_where_two_derivations_pass_and_agree(samples: list[str
     assert pred.consulted == ["deriver"]
 
 
-def test_support_ships_what_two_derivations_give_and_the_laws_hold() -> None:
+def test_support_ships_what_two_derivations_give_each_of_a_request_and_the_laws_hold() -> None:
+    for call in (select_sync, select_acall):
+        with dspy.context(lm=(lm := scripted_lm(lambda _: DERIVATION))):
+            assert call(Selector(**AGREED), PENS).answer == "36"
+        assert [request.config.temperature for request in lm.requests] == [0.7] * 3
     assert derived(*[DERIVATION] * 3, rule="support").answer == "36"
     assert derived(*[OTHER] * 3, rule="support").answer == "35"
     assert derived(*[OTHER] * 3).answer == "9"
@@ -139,13 +142,6 @@ def test_support_ships_what_two_derivations_give_and_the_laws_hold() -> None:
     assert check_selector(Selector(**AGREED), max_examples=3)
     assert RepeatedDeriver(n=5).most_calls([]) == 5
     assert RepeatedDeriver(dspy.Predict("question -> derived_answer")).most_calls([]) is None
-
-
-@each_call
-def test_each_sample_is_a_request_of_its_own(call: Any) -> None:
-    with dspy.context(lm=(lm := scripted_lm(lambda _: DERIVATION))):
-        assert call(Selector(**AGREED), PENS).answer == "36"
-    assert [request.config.temperature for request in lm.requests] == [0.7] * 3
 
 
 def test_a_run_keeps_all_samples_and_decides_again_from_them(tmp_path: Path) -> None:

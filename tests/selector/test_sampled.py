@@ -4,14 +4,12 @@ import asyncio
 import itertools
 import json
 import logging
-import time
 from operator import mul
 from threading import Barrier, Event
 from typing import Any
 
 import dspy
 import pytest
-from dspy.utils import BaseCallback
 from pydantic import BaseModel, TypeAdapter
 
 from eldgr_dspy import Sampled, Selector
@@ -22,7 +20,8 @@ from eldgr_dspy.programs.testing import ScriptedLM, role_of, scripted_lm
 from eldgr_dspy.rule.stopping import Posterior
 from tests.caching import cached_by_dspy
 from tests.case_tables import each_case
-from tests.modules import Answers, Does
+from tests.modules import Answers, Does, Spans
+from tests.refusing import refuses
 from tests.scenes import SILENT, repair
 from tests.selecting import evaluating, example_of, right
 
@@ -49,11 +48,12 @@ def answers(*values: Any) -> list[dspy.Prediction]:
     return [dspy.Prediction(answer=value) for value in values]
 
 
-SIGNATURE: Any = dspy.Signature
+async def later(*_: Any, **inputs: Any) -> dspy.Prediction:
+    return dspy.Prediction(answer="Doha")
 
 
-def signature_of(kind: str) -> Any:
-    return SIGNATURE(f"{ASK}: {kind}", custom_types={"City": City})
+def program_of(**methods: Any) -> Any:
+    return type("Made", (dspy.Module,), methods)()
 
 
 def called(program: Sampled, lm: Any, way: str = "sync", **inputs: Any) -> dspy.Prediction:
@@ -84,43 +84,33 @@ def test_it_ships_what_the_selector_decides_and_a_second_call_under_the_cache_as
 
 
 @ways
-def test_all_samples_are_under_way_at_once(way: str) -> None:
+def test_all_samples_are_under_way_at_once_or_as_many_as_num_threads_says(way: str) -> None:
     """Each waits for the four others, so a sample after another would never end."""
-    threads, seen = Barrier(5, timeout=30), itertools.count()
-    tasks: list[asyncio.Event] = []
-
-    class Meeting(dspy.Module):
-        def forward(self, **_: Any) -> dspy.Prediction:
-            threads.wait()
-            return dspy.Prediction(answer="Doha")
-
-        async def aforward(self, **_: Any) -> dspy.Prediction:
-            tasks[:] = tasks or [asyncio.Event()]
-            if next(seen) == 4:
-                tasks[0].set()
-            await asyncio.wait_for(tasks[0].wait(), 30)
-            return dspy.Prediction(answer="Doha")
-
-    assert called(Sampled(Meeting()), None, way).votes == {"Doha": 5}
-
-
-@ways
-def test_num_threads_limits_the_samples_under_way(way: str) -> None:
+    threads, seen, tasks = Barrier(5, timeout=30), itertools.count(), list[asyncio.Event]()
     under_way, most = set[int](), [0]
 
-    class Counted(dspy.Module):
-        async def aforward(self, **_: Any) -> dspy.Prediction:
-            number = len(most)
-            under_way.add(number)
-            most.append(len(under_way))
-            await asyncio.sleep(0.001)
-            under_way.discard(number)
-            return dspy.Prediction(answer="Doha")
+    def meet(_: Any, **inputs: Any) -> dspy.Prediction:
+        threads.wait()
+        return dspy.Prediction(answer="Doha")
 
-        def forward(self, **_: Any) -> dspy.Prediction:
-            return asyncio.run(self.aforward())
+    async def meet_later(_: Any, **inputs: Any) -> dspy.Prediction:
+        tasks[:] = tasks or [asyncio.Event()]
+        if next(seen) == 4:
+            tasks[0].set()
+        await asyncio.wait_for(tasks[0].wait(), 30)
+        return await later()
 
-    called(Sampled(Counted(), n=6, num_threads=2), None, way)
+    async def count(_: Any, **inputs: Any) -> dspy.Prediction:
+        number = len(most)
+        under_way.add(number)
+        most.append(len(under_way))
+        await asyncio.sleep(0.001)
+        under_way.discard(number)
+        return await later()
+
+    assert called(Sampled(program_of(forward=meet, aforward=meet_later)), None, way).votes == {"Doha": 5}
+    counting = program_of(forward=lambda self, **_: asyncio.run(self.aforward()), aforward=count)
+    called(Sampled(counting, n=6, num_threads=2), None, way)
     assert max(most) <= 2
 
 
@@ -142,7 +132,9 @@ def test_a_bound_lm_is_sampled_like_that_of_the_settings(bind: str) -> None:
     assert all(one.lm in (None, lm) for one in program.predictors())
 
 
-def test_rollouts_of_the_program_and_sampling_within_sampling_stay_apart() -> None:
+def test_rollouts_and_sampling_within_sampling_stay_apart_and_a_temperature_replaces_that_of_the_lm() -> None:
+    """None leaves it."""
+
     def thrice(self: Any, **inputs: Any) -> Any:
         first, *_ = [self.ask(**inputs, config={"rollout_id": number}) for number in range(3)]
         return first
@@ -153,32 +145,23 @@ def test_rollouts_of_the_program_and_sampling_within_sampling_stay_apart() -> No
         with cached_by_dspy():
             called(Sampled(program, n=2), lm)
         assert len(lm.requests) == requests
-
-
-@pytest.mark.parametrize(("values", "sent"), [(None, 0.3), (0.9, 0.9)])
-def test_a_temperature_replaces_that_of_the_lm_and_none_leaves_it(values: float | None, sent: float) -> None:
-    lm = answering(["Doha"], temperature=0.3)
-    called(Sampled(dspy.Predict(ASK), temperature=values), lm)
-    called(Sampled(dspy.Predict(ASK, temperature=0.5), temperature=values), lm)
-    assert [one.config.temperature for one in lm.requests] == [sent] * 5 + [0.5] * 5
-    assert lm.kwargs["temperature"] == 0.3
+    for temperature, sent in ((None, 0.3), (0.9, 0.9)):
+        lm = answering(["Doha"], temperature=0.3)
+        called(Sampled(dspy.Predict(ASK), temperature=temperature), lm)
+        called(Sampled(dspy.Predict(ASK, temperature=0.5), temperature=temperature), lm)
+        assert [one.config.temperature for one in lm.requests] == [sent] * 5 + [0.5] * 5
+        assert lm.kwargs["temperature"] == 0.3
 
 
 @ways
 def test_context_usage_and_callbacks_reach_the_samples(way: str) -> None:
-    class Heard(BaseCallback):
-        lms, parents = 0, 0
-
+    class Heard(Spans):
         def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-            self.lms += 1
+            self.names[call_id] = "LM"
 
-        def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-            self.parents += isinstance(instance, dspy.Predict)
-
-    heard, lm = Heard(), answering(["Doha"])
-    with dspy.context(callbacks=[heard], track_usage=True):
-        pred: Any = called(Sampled(dspy.Predict(ASK)), lm, way)
-    assert (heard.lms, heard.parents) == (5, 5)
+    with dspy.context(callbacks=[heard := Heard()], track_usage=True):
+        pred: Any = called(Sampled(dspy.Predict(ASK)), answering(["Doha"]), way)
+    assert [[*heard.names.values()].count(name) for name in ("LM", "Predict")] == [5, 5]
     assert pred.get_lm_usage()["scripted/lm"]["prompt_tokens"] >= 5 * 10
 
 
@@ -198,6 +181,11 @@ def test_the_trace_has_the_calls_of_the_sample_that_ships_and_of_the_roles() -> 
 class City(BaseModel):
     name: str
     land: str | None = None
+
+
+def signature_of(kind: str) -> Any:
+    signature: Any = dspy.Signature
+    return signature(f"{ASK}: {kind}", custom_types={"City": City})
 
 
 @each_case("selector", "typed answers")
@@ -221,16 +209,17 @@ def test_a_repair_of_another_type_is_an_abstention(kind: str, reply: Any, span: 
     assert pred.certified is (branch == "repair")
 
 
-@pytest.mark.parametrize("stop", [None, "settled"])
-def test_passages_that_the_samples_retrieve_are_evidence_together_and_read_once(stop: Any) -> None:
+def test_passages_that_the_samples_retrieve_are_evidence_together_and_read_once() -> None:
     """A program may return an iterator."""
     result = zip(["Nice", "Doha", "Doha"], [*PASSAGES, PASSAGES[0]], strict=True)
     replies = [dspy.Prediction(answer=answer, context=[passage]) for answer, passage in result]
     pred: Any = Sampled(Answers(*replies), 3, num_threads=1)(query="What?")
     assert (pred.answer, pred.certified, pred.passages) == ("Doha", True, PASSAGES)
-    replies = [dspy.Prediction(answer="Doha", context=iter(PASSAGES)) for _ in range(5)]
-    pred = Sampled(Answers(*replies), stop=stop, num_threads=1)(question="?")
-    assert (pred.certified, pred.passages, len(pred.completions)) == (True, PASSAGES, 5 if stop is None else 3)
+    stops: list[Any] = [(None, 5), ("settled", 3)]
+    for stop, n in stops:
+        replies = [dspy.Prediction(answer="Doha", context=iter(PASSAGES)) for _ in range(5)]
+        pred = Sampled(Answers(*replies), stop=stop, num_threads=1)(question="?")
+        assert (pred.certified, pred.passages, len(pred.completions)) == (True, PASSAGES, n)
 
 
 # -- stopping ---------------------------------------------------------------------------------------------------------
@@ -259,15 +248,6 @@ def test_one_failing_sample_is_reported(bad: Any, reason: str, way: str, caplog:
     json.dumps(pred.toDict())
 
 
-@ways
-@pytest.mark.parametrize("on_failure", ["raise", "abstain"])
-def test_a_program_that_fails_on_every_sample_raises_its_own_error(on_failure: Any, way: str) -> None:
-    select = Selector(on_failure=on_failure)
-    with pytest.raises(dspy.LMServerError, match="away") as raised:
-        called(Sampled(Answers(*[dspy.LMServerError("away")] * 2), n=2, select=select, num_threads=1), None, way)
-    assert raised.value.__notes__[0] == "Raised by completions[0], one of 2 samples of Answers."
-
-
 AWAY = dspy.LMServerError("away")
 ERRORS: dict[str, Any] = {"away": AWAY, "late": TimeoutError("late"), "KeyError": KeyError("x")}
 ERRORS["overlong"] = dspy.ContextWindowExceededError(message="too long")  # it came through, and cannot be answered
@@ -277,7 +257,12 @@ ERRORS["overlong"] = dspy.ContextWindowExceededError(message="too long")  # it c
 @pytest.mark.parametrize("error", ERRORS)
 @pytest.mark.parametrize(("on_failure", "on_error"), [("raise", "abstain"), ("abstain", "raise")])
 def test_on_failure_is_about_calls(error: str, on_failure: Any, on_error: Any, way: str) -> None:
+    """A program that fails on every sample raises its own error."""
     select = Selector(on_failure=on_failure, on_error=on_error)
+    failing = Answers(dspy.LMServerError("away"), dspy.LMServerError("away"))
+    with pytest.raises(dspy.LMServerError, match="away") as raised:
+        called(Sampled(failing, n=2, select=Selector(on_failure=on_failure), num_threads=1), None, way)
+    assert raised.value.__notes__[0] == "Raised by completions[0], one of 2 samples of Answers."
     program = Sampled(Answers(*answers("Doha"), ERRORS[error], *answers("Doha")), n=3, select=select, num_threads=1)
     if (on_failure if error in ("away", "late") else on_error) == "raise":
         with pytest.raises(type(ERRORS[error])) as raised:
@@ -290,7 +275,7 @@ def test_on_failure_is_about_calls(error: str, on_failure: Any, on_error: Any, w
 
 
 @ways
-def test_a_sample_later_than_the_selector_s_timeout_is_a_failed_call(way: str) -> None:
+def test_each_sample_has_the_selector_s_timeout_also_if_it_waits_for_a_thread_and_a_later_one_failed(way: str) -> None:
     first, over = itertools.count(), Event()
 
     def hang(_: Any, **inputs: Any) -> Any:
@@ -303,64 +288,42 @@ def test_a_sample_later_than_the_selector_s_timeout_is_a_failed_call(way: str) -
     over.set()
     error = "TimeoutError: the program did not answer within the selector's timeout of 0.1 s"
     assert (pred.votes, [one["error"] for one in pred.failed_samples]) == ({"Doha": 2}, [error])
-
-
-@ways
-def test_each_sample_has_the_timeout_although_it_waits_for_a_thread(way: str) -> None:
-    class Slow(dspy.Module):
-        def forward(self, **_: Any) -> dspy.Prediction:
-            time.sleep(0.2)
-            return dspy.Prediction(answer="Doha")
-
-    pred: Any = called(Sampled(Slow(), n=3, num_threads=1, select=Selector(timeout=0.5)), None, way)
+    slow = Does(lambda *_, **inputs: Event().wait(0.2) or dspy.Prediction(answer="Doha"))
+    pred = called(Sampled(slow, n=3, num_threads=1, select=Selector(timeout=0.5)), None, way)
     assert (pred.votes, pred.failed_samples) == ({"Doha": 3}, [])
 
 
 def test_a_late_sample_that_cleans_up_is_not_waited_for() -> None:
-    class CleansUp(dspy.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.number, self.over = itertools.count(), asyncio.Event()
+    number, over = itertools.count(), asyncio.Event()
 
-        async def aforward(self, **_: Any) -> dspy.Prediction:
-            if next(self.number) == 0:
-                try:
-                    await self.over.wait()
-                finally:
-                    await self.over.wait()
-            return dspy.Prediction(answer="Doha")
+    async def clean_up(_: Any, **inputs: Any) -> dspy.Prediction:
+        if next(number) == 0:
+            try:
+                await over.wait()
+            finally:
+                await over.wait()
+        return await later()
 
     async def call() -> Any:
-        program = CleansUp()
-        pred = await Sampled(program, n=3, select=Selector(on_failure="abstain", timeout=0.1)).acall(**QUESTION)
-        program.over.set()
+        select = Selector(on_failure="abstain", timeout=0.1)
+        pred = await Sampled(program_of(aforward=clean_up), n=3, select=select).acall(**QUESTION)
+        over.set()
         return pred
 
     with dspy.context(lm=scripted_lm(lambda _: SILENT)):
         assert asyncio.run(call()).votes == {"Doha": 2}
 
 
-def test_a_predictor_with_another_output_that_the_selector_has_is_refused_and_one_inside_a_program_is_not() -> None:
-    for kind in (dspy.Predict, dspy.ChainOfThought):
-        with pytest.raises(ArgumentError, match=r"^program must have no output 'votes' beside 'answer'"):
-            Sampled(kind("question -> answer, votes: int"))
-    inner: Any = dspy.Module()
-    inner.draft = dspy.Predict("question -> answer, reason")
-    assert Sampled(inner).program is inner
-
-
 def test_no_sample_is_drawn_in_vain_and_a_program_without_the_answer_field_says_how_to_name_it() -> None:
     left = Answers(*answers("Doha", "Dubai"), AWAY, *answers("Doha", "Doha"))
-    with pytest.raises(dspy.LMServerError):
-        Sampled(left, stop="settled", num_threads=1)(**QUESTION)
+    refuses(dspy.LMServerError, "away", Sampled(left, stop="settled", num_threads=1), **QUESTION)
     assert len([*left.left]) == 2
     left = Answers(*answers("Doha"))
-    with pytest.raises(ArgumentError, match="evidence must be a list"):
-        Sampled(left, n=1)(question="?", evidence=5)
+    refuses(ArgumentError, "evidence must be a list", Sampled(left, n=1), question="?", evidence=5)
     assert len([*left.left]) == 1
     reply = dspy.Prediction(reasoning="So.", response="Doha")
-    with pytest.raises(ArgumentError, match="has no field 'answer'; it has 'reasoning', 'response'"):
-        Sampled(Answers(*[reply] * 5), num_threads=1)(question="?")
+    program = Sampled(Answers(*[reply] * 5), num_threads=1)
+    refuses(ArgumentError, "has no field 'answer'; it has 'reasoning', 'response'", program, question="?")
     program = Sampled(Answers(*[reply] * 5), select=Selector(answer_field="response"))
     pred: Any = program(question="?", evidence=PASSAGES)
     assert (pred.response, pred.answer, pred.reasoning) == ("Doha", "Doha", "So.")
@@ -370,48 +333,36 @@ def test_no_sample_is_drawn_in_vain_and_a_program_without_the_answer_field_says_
 
 
 # -- in DSPy ----------------------------------------------------------------------------------------------------------
-def test_how_a_program_may_be_called_and_whose_its_predictors_are() -> None:
-    """By position where it takes its inputs so; an async one is awaited."""
+def test_how_a_program_may_be_called_whose_its_predictors_are_and_which_outputs_it_may_have() -> None:
+    """By position where it takes its inputs so; an async one is awaited. Inside a program any output may be."""
     roles = ["select.judge.predict", "select.repairer.predict"]
     assert [name for name, _ in Sampled(dspy.ChainOfThought(ASK)).named_predictors()] == ["program.predict", *roles]
-
-    class Echo(dspy.Module):
-        def forward(self, question: str, *, evidence: Any = None) -> dspy.Prediction:
-            return dspy.Prediction(answer=question)
-
-    class Slow(dspy.Module):
-        async def aforward(self, **_: Any) -> dspy.Prediction:
-            return dspy.Prediction(answer="Doha")
-
-    class Wrong(dspy.Module):
-        async def forward(self, question: str) -> dspy.Prediction:
-            return dspy.Prediction(answer="Doha")
-
-    assert Sampled(Echo())("Doha", evidence=PASSAGES).certified
-    for program in (Echo(), dspy.ChainOfThought(ASK), dspy.Predict(ASK)):
-        with pytest.raises(TypeError, match="takes its inputs by name; got 2 by position"):
-            Sampled(program)("a", "b")
-    with pytest.raises(TypeError, match="Echo got 'question' by position and by name"):
-        Sampled(Echo())("a", question="b")
-    assert called(Sampled(Slow()), None, "async", question="?", evidence=PASSAGES).votes == {"Doha": 5}
-    with pytest.raises(ArgumentError, match="program is async"):
-        Sampled(Wrong())(question="?")
+    echo = program_of(forward=lambda self, question, *, evidence=None: dspy.Prediction(answer=question))
+    assert Sampled(echo)("Doha", evidence=PASSAGES).certified
+    for program in (echo, dspy.ChainOfThought(ASK), dspy.Predict(ASK)):
+        refuses(TypeError, "takes its inputs by name; got 2 by position", Sampled(program), "a", "b")
+    refuses(TypeError, "Made got 'question' by position and by name", Sampled(echo), "a", question="b")
+    sampled = Sampled(program_of(aforward=later))
+    assert called(sampled, None, "async", question="?", evidence=PASSAGES).votes == {"Doha": 5}
+    refuses(ArgumentError, "program is async", Sampled(program_of(forward=later)), question="?")
+    for kind in (dspy.Predict, dspy.ChainOfThought):
+        program = kind("question -> answer, votes: int")
+        refuses(ArgumentError, "^program must have no output 'votes' beside 'answer'", Sampled, program)
+    inner = Does(later, draft=dspy.Predict("question -> answer, reason"))
+    assert Sampled(inner).program is inner
 
 
-@pytest.mark.parametrize("bound", [False, True])
-def test_an_optimizer_reaches_the_program_with_the_sample_that_shipped(bound: bool) -> None:
+def test_an_optimizer_gets_the_sample_that_shipped_and_many_threads_mix_nothing_up() -> None:
     """Two of three samples are right; a demonstration of the wrong one would teach the wrong answer."""
     trainset = [example_of(QUESTION, number=str(number), gold="Doha") for number in range(2)]
-    lm, program = answering(["Dubai", "Doha", "Doha"]), Sampled(dspy.Predict(ASK), n=3, num_threads=1)
-    if bound:
-        program.set_lm(lm)
-    with dspy.context(lm=lm):
+    for bound in (False, True):
+        lm, program = answering(["Dubai", "Doha", "Doha"]), Sampled(dspy.Predict(ASK), n=3, num_threads=1)
+        if bound:
+            program.set_lm(lm)
         optimizer = dspy.BootstrapFewShot(metric=right, max_bootstrapped_demos=2, max_labeled_demos=0)
-        compiled = optimizer.compile(program, trainset=trainset)
-    assert [demo.answer for demo in compiled.program.demos] == ["Doha", "Doha"]
-
-
-def test_many_threads_may_call_it_and_mix_nothing_up() -> None:
+        with dspy.context(lm=lm):
+            compiled = optimizer.compile(program, trainset=trainset)
+        assert [demo.answer for demo in compiled.program.demos] == ["Doha", "Doha"]
     program, lm = Sampled(dspy.Predict(ASK), stop="settled"), answering(["Doha"])
     devset, parallel = [example_of(QUESTION, gold="Doha")] * 12, dspy.Parallel(num_threads=4, disable_progress_bar=True)
     with dspy.context(lm=lm):

@@ -27,7 +27,8 @@ from eldgr_dspy.rule.questions import Settings
 from eldgr_dspy.rule.stopping import Posterior
 from tests.asking.transport import Silent
 from tests.case_tables import Words, each_case
-from tests.refusing import refused, says
+from tests.modules import Does
+from tests.refusing import refused, refuses, says
 from tests.scenes import CONTESTED, DERIVATION, PENS, SILENT, repair, verdict
 from tests.scorers import Rewards, ScoringModule
 from tests.selecting import asked, each_call, example_of, right, saying
@@ -156,22 +157,19 @@ def test_only_the_same_choices_are_loaded(make: Any, options: Any, name: str, ar
 
 
 def two(**options: Any) -> Any:
-    program: Any = dspy.Module()
-    program.one, program.other = Selector(), Selector(**options)
-    return program
+    return Does(print, one=Selector(), other=Selector(**options))
 
 
-@each_file
-def test_a_type_that_is_set_afterwards_is_saved_and_loaded_like_a_given_one(name: str, tmp_path: Path) -> None:
-    given, changed, new = taught(Selector(answer="number")), Selector(), Selector(answer="number")
-    changed.type = answer_type("number")
-    for saved, module in ((given, changed), (changed, new)):
-        saved.save(tmp_path / name)
-        assert loaded_into(module, tmp_path / name).dump_state() == given.dump_state()
-
-
-def test_a_difference_is_named_and_what_serves_one_deployment_is_not_saved(tmp_path: Path) -> None:
+def test_a_type_that_is_set_is_saved_a_difference_named_and_what_serves_one_deployment_is_not(
+    tmp_path: Path,
+) -> None:
     """A timeout, scorers and LMs may be other ones."""
+    for name in ("saved.json", "saved.pkl"):
+        given, changed, new = taught(Selector(answer="number")), Selector(), Selector(answer="number")
+        changed.type = answer_type("number")
+        for one, module in ((given, changed), (changed, new)):
+            one.save(tmp_path / name)
+            assert loaded_into(module, tmp_path / name).dump_state() == given.dump_state()
     for saved, other, difference in (
         (two(consult="always"), two(), 'consult: "always" -> "lazy"'),
         (sampled(stop=Posterior(0.9)), sampled(stop=Posterior()), "stop.posterior: 0.9 -> 0.95"),
@@ -313,13 +311,6 @@ def test_a_selector_with_any_rule_that_has_a_name_is_pickled(rule: Any) -> None:
     assert again(**CONTESTED).toDict() == select(**CONTESTED).toDict()
 
 
-@pytest.mark.parametrize("answer", [None, *BUILT_IN.values(), f"{__name__}:Loud", f"{__name__}:LOUD"])
-def test_settings_are_equal_after_pickling_whatever_the_answer_type(answer: Any) -> None:
-    settings = Settings(answer=answer, certificate="token", refusals=("Pass",))
-    again = pickled(settings)
-    assert again == settings and again.type is settings.type
-
-
 def nameless() -> Any:
     def last_of_all(case: Any) -> Any:
         yield from ()
@@ -328,11 +319,16 @@ def nameless() -> Any:
     return last_of_all
 
 
-def test_another_process_finds_what_a_pickle_names_and_a_rule_without_a_name_is_not_pickled() -> None:
+def test_another_process_finds_what_a_pickle_names_and_settings_are_equal_after_pickling() -> None:
+    """A rule without a name is not pickled. The settings are of any answer type."""
     code = "import pickle, sys; one = pickle.load(sys.stdin.buffer); print(one.rule, one.type.name, one.type.loaded_as)"
     select = Selector(rule=last_of_all, answer=f"{__name__}:Loud")
     process = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(select), capture_output=True, check=True)
     assert process.stdout.decode().split() == [f"{__name__}:last_of_all", "loud", f"{__name__}:Loud"]
-    with pytest.raises((pickle.PicklingError, AttributeError), match="last_of_all"):
-        pickle.dumps(Selector(rule=nameless()))  # and is not taken for the one of that name
+    # It is not taken for the one of that name.
+    refuses((pickle.PicklingError, AttributeError), "last_of_all", pickle.dumps, Selector(rule=nameless()))
     assert pickled(Options(["Doha", "Oslo"])).options == ("Doha", "Oslo")
+    for answer in (None, *BUILT_IN.values(), f"{__name__}:Loud", f"{__name__}:LOUD"):
+        settings = Settings(answer=answer, certificate="token", refusals=("Pass",))
+        again = pickled(settings)
+        assert again == settings and again.type is settings.type

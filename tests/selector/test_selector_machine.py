@@ -66,23 +66,22 @@ def speaking(voice: Any) -> Any:
 
 
 @contextmanager
-def unbound(select: Selector) -> Iterator[dict[str, Any]]:
+def unbound(select: Selector) -> Iterator[list[Any]]:
     """The LMs of the predictors, taken from them meanwhile: connections are not saved."""
-    result = {name: predictor.lm for name, predictor in predictors(select)}
-    bind(select, dict.fromkeys(result))
+    result = [predictor.lm for predictor in predictors(select)]
+    bind(select, [None] * len(result))
     yield result
     bind(select, result)
 
 
-def bind(select: Selector, lms: dict[str, Any]) -> None:
-    for name, predictor in predictors(select):
-        predictor.lm = lms[name]
+def bind(select: Selector, lms: list[Any]) -> None:
+    for predictor, lm in zip(predictors(select), lms, strict=True):
+        predictor.lm = lm
 
 
-def predictors(select: Selector) -> Iterator[tuple[str, Any]]:
+def predictors(select: Selector) -> list[Any]:
     """Also of the roles that are not asked in the selector's own task."""
-    for role in ROLES:
-        yield from ((f"{role}.{name}", predictor) for name, predictor in getattr(select, role).named_predictors())
+    return [predictor for role in ROLES for predictor in getattr(select, role).predictors()]
 
 
 class SelectorMachine(RuleBasedStateMachine):
@@ -114,13 +113,9 @@ class SelectorMachine(RuleBasedStateMachine):
     def another_lm_in_the_context(self, voice: Any) -> None:
         self.lm = speaking(voice)
 
-    @rule(voice=voices())
-    def one_lm_for_all_roles(self, voice: Any) -> None:
-        self.select.set_lm(speaking(voice))
-
-    @rule(voice=voices(), role=st.sampled_from(ROLES))
-    def one_lm_for_a_role(self, voice: Any, role: Role) -> None:
-        getattr(self.select, role).set_lm(speaking(voice))
+    @rule(voice=voices(), who=st.sampled_from(("", *ROLES)))
+    def one_lm_for_all_roles_or_for_one(self, voice: Any, who: str) -> None:
+        (getattr(self.select, who) if who else self.select).set_lm(speaking(voice))
 
     @rule()
     def an_lm_that_fails(self) -> None:
@@ -155,10 +150,9 @@ class SelectorMachine(RuleBasedStateMachine):
         teacher = self.select.deepcopy()
         teacher.set_lm(speaking(voice))
         teacher.on_error = "abstain"
+        trainset = [example_of(CONTESTED), example_of(PENS)]
         with self.context():
-            self.select = optimizer.compile(
-                self.select, teacher=teacher, trainset=[example_of(CONTESTED), example_of(PENS)]
-            )
+            self.select = optimizer.compile(self.select, teacher=teacher, trainset=trainset)
 
     # -- copies and files --
     @rule()
@@ -200,10 +194,9 @@ class SelectorMachine(RuleBasedStateMachine):
 
 
 MOST = max(25, settings().max_examples // 20)
-LIMITS = settings(
-    max_examples=MOST, stateful_step_count=12, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
 TestSelectorMachine = pytest.mark.law("no_optimizer_breaks_a_law", "property")(
     pytest.mark.slow(SelectorMachine.TestCase)
 )
-TestSelectorMachine.settings = LIMITS
+TestSelectorMachine.settings = settings(
+    max_examples=MOST, stateful_step_count=12, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)

@@ -21,8 +21,9 @@ from eldgr_dspy.signatures import DeriveAnswer, JudgeCandidates, RepairAnswer
 from tests.capitals import VERDICT, selector_with
 from tests.case_tables import Words, built, each_case, tables_of
 from tests.finished_runs import finished_run
+from tests.refusing import refuses
 from tests.scenes import CONTESTED, DERIVATION, PENS, repair, verdict
-from tests.selecting import any_reply, asked, each_call, each_way, saying, selected, selector_of, with_judge
+from tests.selecting import any_reply, asked, each_call, each_way, saying, selected, selector_of
 
 GOOD = json.dumps(verdict(2))
 SIGNATURES: tuple[Any, ...] = (JudgeCandidates, RepairAnswer, DeriveAnswer)
@@ -66,7 +67,12 @@ def test_the_form_of_a_verdict_is_forgiven_where_that_is_asked_for(call: Any, re
     assert (strict.answer, [*strict.abstentions]) == ("Dubai", ["judge", "repairer"])
 
 
-def test_a_repair_is_forgiven_a_missing_passage_and_nothing_is_made_up() -> None:
+def test_a_repair_is_forgiven_a_missing_passage_nothing_is_made_up_and_silence_is_no_error() -> None:
+    """A repairer is told to say by an empty span that it finds nothing."""
+    pred = selected(saying(verdict(0)), on_error="raise")
+    assert (pred.answer, pred.abstentions) == ("Dubai", {"repairer": "no span"})
+    pred = selector_of({"abstained": "no opinion"}, on_error="raise")(**CONTESTED)
+    assert pred.abstentions == {"judge": "no opinion", "repairer": "no span"}
     result = selected(saying("?", {"repaired_answer": "Persian Gulf"}), replies="lenient")
     assert (result.answer, result.branch, [*result.abstentions]) == ("Persian Gulf", "repair", ["judge"])
     for name in DERIVATION:
@@ -77,16 +83,11 @@ def test_a_repair_is_forgiven_a_missing_passage_and_nothing_is_made_up() -> None
         assert [read(LENIENT, f"So: {json.dumps(reply)}", signature) for signature in SIGNATURES] == [None] * 3
 
 
-@pytest.mark.parametrize(
-    ("kind", "reply"), [(PairwiseJudge, {"better": "1"}), (PointwiseJudge, {"assessment": ["5"] * 8})]
-)
-def test_other_judges_are_read_as_the_selector_says(kind: Any, reply: dict[str, Any]) -> None:
-    def say(request: Any) -> Any:
-        named = (request.config.response_format or {}).get("schema", {}).get("properties", ())
-        return repair("", -1) if "repaired_answer" in named else f"So: {json.dumps(reply)}"
-
-    with dspy.context(lm=scripted_lm(say)):
-        assert with_judge(kind(), replies="lenient", on_error="raise")(**CONTESTED).consulted[0] == "judge"
+def test_other_judges_are_read_as_the_selector_says() -> None:
+    for judge, reply in ((PairwiseJudge(), {"better": "1"}), (PointwiseJudge(), {"assessment": ["5"] * 8})):
+        select = selector_of(judge, replies="lenient", on_error="raise")
+        with dspy.context(lm=scripted_lm(lambda _, reply=reply: f"So: {json.dumps(reply)}")):  # type: ignore[misc]
+            assert select(**CONTESTED).consulted[0] == "judge"
 
 
 INVALID = replies("replies that are invalid")
@@ -104,8 +105,8 @@ def test_a_verdict_that_is_not_one_is_an_abstention_or_raised_if_asked_for(reply
         assert len(pred.abstentions["judge"]) > 10
     silent = selector_of({"abstained": preds[-1].abstentions["judge"]})(**CONTESTED)
     assert preds[-1].toDict() == silent.toDict()
-    with pytest.raises(ReplyError if message else dspy.AdapterParseError, match=message):
-        selected(saying(reply), on_error="raise")
+    kind = ReplyError if message else dspy.AdapterParseError
+    refuses(kind, message or ".", selected, saying(reply), on_error="raise")
 
 
 @each_call
@@ -116,18 +117,9 @@ def test_a_preference_counts_although_its_scores_cannot_be_used(call: Any, reply
     assert (pred.answer, pred.branch, pred.abstentions) == ("Doha", "judge", {})
 
 
-def test_a_repairer_that_finds_nothing_and_an_abstention_by_its_own_word_are_no_errors() -> None:
-    """A repairer is told to say so by an empty span."""
-    pred = selected(saying(verdict(0)), on_error="raise")
-    assert (pred.answer, pred.abstentions) == ("Dubai", {"repairer": "no span"})
-    pred = selector_of({"abstained": "no opinion"}, on_error="raise")(**CONTESTED)
-    assert pred.abstentions == {"judge": "no opinion", "repairer": "no span"}
-
-
 any_span = st.sampled_from(("Doha", "1976", ""))
-any_verdict = st.builds(verdict, st.integers(-1, 4), st.integers(0, 3)) | st.builds(
-    repair, any_span, st.integers(-2, 3)
-)
+any_verdict = st.builds(verdict, st.integers(-1, 4), st.integers(0, 3))
+any_verdict |= st.builds(repair, any_span, st.integers(-2, 3))
 around = st.sampled_from(PROSE) | st.text(max_size=12).filter(lambda text: "<" not in text)
 
 
@@ -174,8 +166,7 @@ def test_a_run_reads_as_its_selector_and_resumes_only_so(tmp_path: Path) -> None
         return json.loads((out / "summary.json").read_text())["pools"]["capitals"]
 
     assert run("strict")["audit"]["abstentions"] == 6
-    with pytest.raises(RunChangedError, match=r"StrictJSONAdapter.*LenientJSONAdapter"):
-        run("lenient")
+    refuses(RunChangedError, r"StrictJSONAdapter.*LenientJSONAdapter", run, "lenient")
     run("strict")
     (tmp_path / "run").rename(tmp_path / "before")
     assert run("lenient")["audit"]["judge_overrides"] == 6

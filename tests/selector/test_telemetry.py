@@ -28,11 +28,11 @@ from eldgr_dspy.programs.testing import role_of
 from eldgr_dspy.redaction import remember
 from eldgr_dspy.rule.consultations import Abstention
 from tests.capitals import NO_SPAN, row, selector_with, write_pool
-from tests.case_tables import each_case
+from tests.case_tables import each_case, tables_of
 from tests.lm_server import Answer, serving
 from tests.modules import Does
 from tests.scenes import CONTESTED, PENS, SETTLED, verdict
-from tests.selecting import each_call, saying, select_acall, select_sync, selector_of, with_judge
+from tests.selecting import each_call, saying, select_sync, selector_of, with_judge
 
 Call = Callable[[Selector, Any], Any]
 
@@ -75,15 +75,10 @@ def decide(call: Call, lm: Any, inputs: Any = CONTESTED, **options: Any) -> tupl
         return call(select, inputs), watcher
 
 
-def attributes(spans: InMemorySpanExporter) -> dict[str, Any]:
-    (span,) = spans.get_finished_spans()
-    return dict(span.attributes or {})
-
-
 @each_call
 @pytest.mark.parametrize("timeout", [None, 60])
-def test_a_callback_is_given_what_a_decision_is_and_cost(call: Call, timeout: Any) -> None:
-    """An outage is in the event by kind, without a text."""
+def test_a_callback_is_given_what_a_decision_is_and_cost_and_tokens_are_counted_once(call: Call, timeout: Any) -> None:
+    """An outage is in the event by kind, without a text. A run meters each request of a selector in a program."""
     pred, watcher = decide(call, saying(verdict(2)), timeout=timeout)
     ((call_id, instance),), (event,) = watcher.calls, watcher.events
     assert watcher.started[call_id] is instance
@@ -97,6 +92,19 @@ def test_a_callback_is_given_what_a_decision_is_and_cost(call: Call, timeout: An
     assert (event.failures, event.abstentions) == ({"judge": "LMServerError"}, {"repairer": "nothing to say"})
     assert event.call_seconds.keys() == {"judge", "repairer"}
     assert "SECRET" not in repr(event)
+    totals = []
+    for callbacks in ([], [Watcher()]):
+        with dspy.context(lm=saying(verdict(0)), callbacks=callbacks), dspy.track_usage() as usage:
+            call(Selector(timeout=timeout), CONTESTED)
+        totals.append(usage.get_total_tokens())
+        select: Any = Selector(timeout=timeout)
+        select.set_lm(saying(verdict(0)))
+        twin: Any = with_meter(select)
+        with dspy.context(callbacks=callbacks), metering() as meter:
+            call(twin, CONTESTED)
+        assert [bool(entry.prompt_tokens) for entry in meter.entries] == [True, True]
+        assert not meter.cached
+    assert totals[0] == totals[1] != {}
 
 
 @each_call
@@ -126,7 +134,7 @@ def test_a_call_that_raises_is_a_span_with_its_error_and_no_key(call: Call, span
     with dspy.context(lm=saying(dspy.LMServerError("key sk-77aYq7Yt55ab"))), pytest.raises(dspy.LMServerError):
         call(Selector(), CONTESTED)
     (span,) = spans.get_finished_spans()
-    assert attributes(spans)["error.type"] == "LMServerError"
+    assert span.attributes and span.attributes["error.type"] == "LMServerError"
     assert span.status.status_code is trace.StatusCode.ERROR
     assert "sk-77aYq7Yt55ab" not in span.to_json()
 
@@ -146,27 +154,8 @@ def test_tokens_are_those_of_all_calls_and_unknown_is_not_zero(spans: InMemorySp
     spans.clear()
     with dspy.context(lm=lm):
         Selector()(**SETTLED)
-    assert attributes(spans).keys().isdisjoint({telemetry.INPUT_TOKENS, telemetry.OUTPUT_TOKENS})
-
-
-@each_call
-@pytest.mark.parametrize("timeout", [None, 60])
-def test_who_counts_tokens_around_a_selector_counts_each_once_watched_or_not(call: Call, timeout: Any) -> None:
-    """A run meters each request of a selector in a program."""
-    totals = []
-    for callbacks in ([], [Watcher()]):
-        with dspy.context(lm=saying(verdict(0)), callbacks=callbacks), dspy.track_usage() as usage:
-            call(Selector(timeout=timeout), CONTESTED)
-        totals.append(usage.get_total_tokens())
-        select: Any = Selector(timeout=timeout)
-        select.set_lm(saying(verdict(0)))
-        twin: Any = with_meter(select)
-        with dspy.context(callbacks=callbacks), metering() as meter:
-            call(twin, CONTESTED)
-        assert [bool(entry.prompt_tokens) for entry in meter.entries] == [True, True]
-        assert not meter.cached
-    assert totals[0] == totals[1]
-    assert totals[0]
+    (span,) = spans.get_finished_spans()
+    assert (span.attributes or {}).keys().isdisjoint({telemetry.INPUT_TOKENS, telemetry.OUTPUT_TOKENS})
 
 
 def test_a_callback_that_raises_or_a_missing_opentelemetry_changes_nothing(
@@ -218,24 +207,15 @@ class Clock:  # a clock that stands still until it is moved
 def test_each_kind_of_reason_is_logged_once_a_role_and_minute(heard: pytest.LogCaptureFixture) -> None:
     """A reason is one short line without credentials or control characters."""
     log = RareLog(Clock())
-    for _ in range(3):
-        log_silence("judge", Abstention("unparsable: The reply is not JSON.", "unreadable"), log)
-        log_silence("judge", Abstention("unparsable: it is another text", "unreadable"), log)
-        log_silence("repairer", Abstention("unparsable: x", "unreadable"), log)
-        log_silence("judge", Abstention.failure(dspy.LMTimeoutError("late")), log)
-        log_silence("judge", Abstention.failure(dspy.LMTimeoutError("later")), log)
-        log_silence("judge", Abstention.failure(ConnectionError("gone")), log)
-        log_silence("repairer", Abstention("no span"), log)
-    assert lines(heard) == [
-        ("eldgr_dspy", level, f"{message} {FIRST}")
-        for level, message in (
-            (logging.WARNING, "The judge gave no usable reply (unreadable): unparsable: The reply is not JSON."),
-            (logging.WARNING, "The repairer gave no usable reply (unreadable): unparsable: x."),
-            (logging.WARNING, "A call of the judge failed: LMTimeoutError: late."),
-            (logging.WARNING, "A call of the judge failed: ConnectionError: gone."),
-            (logging.INFO, "The repairer abstained: no span."),
-        )
-    ]
+    texts = ("unparsable: The reply is not JSON.", "unparsable: it is another text", "unparsable: x")
+    replies = [Abstention(text, "unreadable") for text in texts]
+    errors = (dspy.LMTimeoutError("late"), dspy.LMTimeoutError("later"), ConnectionError("gone"))
+    replies += [*map(Abstention.failure, errors), Abstention("no span")]
+    for index, reply in [*enumerate(replies)] * 3:
+        log_silence("repairer" if index in (2, 6) else "judge", reply, log)
+    messages = [f"{message} {FIRST}" for message in tables_of("selector")["lines of a log"]["cases"]]
+    levels = [logging.WARNING] * 4 + [logging.INFO]
+    assert lines(heard) == [("eldgr_dspy", *line) for line in zip(levels, messages, strict=True)]
     remember("sk-91uZq7Yt55ab")
     reason = "failed: LMServerError: key sk-91uZq7Yt55ab\r\nINFO forged \x1b[31m" + "x" * 100_000
     log_silence("judge", Abstention(reason, "LMServerError", failed=True))
@@ -288,7 +268,7 @@ def test_a_run_logs_what_its_roles_could_not_say(heard: pytest.LogCaptureFixture
     ]
 
 
-@pytest.mark.parametrize("call", [select_sync, select_acall])
+@each_call
 def test_a_selector_logs_what_nobody_could_say(heard: pytest.LogCaptureFixture, call: Any) -> None:
     async def unreachable(answer: str, evidence: Any) -> bool:
         raise ConnectionError("gone")

@@ -25,7 +25,7 @@ from eldgr_dspy.words import HOMOGENEOUS, POLICIES
 from tests.case_tables import each_case
 from tests.modules import Answers, Does
 from tests.public_strategies import questions
-from tests.refusing import refused, says
+from tests.refusing import refused, refuses, says
 from tests.scenes import ABSTAINS, CONTESTED, DERIVATION, SETTLED, SILENT, WORDS, repair, verdict
 from tests.selecting import asked, each_call, each_way, evaluating, example_of, inputs_of, saying, selected, selector_of
 
@@ -54,7 +54,7 @@ def test_withholding_alters_no_decision(question: Question, span: str, preferred
 
 
 @each_way
-def test_an_answer_whose_certificate_could_not_be_had_is_withheld(call: Any) -> None:
+def test_an_answer_whose_certificate_could_not_be_had_is_withheld_and_votes_are_on_the_prediction(call: Any) -> None:
     """It is not one that no certificate applies to."""
 
     async def unreachable(answer: str, evidence: Any) -> bool:
@@ -64,6 +64,8 @@ def test_an_answer_whose_certificate_could_not_be_had_is_withheld(call: Any) -> 
     pred = call(Selector(**options, uncertified="abstain"), CONTESTED)
     assert (pred.answer, pred.certified, pred.branch, [*pred.failures]) == (None, None, "consensus", ["certificate"])
     assert call(Selector(**options), CONTESTED).answer == "Dubai"
+    pred = call(selector_of(), {**SETTLED, "candidates": ["Doha", "dubai", "**Doha**", None, "Dubai.", "Doha"]})
+    assert pred.votes == {"Doha": 3, "dubai": 2}
 
 
 class Entails(dspy.Module):  # a certificate that asks an LM
@@ -110,12 +112,6 @@ def test_metrics_count_a_withheld_answer_as_wrong_and_a_rule_is_chosen_by_name_a
     assert asked(lm) == ["judge"] * 4
 
 
-@each_way
-def test_the_votes_of_each_class_are_on_the_prediction(call: Any) -> None:
-    pred = call(selector_of(), {**SETTLED, "candidates": ["Doha", "dubai", "**Doha**", None, "Dubai.", "Doha"]})
-    assert pred.votes == {"Doha": 3, "dubai": 2}
-
-
 @given(questions("retrieval"))
 def test_each_candidate_with_an_answer_has_one_vote(question: Question) -> None:
     pred = selector_of(ABSTAINS, SILENT, ABSTAINS)(**inputs_of(question))
@@ -139,7 +135,7 @@ def span_first(case: Any) -> Steps:
 
 
 @each_way
-@pytest.mark.parametrize("rule", [span_first, "tests.selector.test_uncertified:span_first"])
+@pytest.mark.parametrize("rule", [span_first, f"{__name__}:span_first"])
 def test_a_rule_of_one_s_own_decides_in_every_way_to_call(call: Any, rule: Any) -> None:
     lm = saying(verdict(2), repair("Persian Gulf", 1))
     with dspy.context(lm=lm):
@@ -156,8 +152,8 @@ def test_a_rule_that_fails_is_named(call: Any) -> None:
         yield from ()
         raise KeyError("a slip")
 
-    with pytest.raises(ArgumentError, match=rf"^The rule '{__name__}:\S+\.broken' has failed: KeyError: 'a slip'"):
-        call(selector_of(rule=broken, on_error="abstain", on_failure="abstain"), CONTESTED)
+    message = rf"^The rule '{__name__}:\S+\.broken' has failed: KeyError: 'a slip'"
+    refuses(ArgumentError, message, call, selector_of(rule=broken, on_error="abstain", on_failure="abstain"), CONTESTED)
 
 
 ANSWERS = ("Doha", "doha.", "**Doha**", "Dubai", "yes", "I don't know", "36", "36.0", "Nice", None, " ")
@@ -186,11 +182,6 @@ def ascii_alone(answer: str) -> bool:
 
 async def confirm(answer: str, evidence: Sequence[Passage], question: str) -> bool:
     return True
-
-
-class Asks(dspy.Module):
-    async def aforward(self, **_: Any) -> Any:
-        return dspy.Prediction(certified=True)
 
 
 def own_rule(case: Any) -> Steps:
@@ -259,7 +250,13 @@ def test_stopping_never_changes_what_ships(
     assert early == every
 
 
-FUNCTIONS = {"quoted": quoted, "confirm": confirm, "ascii_alone": ascii_alone, "own_rule": own_rule, "Asks": Asks()}
+FUNCTIONS = {
+    "quoted": quoted,
+    "confirm": confirm,
+    "ascii_alone": ascii_alone,
+    "own_rule": own_rule,
+    "Asks": Does(prefer_last),
+}
 
 
 @each_case("selector", "how many samples settle it", name=FUNCTIONS.get)

@@ -43,9 +43,7 @@ def places(*answers: str, **settings: Any) -> list[float]:
     return GroupReward(group_size=len(answers), **settings)(["?"] * len(texts), texts, **rows(len(texts), **columns))
 
 
-class Log:
-    """What a trainer is told, as the arguments that it passes for it."""
-
+class Log:  # what a trainer is told, as the arguments that it passes for it
     def __init__(self) -> None:
         self.metrics: dict[str, float] = {}
         self.columns: dict[str, list[Any]] = defaultdict(list)
@@ -55,9 +53,7 @@ class Log:
         return {"log_metric": self.metrics.__setitem__, "log_extra": self.columns.__setitem__}
 
 
-class Fixed:
-    """A scorer that gives each step the same `logic` and `fact`, and keeps what it was given."""
-
+class Fixed:  # a scorer that gives each step the same `logic` and `fact`, and keeps what it was given
     def __init__(self, logic: Score = 1.0, fact: Score = 1.0) -> None:
         self.logic, self.fact = logic, fact
         self.given: list[Reasoning] = []
@@ -96,9 +92,7 @@ class Trainer(NamedTuple):
         """What a reward finds the trainer by."""
 
 
-class Broken:
-    """A scorer that fails as a model does that has run out of memory."""
-
+class Broken:  # a scorer that fails as a model does that has run out of memory
     def score(self, reasonings: Sequence[Reasoning]) -> list[StepTable]:
         raise RuntimeError("out of memory\nat layer 3")
 

@@ -17,9 +17,7 @@ def draw() -> list[float]:
     return numbers + [float(torch.rand((), device=f"cuda:{at}")) for at in range(torch.cuda.device_count())]
 
 
-class Drawing(Fixed):
-    """A scorer that draws from every stream, and may fail after it."""
-
+class Drawing(Fixed):  # a scorer that draws from every stream, and may fail after it
     def __init__(self, fails: bool = False) -> None:
         super().__init__()
         self.fails = fails

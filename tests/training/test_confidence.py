@@ -31,26 +31,19 @@ def directly(model: Any, prompt: list[int], completion: list[int], temperature: 
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 8])
-def test_the_log_probabilities_are_those_of_each_sequence_alone(batch_size: int) -> None:
+def test_log_probabilities_are_those_of_each_sequence_alone_and_modules_stay_in_their_modes(batch_size: int) -> None:
+    """A module may be frozen in evaluation inside a model that trains."""
     model = tiny_policy(tiny_tokenizer(["a b c d e f"]))
+    model.train()
+    model.model.layers[0].eval()
+    modes = [module.training for module in model.modules()]
     result = token_logps(model, PROMPTS, COMPLETIONS, batch_size=batch_size)
+    assert [module.training for module in model.modules()] == modes and any(modes) and not all(modes)
     for row, prompt, completion in zip(result, PROMPTS, COMPLETIONS, strict=True):
         assert row == pytest.approx(directly(model, prompt, completion), abs=1e-5)
 
 
-def test_every_module_is_left_in_the_mode_that_it_was_in() -> None:
-    """A module may be frozen in evaluation inside a model that trains."""
-    model = tiny_policy(tiny_tokenizer(["a b c"]))
-    model.train()
-    model.model.layers[0].eval()
-    modes = [module.training for module in model.modules()]
-    token_logps(model, PROMPTS[:1], COMPLETIONS[:1])
-    assert [module.training for module in model.modules()] == modes and any(modes) and not all(modes)
-
-
-class Probe:
-    """A reward that compares what it is told of the policy with direct forward passes of the model that is trained."""
-
+class Probe:  # a reward that compares what it is told of the policy with direct forward passes of it
     __name__ = "probe"
 
     def __init__(self) -> None:
@@ -81,17 +74,13 @@ def test_in_training_it_equals_a_direct_forward_pass(lora: bool, tmp_path: Path)
     from peft import LoraConfig
 
     adapter = LoraConfig(r=4, lora_alpha=8, lora_dropout=0.3, target_modules=["q_proj", "v_proj"])
-    reward = Probe()
-    trainer(
-        [reward], tmp_path, peft_config=adapter if lora else None, temperature=0.7, learning_rate=0.03, max_steps=2
-    ).train()
+    reward, settings = Probe(), {"temperature": 0.7, "learning_rate": 0.03, "max_steps": 2}
+    trainer([reward], tmp_path, peft_config=adapter if lora else None, **settings).train()
     assert len(reward.passed) == 16 and any(result.logps for result in reward.passed)
     assert reward.worst < 1e-5
 
 
-class Caller:
-    """As much of TRL's trainer as a reward asks, which counts how often it makes tokens of prompts for the policy."""
-
+class Caller:  # as much of TRL's trainer as a reward asks, which counts how often it makes tokens of prompts
     def __init__(self) -> None:
         self.asked, self.num_generations = 0, 2
         self.args, self.processing_class = SimpleNamespace(per_device_train_batch_size=2), tiny_tokenizer(["Six ."])
@@ -145,9 +134,7 @@ def test_special_tokens_belong_to_no_step_and_time_grows_with_the_number_of_toke
     assert decoded < 5_000
 
 
-class Bytes:
-    """A tokenizer of bytes, several of which are one character."""
-
+class Bytes:  # a tokenizer of bytes, several of which are one character
     @staticmethod
     def decode(ids: list[int]) -> str:
         return bytes(ids).decode("utf-8", "replace")

@@ -9,6 +9,7 @@ import pytest
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.training import StepReward, format, orm
 from eldgr_dspy.training.curves import FILE, learning_curve, read_curve
+from tests.refusing import refuses
 from tests.training.calling import SAMPLED, Fixed, kept, matched
 from tests.training.training_on import trainer
 
@@ -53,10 +54,11 @@ def test_the_curve_of_a_run_that_has_not_ended_is_that_of_its_last_whole_checkpo
 @pytest.mark.parametrize("text", ["{}", "[1]", "step", '{"log_history": [{"loss": 1}]}', '{"log_history": [1]}', HUGE])
 def test_a_file_that_is_not_the_log_of_a_trainer_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / FILE).write_text(text, "utf-8")
-    with pytest.raises(ArgumentError, match=r"trainer_state.json: not the log of a trainer; give the output folder"):
-        read_curve(tmp_path)
-    with pytest.raises(ArgumentError, match=r"has no trainer_state.json; give the output folder of a run"):
-        read_curve(tmp_path / "absent")
+    message = "trainer_state.json: not the log of a trainer; give the output folder"
+    refuses(ArgumentError, message, read_curve, tmp_path)
+    refuses(
+        ArgumentError, "has no trainer_state.json; give the output folder of a run", read_curve, tmp_path / "absent"
+    )
 
 
 @pytest.mark.slow

@@ -67,10 +67,9 @@ def test_places_are_in_the_order_of_the_rank_of_a_pool_and_ties_share_theirs(dra
     supported, consensus, scores = zip(*drawn, strict=True)
     order = rank(supported, consensus, scores)
     assert [midranks(results)[at] for at in order] == sorted(midranks(results), reverse=True)
-    assert sum(midranks(results)) == pytest.approx(len(results) / 2)
-    assert all(
-        (results[a] == results[b]) == (midranks(results)[a] == midranks(results)[b]) for a in order for b in order
-    )
+    places_of_all = midranks(results)
+    assert sum(places_of_all) == pytest.approx(len(results) / 2)
+    assert all((results[a] == results[b]) == (places_of_all[a] == places_of_all[b]) for a in order for b in order)
 
 
 @given(st.lists(st.sampled_from(["Qatar", "qatar", "Chile", "yes", ""]), min_size=1, max_size=5), st.randoms())
@@ -98,9 +97,7 @@ def test_the_trainer_says_how_many_completions_a_prompt_has(training: bool, expe
 
 
 @dataclass
-class Picture:
-    """As much of an image of PIL as is looked at: equal ones are equal, though they are two objects."""
-
+class Picture:  # as much of an image of PIL as is looked at: equal ones are equal, though they are two objects
     colour: bytes
 
 
@@ -111,8 +108,8 @@ def pictured(colour: bytes) -> Any:
 def test_prompts_with_equal_images_are_one_prompt_though_each_has_its_own_copy() -> None:
     reward = GroupReward(group_size=2)
     assert reward([pictured(b"red"), pictured(b"red")], ["A: Qatar", "A: Chile"], **rows(2)) == [1, 0]
-    with pytest.raises(ArgumentError, match="the 2 of group 0 are too few, or have different prompts"):
-        reward([pictured(b"red"), pictured(b"sky")], ["A: Qatar", "A: Chile"], **rows(2))
+    message = "the 2 of group 0 are too few, or have different prompts"
+    refuses(ArgumentError, message, reward, [pictured(b"red"), pictured(b"sky")], ["A: Qatar", "A: Chile"], **rows(2))
 
 
 def thought(name: str, thinking: str = THOUGHT, content: str = ANSWER) -> list[dict[str, object]]:
@@ -142,10 +139,8 @@ def test_thinking_has_steps_and_its_drafts_are_not_the_answer(completion: Any) -
 def test_thinking_that_does_not_end_in_an_answer_earns_neither_outcome_nor_format(completion: Any) -> None:
     assert orm(["?"], [completion], **DOHA) == format(["?"], [completion], **DOHA) == [0.0]
     assert StepReward(Fixed(), confidence=False)(["?"], [completion], **DOHA) == [1.0], "it still has steps"
-    answered = ["A: Chile"]
-    assert (
-        GroupReward(group_size=2)(["?"] * 2, [completion, *answered], **rows(2, evidence=[["Doha."]] * 2)) == [0.5] * 2
-    )
+    two: Any = {"completions": [completion, "A: Chile"], **rows(2, evidence=[["Doha."]] * 2)}
+    assert GroupReward(group_size=2)(["?"] * 2, **two) == [0.5] * 2
 
 
 @pytest.mark.parametrize("last", [said("<think>Is it Dubai?"), thought("thinking", content="")], ids=["tags", "field"])
@@ -192,16 +187,13 @@ def renders(name: str, text: str = "a", **settings: Any) -> Trainer:
 def test_a_chat_template_that_opens_the_thinking_does_so_for_every_completion(name: str) -> None:
     settings: dict[str, Any] = {"enable_thinking": False} if "without" in name else {}
     prompt, log = [{"role": "user", "content": "Who?"}], renders(name.split()[0], **settings).log
-    expected = 0.0 if name == "deepseek_r1_distill" else 1.0
-    assert orm([prompt], [said(UNENDED)], **DOHA, log_metric=log) == [expected]
-    assert orm([prompt], [said(INSIDE["prefilled"])], **DOHA, log_metric=log) == [1.0]
-    assert orm([prompt], [thought("reasoning_content")], **DOHA, log_metric=log) == [1.0]
+    completions = [said(UNENDED), said(INSIDE["prefilled"]), thought("reasoning_content")]
+    results = [orm([prompt], [one], **DOHA, log_metric=log)[0] for one in completions]
+    assert results == [0.0 if name == "deepseek_r1_distill" else 1.0, 1.0, 1.0]
 
 
 @dataclass
-class Processor:
-    """As much of a processor of images as renders a prompt."""
-
+class Processor:  # as much of a processor of images as renders a prompt
     tokenizer: Any
 
     def __getattr__(self, name: str) -> Any:

@@ -103,8 +103,7 @@ def step_reward(channels: dict[str, float | None]) -> float | None:
 def over_all_steps(rewards: Sequence[float], text: str) -> float:
     """What steps earn together by the number of all steps, measured or not, and of lines of padding."""
     table: dict[str, Any] = json.loads(text)
-    n: int = len(table["steps"]) + table["padding"]
-    return sum(rewards) / max(1, n)
+    return float(sum(rewards) / max(1, len(table["steps"]) + table["padding"]))
 
 
 def test_the_rewards_of_steps_are_those_of_the_shown_channels_and_of_logic_alone(run: Run) -> None:
@@ -120,7 +119,6 @@ def test_the_rewards_of_steps_are_those_of_the_shown_channels_and_of_logic_alone
         assert entry["rewards/ra_msd/mean"] == pytest.approx(mean([row["ra_msd"] for row in step]), abs=1e-6)
         assert entry["ra_msd/steps"] == mean([len(table) for table in tables])
         assert entry["ra_msd/undefined"] == mean([float(row["ra_msd_note"] is not None) for row in step])
-    for entry, step in zip(run.log, run.steps, strict=True):
         for row in step:
             logic = [one["channels"]["logic"] for one in json.loads(row["prm_steps"])["steps"]]
             known = [score for score in logic if score is not None]

@@ -17,7 +17,7 @@ from eldgr_dspy.training.curves import read_curve
 from eldgr_dspy.training.generation import Sampling
 from eldgr_dspy.training.grpo import main, parse_arguments, trainer_of
 from eldgr_dspy.training.sampling import sample_pool
-from tests.case_tables import each_case
+from tests.case_tables import each_case, tables_of
 from tests.refusing import refuses
 from tests.tiny_policy import tiny_policy, tiny_tokenizer
 from tests.training.saved import saved_policy
@@ -121,10 +121,16 @@ class Scripted:
         return lambda *given, **named: self.asked.append((name, *given, *named.values()))
 
 
+@pytest.fixture
+def scripted(monkeypatch: pytest.MonkeyPatch) -> Scripted:
+    result = Scripted()
+    monkeypatch.setattr("eldgr_dspy.training.grpo.trainer_of", lambda recipe: result)
+    return result
+
+
 @pytest.mark.parametrize("push", [False, True])
-def test_a_run_ends_as_trls_do_and_pushes_if_asked(push: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scripted, folder = Scripted(), str(tmp_path / "run")
-    monkeypatch.setattr("eldgr_dspy.training.grpo.trainer_of", lambda recipe: scripted)
+def test_a_run_ends_as_trls_do_and_pushes_if_asked(push: bool, tmp_path: Path, scripted: Scripted) -> None:
+    folder = str(tmp_path / "run")
     main(["--config", SMALL, "--output_dir", folder, "--push_to_hub", str(push), "--dataset_name", "mine"])
     pushed = [("push_to_hub", "mine")] if push else []
     logged = ("log_metrics", "train", {"train_loss": 0.5})
@@ -132,10 +138,8 @@ def test_a_run_ends_as_trls_do_and_pushes_if_asked(push: bool, tmp_path: Path, m
 
 
 @pytest.mark.parametrize("split", [False, True], ids=["whole", "split by ZeRO-3"])
-def test_parameters_of_other_processes_count_too(split: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parameters_of_other_processes_count_too(split: bool, tmp_path: Path, scripted: Scripted) -> None:
     """DeepSpeed leaves an empty parameter behind, and its size in `ds_numel`."""
-    scripted = Scripted()
-    monkeypatch.setattr("eldgr_dspy.training.grpo.trainer_of", lambda recipe: scripted)
     sizes = [param.numel() for param in scripted.model.parameters()]
     scripted.model.model.embed_tokens.requires_grad_(False)
     own, whole = sum(sizes[1:]), sum(sizes)
@@ -144,14 +148,9 @@ def test_parameters_of_other_processes_count_too(split: bool, tmp_path: Path, mo
     main(["--config", SMALL, "--output_dir", str(tmp_path / "run")])
     assert scripted.printed[0] == f"Trainable parameters: {own:,} of {whole:,} ({own / whole:.3%})."
     assert 0 < own < whole
-
-
-def test_a_model_without_parameters_is_not_divided_by(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scripted = Scripted()
     scripted.model = torch.nn.Identity()
-    monkeypatch.setattr("eldgr_dspy.training.grpo.trainer_of", lambda recipe: scripted)
-    main(["--config", SMALL, "--output_dir", str(tmp_path / "run")])
-    assert scripted.printed[0] == "Trainable parameters: 0 of 0 (0.000%)."
+    main(["--config", SMALL, "--output_dir", str(tmp_path / "other")])
+    assert [one for one in scripted.printed if one.startswith("Train")][1] == "Trainable parameters: 0 of 0 (0.000%)."
 
 
 @each_case("training", "what a command lacks", small=lambda: SMALL)
@@ -175,8 +174,8 @@ def test_messages_need_a_chat_template_and_a_reward_may_be_whatever_trl_can_call
     (policy / "chat_template.jinja").unlink()
     write(tmp_path / "data", train=row())
     write(tmp_path / "text" / "data", train=row(prompt="Who?"))
-    with pytest.raises(SystemExit, match=r"'prompt' holds messages, but the tokenizer '.*policy' has no chat template"):
-        main([*flags(tmp_path / "run"), "--model_name_or_path", str(policy)])
+    message = r"'prompt' holds messages, but the tokenizer '.*policy' has no chat template"
+    refuses(SystemExit, message, main, [*flags(tmp_path / "run"), "--model_name_or_path", str(policy)])
     trainer_of(parse_arguments([*flags(tmp_path / "text" / "run"), "--model_name_or_path", str(policy)]))
     trainer = trainer_of(parse_arguments([*flags(tmp_path / "r"), "--rewards", "orm", f"{MINE}.part", f"{MINE}.half"]))
     assert trainer.reward_func_names == ["orm", "constant", "Half"]
@@ -199,15 +198,10 @@ def test_the_plain_command_trains_with_rewards_and_confidence(tmp_path: Path, mo
     tokenizer.save_pretrained(tmp_path / "model")
     (tmp_path / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     rewards = ["orm", "format", "tests.training.calling.ra_msd", "eldgr_rank"]
-    settings: dict[str, Any] = {
-        "model_name_or_path": str(tmp_path / "model"), "output_dir": str(tmp_path / "out"),
-        "datasets": [{"path": "json", "data_files": str(tmp_path / "train.jsonl")}],
-        "reward_funcs": [name if "." in name else f"eldgr_dspy.training.{name}" for name in rewards],
-        "reward_weights": [3.0, 0.5, 1.0, 1.0], "per_device_train_batch_size": 8, "num_generations": 4,
-        "max_completion_length": 18, "max_steps": 1, "logging_steps": 1, "log_completions": True, "save_steps": 1,
-        "use_peft": True, "lora_target_modules": ["q_proj", "v_proj"], "use_cpu": True, "bf16": False, "report_to": [],
-        "disable_tqdm": True,
-    }  # fmt: skip
+    settings: dict[str, Any] = dict(tables_of("training")["settings of the plain command"])
+    settings |= {"model_name_or_path": str(tmp_path / "model"), "output_dir": str(tmp_path / "out")}
+    settings["datasets"] = [{"path": "json", "data_files": str(tmp_path / "train.jsonl")}]
+    settings["reward_funcs"] = [name if "." in name else f"eldgr_dspy.training.{name}" for name in rewards]
     (tmp_path / "grpo.yaml").write_text(json.dumps(settings))
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
     arguments = make_parser().parse_args_and_config(args=["--config", str(tmp_path / "grpo.yaml")])

@@ -33,10 +33,11 @@ def written(folder: Path, **pairing: Any) -> Any:
     return Dataset.from_json(str(folder / "pairs.jsonl"), cache_dir=str(folder / "cache"))
 
 
-def trainer(of: Any, arguments: Any, rows: Any, **given: Any) -> Any:
+def trainer(of: Any, arguments: Any, rows: Any, model: Any, tokenizer: Any, reference: Any = None) -> Any:
     from transformers import PrinterCallback
 
-    made = of(args=arguments, train_dataset=rows, **given)
+    further = {"ref_model": reference} if reference else {}
+    made = of(args=arguments, train_dataset=rows, model=model, processing_class=tokenizer, **further)
     made.remove_callback(PrinterCallback)
     return made
 
@@ -68,8 +69,7 @@ def test_a_policy_trained_by_dpo_on_the_pairs_prefers_the_certified_answers(tmp_
     model, tokenizer = policy()
     before = lead(model, tokenizer)
     arguments = DPOConfig(str(tmp_path / "run"), max_steps=12, **SETTINGS)
-    rows = written(tmp_path, messages=messages)
-    made = trainer(DPOTrainer, arguments, rows, model=model, ref_model=copy.deepcopy(model), processing_class=tokenizer)
+    made = trainer(DPOTrainer, arguments, written(tmp_path, messages=messages), model, tokenizer, copy.deepcopy(model))
     made.train()
     margins = [entry["rewards/margins"] for entry in made.state.log_history if "rewards/margins" in entry]
     assert margins[0] == pytest.approx(0, abs=1e-5)
@@ -86,7 +86,7 @@ def test_kto_takes_the_rows_with_labels(tmp_path: Path, messages: bool) -> None:
     model, tokenizer = policy()
     arguments = KTOConfig(str(tmp_path / "run"), max_steps=1, **SETTINGS)
     rows = written(tmp_path, layout="kto", messages=messages)
-    made = trainer(KTOTrainer, arguments, rows, model=model, ref_model=copy.deepcopy(model), processing_class=tokenizer)
+    made = trainer(KTOTrainer, arguments, rows, model, tokenizer, copy.deepcopy(model))
     assert made.train_dataset["label"] == [True, False, True, False]
     lines = [tokenizer.decode(ids, skip_special_tokens=True).strip() for ids in made.train_dataset["completion_ids"]]
     assert lines == [text for replies in REPLIES.values() for text in replies[:2]]
@@ -104,7 +104,7 @@ def test_the_reward_trainer_takes_the_margin(tmp_path: Path) -> None:
     model.config.num_labels = 1
     arguments = RewardConfig(str(tmp_path / "run"), max_steps=1, **SETTINGS)
     rows = written(tmp_path, score="prm", messages=True)
-    made = trainer(RewardTrainer, arguments, rows, model=of(model.config), processing_class=tokenizer)
+    made = trainer(RewardTrainer, arguments, rows, of(model.config), tokenizer)
     batch = next(iter(made.get_train_dataloader()))
     assert batch["margin"].tolist() == [0.75, 0.75]
     made.train()

@@ -25,15 +25,9 @@ STEPS = StepReward(Fixed())
 SOLVED = [{**ROWS[0], "task": "arithmetic", "gold": ["7"], "evidence": None}]
 
 
-def named(dotted: str) -> Any:
-    """What TRL's command makes of a dotted name."""
-    module, name = dotted.rsplit(".", 1)
-    return getattr(import_module(module), name)
-
-
 @pytest.mark.parametrize("name", ["orm", "format", "prm", "ra_msd", "eldgr_rank", "ra_msd_conditioned"])
 def test_a_ready_reward_is_found_by_its_name_and_pickled_without_its_model(name: str) -> None:
-    reward = named(f"eldgr_dspy.training.{name}")
+    reward = getattr(import_module("eldgr_dspy.training"), name)  # as TRL's command finds it
     assert isinstance(reward, Reward) and reward.__name__ == name
     data = pickle.dumps(reward)
     same = pickle.loads(data)  # noqa: S301 - our own bytes, made in the line before
@@ -51,9 +45,7 @@ def test_finding_the_rewards_starts_neither_torch_nor_trl() -> None:
     assert done.stdout.split() == []
 
 
-class Loads:
-    """Stands for a model, and keeps the settings that it was loaded with."""
-
+class Loads:  # stands for a model, and keeps the settings that it was loaded with
     name = "loads"
 
     def __init__(self, model: str, **settings: Any) -> None:
@@ -68,9 +60,7 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
     return LOADED
 
 
-def test_an_nli_model_is_loaded_once_with_its_settings_alone(
-    loaded: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_nli_model_is_loaded_once_with_its_settings_alone(loaded: list[Any], monkeypatch: Any) -> None:
     names = [NamedNLI("once", "bfloat16", 64, "cuda:1").name for _ in range(2)]
     assert (names, loaded) == (["loads"] * 2, [("once", {"dtype": "bfloat16", "batch_size": 64, "device": "cuda:1"})])
     taken = type("PartialState", (), {"_shared_state": {}, "__new__": lambda cls: pytest.fail("took a device")})
@@ -92,8 +82,8 @@ def test_the_model_is_at_the_trainers_device(loaded: list[Any], device: str, mon
 def test_the_environment_names_a_model_which_may_be_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     """It is looked at when a step is first scored, so that a YAML file may set it."""
     monkeypatch.setenv(NLI_VARIABLE, str(tmp_path))
-    with pytest.raises(ScoringError, match=r"'prm' failed on 1 completions .*has no config.json.*give a folder"):
-        prm(["?"], ["The host was Qatar."], **rows(1))
+    message = r"'prm' failed on 1 completions .*has no config.json.*give a folder"
+    refuses(ScoringError, message, prm, ["?"], ["The host was Qatar."], **rows(1))
     refuses(ArgumentError, r"has no config.json", NamedNLI(str(tmp_path)).probabilities, [("a", "b")])
     assert DEFAULT == "cross-encoder/nli-deberta-v3-small"
 
@@ -131,8 +121,8 @@ def test_where_no_row_has_passages_a_reward_that_reads_them_is_refused(reward: R
 
 def test_in_arithmetic_the_group_rank_reads_no_passage_and_its_auxiliary_reward_may() -> None:
     require_columns(SOLVED, [orm, GroupReward(), GroupReward(auxiliary=prm, name="by_logic")])
-    assert "no row of the dataset has any" in refused(SOLVED, [GroupReward(auxiliary=STEPS)])
-    assert "no row of the dataset has any" in refused(SOLVED, [STEPS])
+    for reward in (GroupReward(auxiliary=STEPS), STEPS):
+        assert "no row of the dataset has any" in refused(SOLVED, [reward])
 
 
 @pytest.mark.parametrize("reward", [orm, Conditioned(format, on=orm), GroupReward(auxiliary=orm)], ids=repr_of)
@@ -157,6 +147,5 @@ def test_gold_that_is_not_a_number_where_one_is_expected_is_refused_with_its_row
 def test_an_nli_model_that_is_not_there_is_named_before_the_first_step(within: Any, tmp_path: Path) -> None:
     """It is loaded before the policy, and not when the first step is scored."""
     absent = NamedNLI(str(tmp_path))
-    refuses(ArgumentError, r"has no config.json.*give a folder", within(process_reward(absent)).prepare)
-    with pytest.raises(ArgumentError, match=r"has no config.json.*give a folder"):
-        GroupReward(auxiliary=StepReward(NLIScorer(absent))).prepare()
+    for reward in (within(process_reward(absent)), GroupReward(auxiliary=StepReward(NLIScorer(absent)))):
+        refuses(ArgumentError, r"has no config.json.*give a folder", reward.prepare)

@@ -27,7 +27,8 @@ pytestmark = trains
 POLICIES = ("orm", "grpo", "prm", "ra_msd")
 DROP = "ra_msd_drop"
 OURS = {*RewardArguments.__dataclass_fields__, "reward_weights", "output_dir"}
-STATED = {*tables_of("training")["fields that the paper states"]}
+TABLES = tables_of("training")
+STATED = {*TABLES["fields that the paper states"]}
 """What the paper states; `per_device_train_batch_size` and `rewards` not of every recipe."""
 
 
@@ -40,7 +41,7 @@ def test_there_is_a_recipe_a_policy_and_one_for_drops_and_defaults_that_bite_are
     results = {path.relative_to(RECIPES).with_suffix("").as_posix() for path in RECIPES.rglob("*.yaml")}
     assert results == {*POLICIES, DROP}
     # Those of TRL 1.16 and PEFT that are not the paper's, or that have changed from release to release.
-    bite = set(tables_of("training")["fields that bite"])
+    bite = set(TABLES["fields that bite"])
     for path in RECIPES.rglob("*.yaml"):
         assert bite <= set(yaml.safe_load(path.read_text("utf-8"))), path.name
 
@@ -51,14 +52,10 @@ def test_every_recipe_is_read_by_trl_says_what_the_paper_says_and_calls_the_rest
     assert recipe.training.output_dir == f"runs/{name}"
     assert len(rewards_of_named(recipe.rewards)) == len(recipe.training.reward_weights)
     assert recipe.training.logging_steps == 1
-    replies = {
-        "model_name_or_path": "Qwen/Qwen2.5-3B-Instruct", "lora_r": 16, "lora_alpha": 32,
-        "lora_target_modules": ["q_proj", "k_proj", "v_proj", "o_proj"], "learning_rate": 2e-5, "seed": 42,
-        "max_completion_length": 128, "num_generations": 2 if name in POLICIES else 4,
-        "per_device_train_batch_size": 2 if name in POLICIES else 4, "gradient_accumulation_steps": 1,
-        "train_rows": 500,
-    }  # fmt: skip
-    assert {field: fields(name)[field] for field in replies} == replies
+    size = 2 if name in POLICIES else 4
+    settings = TABLES["settings of every recipe"]
+    settings = {**settings, "num_generations": size, "per_device_train_batch_size": size}
+    assert {field: fields(name)[field] for field in settings} == settings
     assert fields(name).get("max_steps") == (None if name in POLICIES else 30)
     section, unnamed = "", set[str]()
     for line in (RECIPES / f"{name}.yaml").read_text("utf-8").splitlines():
@@ -142,16 +139,15 @@ def test_weights_gate_threshold_and_reading_are_those_of_recipe_or_flags_and_fie
     reading = RewardArguments(rewards=["prm", "ra_msd", "ra_msd_conditioned"], reading="settled")
     first, second, third = rewards_of(reading)
     assert [one.scorer.reading for one in (first, second, third.parts[1])] == ["settled"] * 3
-    assert "reading='labels' is not known" in refused(
-        lambda: rewards_of(RewardArguments(rewards=["prm"], reading="labels"))  # type: ignore[arg-type]
-    )
+    unknown: Any = {"rewards": ["prm"], "reading": "labels"}
+    assert "reading='labels' is not known" in refused(lambda: rewards_of(RewardArguments(**unknown)))
     flags = ["--vllm_mode", "server", "--loss_type", "dr_grpo", "--beta", "0.04", "--load_in_4bit", "true"]
     recipe = parse_arguments(["--config", SMALL, *flags])
     assert (recipe.training.vllm_mode, recipe.training.loss_type, recipe.training.beta) == ("server", "dr_grpo", 0.04)
     assert recipe.model.load_in_4bit
-    assert refused(
-        lambda: parse_arguments(["--config", "grpo", "--use_cpu", "true", "--remove_unused_columns", "true"])
-    ) == ("remove_unused_columns must be false, for rewards read columns; got true. Leave it out.")
+    flags = ["--config", "grpo", "--use_cpu", "true", "--remove_unused_columns", "true"]
+    message = "remove_unused_columns must be false, for rewards read columns; got true. Leave it out."
+    assert refused(lambda: parse_arguments(flags)) == message
 
 
 @pytest.mark.parametrize("name", ["prm", "ra_msd"])
@@ -162,9 +158,7 @@ def test_precision_batch_and_device_of_the_nli_model_are_fields(name: str) -> No
     assert rewards_of_named(arguments)[2].scorer.nli == NamedNLI(small, "bfloat16", 64, "cuda:1")
 
 
-def test_a_corpus_stands_for_the_evidence_of_all_rows_and_in_csv_is_said_how_to_make_passages_of(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_corpus_stands_for_all_evidence_and_the_remedy_for_csv_is_right(tmp_path: Path, monkeypatch: Any) -> None:
     corpus = tmp_path / "corpus.jsonl"
     corpus.write_text('{"title": "Cup", "text": "The host was Qatar."}\n{"text": "Doha is a city."}\n', "utf-8")
     (reward,) = rewards_of(RewardArguments(rewards=["ra_msd"], corpus=str(corpus)))
@@ -175,9 +169,9 @@ def test_a_corpus_stands_for_the_evidence_of_all_rows_and_in_csv_is_said_how_to_
     assert rewards_of(RewardArguments(rewards=named)) == [orm, fake, format]
     monkeypatch.chdir(tmp_path)
     Path("corpus.csv").write_text("title,text\nCup,The host was Qatar.\n,Doha is a city.\n", "utf-8")
-    with pytest.raises(ArgumentError, match="CSV is not read") as caught:
-        rewards_of(RewardArguments(rewards=["ra_msd"], corpus="corpus.csv"))
-    code = str(caught.value).partition("in Python: ")[2].partition(". Then ")[0]
+    message = refused(lambda: rewards_of(RewardArguments(rewards=["ra_msd"], corpus="corpus.csv")))
+    assert "CSV is not read" in message
+    code = message.partition("in Python: ")[2].partition(". Then ")[0]
     exec(code, {})  # noqa: S102 -- our own remedy
     assert rewards_of(RewardArguments(rewards=["ra_msd"], corpus="rows.jsonl"))
 
@@ -191,8 +185,8 @@ def test_a_field_that_cannot_be_is_named(changed: dict[str, Any], message: str) 
 def test_a_corpus_must_be_passages_and_some(passages: str, message: str, tmp_path: Path) -> None:
     """One without a passage would be held to exist, and every step to be neutral under it."""
     (tmp_path / "corpus.jsonl").write_text(passages, "utf-8")
-    with pytest.raises(ArgumentError, match=message):
-        rewards_of(RewardArguments(rewards=["ra_msd"], corpus=str(tmp_path / "corpus.jsonl")))
+    arguments = RewardArguments(rewards=["ra_msd"], corpus=str(tmp_path / "corpus.jsonl"))
+    refuses(ArgumentError, message, rewards_of, arguments)
 
 
 def test_a_recipe_is_found_by_its_name_or_its_path_and_a_field_that_nobody_knows_is_refused(tmp_path: Path) -> None:
@@ -201,14 +195,12 @@ def test_a_recipe_is_found_by_its_name_or_its_path_and_a_field_that_nobody_knows
     assert parse_arguments(["--config", str(tmp_path / "mine.yaml"), "--use_cpu", "true"]).training.output_dir == "mine"
     refuses(ArgumentError, r"--config must be a file or one of grpo, orm, prm", parse_arguments, ["--config", "ramsd"])
     (tmp_path / "mine.yaml").write_text("learning_rat: 1.0e-5\n", "utf-8")
-    with pytest.raises(ArgumentError, match=r"The recipe cannot be read \(.*learning_rat.*; its fields are those of"):
-        parse_arguments(["--config", str(tmp_path / "mine.yaml"), "--use_cpu", "true"])
+    message = r"The recipe cannot be read \(.*learning_rat.*; its fields are those of"
+    refuses(ArgumentError, message, parse_arguments, ["--config", str(tmp_path / "mine.yaml"), "--use_cpu", "true"])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("modules", "trained"), [(None, "7,372,800"), (["q_proj", "o_proj"], "4,718,592")], ids=["recipe", "q-and-o"]
-)
+@pytest.mark.parametrize(("modules", "trained"), [(None, "7,372,800"), (["q_proj", "o_proj"], "4,718,592")])
 def test_the_adapter_has_the_parameters_that_the_recipe_says(modules: list[str] | None, trained: str) -> None:
     """On the meta device: shapes without weights. The paper's 4.7M is the count of q_proj and o_proj alone."""
     import peft
@@ -217,20 +209,11 @@ def test_the_adapter_has_the_parameters_that_the_recipe_says(modules: list[str] 
 
     adapting: Any = peft
     reading: Any = trl
-
     recipe = parse_arguments(["--config", "ra_msd", "--use_cpu", "true"])
     recipe.model.lora_target_modules = modules or recipe.model.lora_target_modules
-    config = Qwen2Config(  # of Qwen2.5-3B-Instruct
-        vocab_size=151_936,
-        hidden_size=2048,
-        intermediate_size=11_008,
-        num_hidden_layers=36,
-        num_attention_heads=16,
-        num_key_value_heads=2,
-        tie_word_embeddings=True,
-    )
     with torch.device("meta"):
-        model = adapting.get_peft_model(Qwen2ForCausalLM(config), reading.get_peft_config(recipe.model))
+        whole = Qwen2ForCausalLM(Qwen2Config(**TABLES["shape of Qwen2.5-3B-Instruct"]))
+        model = adapting.get_peft_model(whole, reading.get_peft_config(recipe.model))
     assert f"{model.num_parameters(only_trainable=True):,}" == trained
 
 

@@ -21,6 +21,7 @@ from eldgr_dspy.training import Conditioned, OutcomeReward, Reward, StepReward, 
 from eldgr_dspy.training.named_rewards import process_reward
 from eldgr_dspy.training.reward_base import RewardResults
 from eldgr_dspy.training.reward_calls import Call
+from tests.case_tables import tables_of
 from tests.refusing import refuses
 from tests.scoring.readers import Reader, by_chance
 from tests.training.calling import UNMEASURED, Broken, Fixed, Log, by_heart, rows, said
@@ -31,13 +32,9 @@ UNKNOWN = Undefined("not measured")
 scores = st.none().map(lambda _: UNKNOWN) | st.floats(0, 1)
 pairs = st.lists(st.tuples(scores, scores), min_size=1, max_size=5)
 PADDED = "The host was Qatar.\nThe capital of it is Doha.\nA: Doha"
-LAYOUTS = (
-    "{0}. {1}. {2}.", "{0}.\n{1}.\n{2}.", "{0}.\n\n{1}.\n{2}.", "1. {0}.\n2. {1}.\n3. {2}.",
-    "Step 1: {0}\nStep 2:\n{1}",
-)  # fmt: skip
-SAID = ["The host was Qatar", "It is hot", "So", "Doha is a city", "$$x$$", "7 + 7 = 14", "", "Qatar is not Doha"]
-PADDING = ["Hmm.", "...", "Wait", "---", "7", "Step 9:", "Thought:", "**", "", "1.", "\u200b", "- ok"]
-padded_texts = st.builds(str.format, st.sampled_from(LAYOUTS), *[st.sampled_from(SAID)] * 3)
+TEXTS = tables_of("training")["texts to pad"]
+PADDING = TEXTS["padding"]
+padded_texts = st.builds(str.format, st.sampled_from(TEXTS["layouts"]), *[st.sampled_from(TEXTS["steps"])] * 3)
 answers = st.sampled_from(["", "\nA: Doha", "\n#### 7", "\nThe answer is Doha."])
 
 
@@ -67,8 +64,7 @@ def test_completions_are_scored_in_one_call_for_the_mean_over_their_steps_and_ch
 
 def test_the_process_reward_is_the_mean_of_logic_and_reads_no_passage() -> None:
     reader, log = Reader(by_heart), Log()
-    columns = rows(1)
-    del columns["evidence"]
+    columns = {name: column for name, column in rows(1).items() if name != "evidence"}
     reward = process_reward(reader)
     assert reward(["?"], [TEXT], **columns, **log.arguments) == [0.25], "a neutral step and a contradicted one"
     assert log.metrics["prm/logic"] == 0.25 and "prm/fact" not in log.metrics
@@ -134,17 +130,12 @@ def test_whatever_is_written_and_read_each_reward_is_finite_and_in_range(texts: 
     assert all(type(value) is float and math.isfinite(value) for value in log.metrics.values())
 
 
-def conditioned(pairs: Sequence[tuple[Score, Score]], at_least: float = 0.5) -> list[float]:
-    condition, reward = (
-        Given(name, column) for name, column in zip(("on", "reward"), zip(*pairs, strict=True), strict=True)
-    )
-    return rewarded(Conditioned(reward, on=condition, at_least=at_least), len(pairs))
-
-
 @given(pairs, st.floats(-1, 2))
 @example([(0.5, 0.25), (0.49, 1.0), (1.0, 0.75)], 0.5)
 def test_each_completion_earns_its_reward_or_nothing(drawn: list[tuple[Score, Score]], at_least: float) -> None:
-    for (on, reward), result in zip(drawn, conditioned(drawn, at_least), strict=True):
+    condition, rewards = map(Given, ("on", "reward"), zip(*drawn, strict=True))
+    results = rewarded(Conditioned(rewards, on=condition, at_least=at_least), len(drawn))
+    for (on, reward), result in zip(drawn, results, strict=True):
         passes = not isinstance(on, Undefined) and on >= at_least
         assert result == (reward if passes and not isinstance(reward, Undefined) else 0.0)
 
@@ -196,8 +187,7 @@ def rewarded(reward: Reward, n: int, **arguments: object) -> list[float]:
 def test_the_weights_are_the_papers_names_differ_and_this_is_logged_beside_the_rewards() -> None:
     assert weights_of([orm, format]) == [OUTCOME_WEIGHT, FORMAT_WEIGHT] == [3.0, 0.5]
     assert weights_of([orm, OutcomeReward(name="numeric")]) == [3.0, 3.0]
-    with pytest.raises(ArgumentError, match=r"2 rewards are named 'orm'.*give each a name of its own"):
-        weights_of([orm, OutcomeReward()])
+    refuses(ArgumentError, "2 rewards are named 'orm'.*give each a name of its own", weights_of, [orm, OutcomeReward()])
     log = Log()
     columns: dict[str, Any] = {"gold": ["7", "7"], "task": ["arithmetic"] * 2}
     assert format(["?"] * 2, ["#### 7", "so 7"], **columns, **log.arguments) == [1.0, 0.0]
@@ -213,28 +203,24 @@ def test_a_row_without_gold_is_undefined_and_earns_nothing_whatever_is_written(g
     """As all completions of the row do, so that none of them gains by it."""
     log = Log()
     columns: dict[str, Any] = {"gold": [gold, "8", "8"], "task": ["arithmetic"] * 3}
-    result = orm(["?"] * 3, ["#### 7", "#### 8", "#### 7"], **columns, **log.arguments)
-    assert result == [0.0, 1.0, 0.0]
+    assert orm(["?"] * 3, ["#### 7", "#### 8", "#### 7"], **columns, **log.arguments) == [0.0, 1.0, 0.0]
     assert log.metrics["orm/undefined"] == pytest.approx(1 / 3) and log.metrics["orm/exact_match"] == 0.5
     assert log.columns["orm_note"] == ["the row has no gold answer; give one in the column gold", None, None]
 
 
-def test_a_batch_without_gold_logs_no_exact_match_and_a_call_without_completions_no_mean() -> None:
+@pytest.mark.parametrize("text", ["", "I do not know."])
+def test_without_an_answer_gold_or_completions_the_log_says_so(text: str) -> None:
+    log = Log()
+    assert orm(["?"], [text], gold=["7"], task=["arithmetic"], **log.arguments) == [0.0]
+    assert log.metrics["orm/answered"] == 0 and log.columns["orm_answer"] == [None]
+    note = "the completion has no answer; ask for one in the prompt, as '#### x' in arithmetic or 'A: x'"
+    assert log.columns["orm_note"] == [note]
     log = Log()
     assert orm(["?"], ["#### 7"], gold=[None], task=["arithmetic"], **log.arguments) == [0.0]
     assert log.metrics["orm/undefined"] == 1 and "orm/exact_match" not in log.metrics
     log = Log()
     assert orm([], [], gold=[], task=[], **log.arguments) == []
     assert set(log.metrics) == {"orm/seconds"}
-
-
-@pytest.mark.parametrize("text", ["", "I do not know."])
-def test_a_completion_without_an_answer_is_wrong_and_the_log_says_what_to_do(text: str) -> None:
-    log = Log()
-    assert orm(["?"], [text], gold=["7"], task=["arithmetic"], **log.arguments) == [0.0]
-    assert log.metrics["orm/answered"] == 0 and log.columns["orm_answer"] == [None]
-    note = "the completion has no answer; ask for one in the prompt, as '#### x' in arithmetic or 'A: x'"
-    assert log.columns["orm_note"] == [note]
 
 
 def earned(text: str, read: Any = by_heart) -> dict[str, float]:
@@ -279,26 +265,21 @@ def test_no_appended_padding_raises_a_reward(text: str, answer: str, padding: li
 
 def test_a_step_that_cannot_be_measured_counts_as_0() -> None:
     """A display of LaTeX is a step without words; so is what the scorer left undefined."""
-    reward = StepReward(Fixed(), confidence=False)
-    log = Log()
-    columns = rows(1)
-    lost = StepReward(Fixed(UNMEASURED, UNMEASURED), confidence=False)
+    log, columns = Log(), rows(1)
+    lost = silent(Fixed(UNMEASURED, UNMEASURED))
     assert lost(["?"], [PADDED], **columns, **log.arguments) == [0.0] and log.metrics["ra_msd/undefined"] == 1
-    assert reward(["?"], [PADDED], **columns, **log.arguments) == [1.0] and log.metrics["ra_msd/padding"] == 0
-    halves = earned("The host was Qatar.\n\\[ x = 7 \\]")
-    whole = earned("The host was Qatar.")
+    assert silent(Fixed())(["?"], [PADDED], **columns, **log.arguments) == [1.0] and log.metrics["ra_msd/padding"] == 0
+    halves, whole = earned("The host was Qatar.\n\\[ x = 7 \\]"), earned("The host was Qatar.")
     assert halves == {name: pytest.approx(reward / 2) for name, reward in whole.items()}
 
 
 def test_the_log_and_the_confidences_leave_padding_out() -> None:
     log = Log()
-    StepReward(Fixed(), confidence=False)(["?"] * 2, [PADDED, f"Hmm.\nSo\n{PADDED}"], **rows(2), **log.arguments)
+    silent(Fixed())(["?"] * 2, [PADDED, f"Hmm.\nSo\n{PADDED}"], **rows(2), **log.arguments)
     assert (log.metrics["ra_msd/padding"], log.metrics["ra_msd/steps"]) == (1, 2)
     tables = [json.loads(table) for table in log.columns["ra_msd_steps"]]
     assert [(table["reward"], table["padding"], len(table["steps"])) for table in tables] == [(1, 0, 2), (0.5, 2, 2)]
     scorer, text = Fixed(), "a b\nHmm.\nc d"
     tokens = TokenConfidence(text, (4, 9, 12), (0.0, -9.0, 0.0))
     StepReward(scorer)(["?"], [text], **rows(1), token_confidence=[tokens])
-    confidences = scorer.given[0].confidences
-    assert confidences is not None and list(confidences) == [1.0, 1.0]
-    assert not any(isinstance(one, Undefined) for one in confidences)
+    assert list(scorer.given[0].confidences or ()) == [1.0, 1.0]

@@ -14,7 +14,7 @@ from filelock import FileLock
 
 from eldgr_dspy import errors
 from eldgr_dspy.answer_types.extraction import extract_answer
-from eldgr_dspy.errors import ArgumentError, EldgrError, JournalError, RunChangedError, RunLockedError
+from eldgr_dspy.errors import ArgumentError, RunChangedError, RunLockedError
 from eldgr_dspy.journal import TornLineWarning
 from eldgr_dspy.pools import Pool, open_pool
 from eldgr_dspy.training.checkpoints import Checkpoint, render
@@ -97,16 +97,14 @@ def test_a_completion_that_never_leaves_its_thinking_has_no_answer(tmp_path: Pat
     assert any(one.text.strip() for one in candidates) and {one.answer for one in candidates} == {None}
 
 
-def test_what_is_written_is_opened_in_any_format_and_a_finished_call_samples_nothing(
-    pool: Pool, tmp_path: Path
-) -> None:
+def test_what_is_written_is_opened_in_any_format_and_not_sampled_again(pool: Pool, tmp_path: Path) -> None:
     assert open_pool(pool.path).sha256 == pool.sha256
     shutil.copy(pool.path.with_name("pool.samples.jsonl"), tmp_path)
     assert sampled(tmp_path / "pool.parquet").sha256 == pool.sha256
-    path, beside = pool.path, pool.path.with_name("pool.samples.jsonl")
-    before = path.read_bytes(), beside.read_bytes()
-    sampled(path)
-    assert (path.read_bytes(), beside.read_bytes()) == before
+    files = pool.path, pool.path.with_name("pool.samples.jsonl")
+    before = [file.read_bytes() for file in files]
+    sampled(pool.path)
+    assert [file.read_bytes() for file in files] == before
 
 
 def test_a_candidate_that_was_cut_off_is_known_by_it(pool: Pool, tmp_path: Path) -> None:
@@ -126,9 +124,8 @@ def test_log_probabilities_are_those_of_the_model_itself_for_the_very_tokens(poo
     model = checkpoint.policy(tokenizer, device="cpu")
     for row, asked in zip(pool.rows(), QUESTIONS, strict=True):
         prompt = render(tokenizer, "whole", row.id, asked["prompt"])
-        (one,) = complete(
-            model, tokenizer, [prompt], [numbers(20, 2029, row.id, "whole", 1)], temperature=0.7, top_p=0.9
-        )
+        stream = [numbers(20, 2029, row.id, "whole", 1)]
+        (one,) = complete(model, tokenizer, [prompt], stream, temperature=0.7, top_p=0.9)
         assert one.tokens.text == row.candidates[0].text
         tokens = tokenizer(one.tokens.text).input_ids
         (expected,) = token_logps(model, [prompt], [tokens])
@@ -143,9 +140,7 @@ def test_neither_order_nor_batch_changes_a_candidate(pool: Pool, tmp_path: Path,
     assert texts(other) == texts(pool)
 
 
-def test_neither_further_questions_and_samples_nor_settings_of_a_model_change_a_candidate(
-    pool: Pool, tmp_path: Path
-) -> None:
+def test_neither_further_samples_nor_settings_of_a_model_change_a_candidate(pool: Pool, tmp_path: Path) -> None:
     one = Sampling(seed=2029, max_new_tokens=20)
     few = sampled(tmp_path / "pool.jsonl", QUESTIONS[1:], checkpoints={"whole": saved_policy()}, sampling=one)
     assert texts(few).items() <= texts(pool).items()
@@ -154,23 +149,16 @@ def test_neither_further_questions_and_samples_nor_settings_of_a_model_change_a_
     assert texts(other).items() <= texts(pool).items()
 
 
-OTHERS: list[dict[str, Any]] = [
-    {"questions": [first_question(id="other")]}, {"checkpoints": {"again": saved_policy}},
-    {"sampling": Sampling(7, 3, max_new_tokens=20)},
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("changed", OTHERS, ids=["id", "name", "seed"])
-def test_another_seed_id_or_name_draws_other_numbers(changed: dict[str, Any], pool: Pool, tmp_path: Path) -> None:
-    named = {name: folder() for name, folder in changed.get("checkpoints", {"whole": saved_policy}).items()}
-    changed = {name: value for name, value in changed.items() if name != "checkpoints"}
-    other = sampled(tmp_path / "pool.jsonl", checkpoints=named, **{"questions": QUESTIONS[:1], **changed})
+@pytest.mark.parametrize("what", ["id", "name", "seed"])
+def test_another_seed_id_or_name_draws_other_numbers(what: str, pool: Pool, tmp_path: Path) -> None:
+    named = {"again" if what == "name" else "whole": saved_policy()}
+    questions = [first_question(id="other" if what == "id" else "q1")]
+    sampling = Sampling(7 if what == "seed" else 2029, 3, max_new_tokens=20)
+    other = sampled(tmp_path / "pool.jsonl", questions, checkpoints=named, sampling=sampling)
     assert list(texts(other).values()) != [texts(pool)["q1", f"whole/{number}"] for number in (1, 2, 3)]
 
 
-def test_a_model_without_a_chat_template_is_asked_in_text_and_global_random_streams_are_left_alone(
-    tmp_path: Path,
-) -> None:
+def test_a_model_without_a_chat_template_is_asked_in_text_and_random_streams_stay(tmp_path: Path) -> None:
     before = random.getstate(), torch.random.get_rng_state().tolist()
     sampled(tmp_path / "pool.jsonl", checkpoints={"whole": saved_policy()}, sampling=SHORT)
     assert (random.getstate(), torch.random.get_rng_state().tolist()) == before
@@ -181,8 +169,7 @@ def test_a_model_without_a_chat_template_is_asked_in_text_and_global_random_stre
 
 def test_the_numbers_of_a_stream_are_the_same_for_ever_and_a_sampling_is_the_papers() -> None:
     pinned = [0.5666376027691582, 0.3959846924555742, 0.23276226881678352]
-    assert numbers(3, 2029, "q1", "grpo", 1) == pinned
-    assert numbers(2, 2029, "q1", "grpo", 1) == pinned[:2]
+    assert [numbers(n, 2029, "q1", "grpo", 1) for n in (3, 2)] == [pinned, pinned[:2]]
     assert all(0 <= number < 1 for number in numbers(1000, 0))
     one = Sampling(seed=2029)
     assert (one.samples, one.temperature, one.top_p, one.max_new_tokens) == (1, 0.7, 0.9, 128)
@@ -215,18 +202,18 @@ def test_an_adapter_is_read_on_the_base_that_it_names_or_that_is_given(pool: Poo
     assert texts(other).items() <= texts(pool).items()
     assert texts(pool)["q1", "adapted/1"] != texts(pool)["q1", "whole/1"]
     unnamed = copied(saved_adapter(), tmp_path / "unnamed", adapter_config={"base_model_name_or_path": None})
-    with pytest.raises(ArgumentError, match="The adapter of the checkpoint 'adapted' names no base; give it as base="):
-        sampled(tmp_path / "unnamed.jsonl", checkpoints={"adapted": unnamed})
-    with pytest.raises(ArgumentError, match="model='/nowhere/base' must be a folder on this disk; give the folder"):
-        sampled(tmp_path / "lost.jsonl", checkpoints={"adapted": lost})
+    nameless = "The adapter of the checkpoint 'adapted' names no base; give it as base="
+    nowhere = "model='/nowhere/base' must be a folder on this disk; give the folder"
+    for folder, message in ((unnamed, nameless), (lost, nowhere)):
+        refuses(ArgumentError, message, sampled, tmp_path / "other.jsonl", checkpoints={"adapted": folder})
 
 
 @each_case("training", "alien prompts")
 def test_an_alien_prompt_is_refused(prompt: Any, files: dict[str, Any], message: str, tmp_path: Path) -> None:
     tried = copied(saved_policy(), tmp_path / "model", **files)
     questions = QUESTIONS if prompt is None else [{**QUESTIONS[0], "prompt": prompt}]
-    with pytest.raises(ArgumentError, match=message):
-        sampled(tmp_path / "pool.jsonl", questions, checkpoints={"whole": saved_policy(), "tried": tried})
+    models = {"whole": saved_policy(), "tried": tried}
+    refuses(ArgumentError, message, sampled, tmp_path / "pool.jsonl", questions, checkpoints=models)
     assert not list(tmp_path.glob("pool*"))
 
 
@@ -236,9 +223,8 @@ def test_a_tokenizer_of_another_kind_and_a_second_process_are_refused(tmp_path: 
     tiny_tokenizer([row["question"] for row in QUESTIONS]).save_pretrained(tried)
     message = "The tokenizer of the checkpoint 'tried' spells less than half of the prompt"
     refuses(ArgumentError, message, sampled, tmp_path / "pool.jsonl", checkpoints={"tried": tried})
-    locked = pytest.raises(RunLockedError, match="another process is sampling")
-    with FileLock(tmp_path / ".pool.samples.jsonl.lock"), locked:
-        sampled(tmp_path / "pool.jsonl")
+    with FileLock(tmp_path / ".pool.samples.jsonl.lock"):
+        refuses(RunLockedError, "another process is sampling", sampled, tmp_path / "pool.jsonl")
 
 
 @each_case("training", "refused checkpoints")
@@ -248,7 +234,7 @@ def test_a_checkpoint_that_cannot_be_loaded_is_named(folder: str, message: str, 
     refuses(ArgumentError, message, sampled, tmp_path / "pool.jsonl", checkpoints={"tried": tmp_path / folder})
 
 
-def test_a_call_that_was_broken_off_resumes_where_it_was(pool: Pool, tmp_path: Path) -> None:  # hazard 88
+def test_a_call_resumes_where_it_broke_off_and_adds_to_what_is_there(pool: Pool, tmp_path: Path) -> None:  # hazard 88
     path, beside = tmp_path / "pool.jsonl", tmp_path / "pool.samples.jsonl"
     whole = pool.path.with_name(beside.name).read_bytes().splitlines(keepends=True)
     beside.write_bytes(b"".join(whole[:7]) + whole[7][:50])
@@ -257,20 +243,15 @@ def test_a_call_that_was_broken_off_resumes_where_it_was(pool: Pool, tmp_path: P
     assert again.sha256 == pool.sha256
     assert beside.read_bytes().splitlines(keepends=True)[:7] == whole[:7]
     assert len(beside.read_bytes().splitlines()) == len(whole)
-
-
-def test_more_questions_checkpoints_and_samples_are_added_to_what_is_there(pool: Pool, tmp_path: Path) -> None:
-    path, beside = tmp_path / "pool.jsonl", tmp_path / "pool.samples.jsonl"
+    path.unlink()
+    beside.unlink()
     sampled(path, QUESTIONS[:1], checkpoints={"whole": saved_policy()}, sampling=Sampling(2029, 2, max_new_tokens=20))
     begun = beside.read_bytes()
     assert sampled(path).sha256 == pool.sha256
     assert beside.read_bytes().startswith(begun)
 
 
-WORDS: dict[str, Any] = {"Sampling": Sampling, "first question": first_question}
-
-
-@each_case("training", "contradicted samples", **WORDS)
+@each_case("training", "contradicted samples", Sampling=Sampling, **{"first question": first_question})
 def test_what_contradicts_samples_is_refused(changed: dict[str, Any], message: str, pool: Pool, tmp_path: Path) -> None:
     copied(saved_policy(), tmp_path / "other", config={"rope_theta": 10.0})
     shutil.copy(pool.path.with_name("pool.samples.jsonl"), tmp_path)
@@ -286,35 +267,26 @@ def test_what_a_trainer_logs_beside_the_weights_does_not_make_it_another_checkpo
     assert Checkpoint.of("whole", folder).identity() == before
 
 
-@pytest.mark.parametrize(
-    ("name", "kind", "message"),
-    [
-        ("pool.jsonl", ArgumentError, "exists without pool.samples.jsonl next to it; give a path that is not"),
-        ("pool.samples.jsonl", JournalError, "pool.samples.jsonl, line 1: kind=None is not one of"),
-    ],
-)
-def test_what_was_not_sampled_is_left_alone(name: str, kind: type[EldgrError], message: str, tmp_path: Path) -> None:
+@each_case("training", "files that were not sampled")
+def test_what_was_not_sampled_is_left_alone(name: str, kind: str, message: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text("{}\n", "utf-8")
-    assert message in refused(lambda: sampled(tmp_path / "pool.jsonl"), kind)
+    assert message in refused(lambda: sampled(tmp_path / "pool.jsonl"), getattr(errors, kind))
     assert (tmp_path / name).read_text("utf-8") == "{}\n"
 
 
 @each_case("training", "questions that are not a pool")
-def test_questions_that_are_no_pool_are_refused_unsampled(
-    changed: dict[str, Any], kind: str, message: str, tmp_path: Path
-) -> None:
-    with pytest.raises(getattr(errors, kind), match=message):
-        sampled(tmp_path / "pool.jsonl", [{**QUESTIONS[0], **changed}, QUESTIONS[1]])
+def test_questions_that_are_no_pool_are_refused(changed: Any, kind: str, message: str, tmp_path: Path) -> None:
+    questions = [first_question(**changed), QUESTIONS[1]]
+    refuses(getattr(errors, kind), message, sampled, tmp_path / "pool.jsonl", questions)
     assert not list(tmp_path.iterdir())
 
 
 def test_gold_may_be_a_text_a_list_or_nothing_and_is_read_for_the_number_that_it_states(tmp_path: Path) -> None:
-    questions = [{**QUESTIONS[0], "gold": "Doha", "id": "a"}, {**QUESTIONS[0], "gold": None, "id": "b"}]
-    pool = sampled(tmp_path / "pool.jsonl", questions, checkpoints={"whole": saved_policy()}, sampling=SHORT)
-    assert [row.gold for row in pool.rows()] == [["Doha"], []]
-    questions = [{**QUESTIONS[0], "task": "arithmetic", "gold": "48+24 = <<48+24=72>>72 in all.\n#### 72"}]
-    pool = sampled(tmp_path / "numbers.jsonl", questions, checkpoints={"whole": saved_policy()}, sampling=SHORT)
-    assert [row.gold for row in pool.rows()] == [["72"]]
+    texts = [first_question(gold="Doha", id="a"), first_question(gold=None, id="b")]
+    numbers = [first_question(task="arithmetic", gold="48+24 = <<48+24=72>>72 in all.\n#### 72")]
+    for name, questions, gold in (("texts", texts, [["Doha"], []]), ("numbers", numbers, [["72"]])):
+        pool = sampled(tmp_path / f"{name}.jsonl", questions, checkpoints={"whole": saved_policy()}, sampling=SHORT)
+        assert [row.gold for row in pool.rows()] == gold
 
 
 @each_case("training", "refused arguments of sampling")

@@ -6,22 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from eldgr_dspy.channels.protocols import Reasoning
-from eldgr_dspy.channels.step_table import StepTable
 from eldgr_dspy.channels.undefined import Undefined
 from eldgr_dspy.errors import ArgumentError, ScoringError
-from eldgr_dspy.training import (
-    Conditioned,
-    GroupReward,
-    StepReward,
-    TokenConfidence,
-    eldgr_rank,
-    format,
-    orm,
-    require_columns,
-)
+from eldgr_dspy.training import Conditioned, GroupReward, StepReward, TokenConfidence, eldgr_rank, format, orm
 from eldgr_dspy.training.curves import rolling_mean
 from eldgr_dspy.training.generation import Sampling
 from eldgr_dspy.training.padding import without_padding
+from eldgr_dspy.training.reward_base import require_columns
 from tests.case_tables import agrees, each_case
 from tests.refusing import refused, says
 from tests.training.calling import Fixed, places, rows
@@ -31,9 +22,8 @@ from tests.training.calling import Fixed, places, rows
 class Returning:  # a scorer that returns what a case says
     tables: Any
 
-    def score(self, reasonings: Sequence[Reasoning]) -> list[StepTable]:
-        tables: list[StepTable] = self.tables
-        return tables
+    def score(self, reasonings: Sequence[Reasoning]) -> Any:
+        return self.tables
 
 
 def steps(n: int = 1, scorer: Any = None, **columns: Any) -> list[float]:

@@ -36,33 +36,21 @@ def policy(seed: int = 0) -> tuple[Any, Any]:
     return warmed(tiny_policy(tokenizer, seed=seed), tokenizer, exchanges), tokenizer
 
 
-def trainer(
-    rewards: Sequence[Any],
-    folder: Path,
-    *,
-    rows: Sequence[Any] = ROWS,
-    held_out: Sequence[Any] | None = None,
-    peft_config: Any = None,
-    columns: Any = None,
-    tokenizer: Any = None,
-    **settings: Any,
-) -> Any:
+def trainer(rewards: Sequence[Any], folder: Path, *, peft_config: Any = None, **settings: Any) -> Any:
     """A trainer on a warm policy: each optimizer step samples both questions, four completions each."""
     from datasets import Dataset
     from transformers import PrinterCallback
     from trl.trainer.grpo_config import GRPOConfig
     from trl.trainer.grpo_trainer import GRPOTrainer
 
-    model, own = policy()
+    model, tokenizer = policy()
     arguments = {
         "per_device_train_batch_size": 8, "num_generations": 4, "max_completion_length": 18, "max_steps": 3,
         "learning_rate": 3e-3, **SETTINGS,
     }  # fmt: skip
     made: Any = GRPOTrainer(
         model=model, reward_funcs=list(rewards), args=GRPOConfig(str(folder), **{**arguments, **settings}),
-        train_dataset=Dataset.from_list(list(rows)),
-        eval_dataset=None if held_out is None else Dataset.from_list(list(held_out)),
-        processing_class=tokenizer or own, peft_config=peft_config,
+        train_dataset=Dataset.from_list(ROWS), processing_class=tokenizer, peft_config=peft_config,
     )  # fmt: skip
     made.remove_callback(PrinterCallback)
     return made
@@ -72,6 +60,5 @@ def completions(folder: Path) -> list[dict[str, Any]]:
     """The tables of completions that a trainer wrote, a row a completion, in order."""
     import pyarrow.parquet as pq
 
-    return [
-        row for path in sorted((folder / "completions").glob("*.parquet")) for row in pq.read_table(path).to_pylist()
-    ]
+    tables = map(pq.read_table, sorted((folder / "completions").glob("*.parquet")))
+    return [row for table in tables for row in table.to_pylist()]
