@@ -11,7 +11,7 @@ LIST = Path(__file__).with_name("equivalent.toml")
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 NO_RUN = "there is no run to add up; run mutmut first"
 STATES = ("killed", "timeout", "equivalent", "open")
-_UNSEEN = ("survived", "timeout")  # what differs in nothing but time may be too slow for a busy machine
+_UNSEEN = ("survived", "timeout", "no tests")  # what differs in nothing but time may be too slow for a busy machine
 
 
 @dataclass(frozen=True)

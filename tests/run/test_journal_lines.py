@@ -107,6 +107,16 @@ def test_a_line_of_a_recording_is_read_up_to_the_limit_and_no_further(
     assert file.tell() == 11
     path.write_bytes(b"123456789\n")
     assert refused(lambda: [*read_journal(path)], JournalError).startswith(message)
+    path.write_bytes(b"123456789")
+    assert refused(lambda: Journal(path), JournalError).startswith(message)
+
+
+def test_the_last_place_of_a_key_is_found_and_the_earlier_ones_are_returned() -> None:
+    places, (one, other) = journal_module.Places(), (("pool", "q1", "judge"), ("pool", "q2", "judge"))
+    for place, key in enumerate((one, other, one, one)):
+        places.add(key, place)
+    assert sorted(places.end()) == [0, 2]
+    assert (places.find(one), places.find(other), len(places)) == (3, 1, 2)
 
 
 def test_an_edited_line_is_refused_until_its_checksum_is_removed(tmp_path: Path) -> None:
