@@ -58,7 +58,7 @@ _GOES_BEFORE = re.compile(
 _GOES_ON = re.compile(
     rf"""[ -]and[ -](?:(?:an?[ -])?(?:half|quarter)|{WORD}[ -](?:half|quarters?|thirds?|fifths?|tenths?))\b(?!\ of)
     | (?<![12]\d\d\d) (?: (?:\ [^\W\d_]{{1,10}}){{0,2}}\ per\ (?!cent\b)[^\W\d_]
-        | (?:\ [^\W\d_]{{1,10}})?\ (?:an?|each|every)\ (?:second|minute|hour|day|week|month|year)
+        | (?:\ [^\W\d_]{{1,10}})?\ an?\ (?:second|minute|hour|day|week|month|year)
             (?![\w-]|\ (?:time|later|earlier|after|before|ago)\b) )""",
     re.VERBOSE | re.I,
 ).match
