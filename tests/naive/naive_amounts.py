@@ -178,12 +178,7 @@ def is_rate(words: list[str], is_year: bool) -> bool:
         unit, following = [*words[at + 1 :], "", ""][:2]
         if word == "per" and re.match(r"[^\W\d_]", unit) and not re.match(r"cent\b", unit):
             return words[0] == "" and not is_year
-        if (
-            at < 3
-            and word in ("a", "an", "each", "every")
-            and not is_year
-            and re.match(rf"{TIMES_OF_RATES}(?![\w-])", unit)
-        ):
+        if at < 3 and word in ("a", "an") and not is_year and re.match(rf"{TIMES_OF_RATES}(?![\w-])", unit):
             is_later = re.match(r"(time|later|earlier|after|before|ago)\b", following)
             return words[0] == "" and not (is_later and re.fullmatch(TIMES_OF_RATES, unit))
         if not re.fullmatch(r"[^\W\d_]{1,10}", word):
