@@ -67,9 +67,14 @@ def parsed_json(data: bytes, where: str, most: int = MAX_VALUES, decode: Callabl
         value = decode(data.decode("utf-8"))
     except RecursionError:
         raise _too_deep(where) from None
+    require_shallow(data, where)
+    return value
+
+
+def require_shallow(data: bytes, where: str) -> None:
+    """Refuse JSON text that is nested too deep, by a PoolError. Its nesting is measured only if there may be."""
     if data.count(b"[") + data.count(b"{") > MAX_DEPTH and _is_deep(_bare(data).translate(None, _NO_BRACKET)):
         raise _too_deep(where)
-    return value
 
 
 def require_few_in(data: bytes, where: str, most: int = MAX_VALUES) -> None:

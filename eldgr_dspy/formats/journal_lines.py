@@ -9,7 +9,7 @@ from typing import Any, get_args
 from zlib import crc32
 
 from eldgr_dspy.answer_types.comparing import is_record
-from eldgr_dspy.base.file_limits import MAX_LINE, MAX_VALUES, parsed_json, scale
+from eldgr_dspy.base.file_limits import MAX_LINE, MAX_VALUES, parsed_json, require_few_in, require_shallow, scale
 from eldgr_dspy.base.files import json_fault
 from eldgr_dspy.errors import JournalError, PoolError
 from eldgr_dspy.redaction import redacted, redacted_value
@@ -70,9 +70,10 @@ def seal(record: Mapping[str, Any]) -> bytes:
 
 def is_readable(content: Mapping[str, Any]) -> bool:
     """Return whether a line with this content can be read again: an LM may return more values than a line may hold."""
-    text = ENCODER.encode([content])
+    text = ENCODER.encode([content]).encode()
     try:
-        parsed_json(text.encode(), "", MAX_VALUES - _OTHER_VALUES)
+        require_few_in(text, "", MAX_VALUES - _OTHER_VALUES)
+        require_shallow(text, "")
     except PoolError:
         return False
     return len(text) <= scale(MAX_LINE)

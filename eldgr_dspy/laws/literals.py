@@ -25,7 +25,7 @@ _MOST, _LONGEST, _MOST_THINGS = 12, 60, 400
 
 
 def literals(*things: object) -> list[str]:
-    """Return the first short texts in the code of things and what it refers to, calling nothing; no role or branch."""
+    """Return the first short texts in the code of things and what they refer to, but names of roles and branches."""
     packages = {_package(thing) for thing in things} - _OURS
     texts, visited, queue = dict[str, None](), list[object](), [*things]
     while queue and len(visited) < _MOST_THINGS:

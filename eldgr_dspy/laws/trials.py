@@ -94,7 +94,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Outcome:
-    """A rule's outcome on a trial, with the roles asked in order; its methods tell of replies not asked for, too."""
+    """A rule's outcome on a trial, and the roles that it asked, in order. Methods answer about other replies too."""
 
     subject: Subject
     trial: Trial
@@ -210,7 +210,7 @@ def _mark(case: Case, answer: str | None) -> str:
 
 
 class Finding(NamedTuple):
-    """The result of a law that applies: whether it holds, what it demands, and the other outcome if it compares two."""
+    """Whether a law that applies holds, what it demands, and the outcome that it compares with, if it does."""
 
     holds: bool
     demanded: str

@@ -157,8 +157,10 @@ def _table(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _text(value: Any) -> str:
-    if value is None or isinstance(value, str):
-        return UNDEFINED if value is None else value
+    if value is None:
+        return UNDEFINED
+    if isinstance(value, str):
+        return value
     if isinstance(value, float):
         return f"{value:.4g}"
     try:

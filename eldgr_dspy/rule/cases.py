@@ -329,9 +329,10 @@ class Case:
         Without scores, or if all are None, the judge's scalars are the auxiliary scores of the candidates.
         """
         derived = self._derived_from(replies)
-        marks = self._certified_classes.items()
         supported: set[str | None] = {
-            key for key, certified in marks if certified is not False and not self.refuses(self._answer_of(key))
+            key
+            for key, certified in self._certified_classes.items()
+            if certified is not False and not self.refuses(self._answer_of(key))
         }
         if derived is not None:
             supported.add(self._key(derived))

@@ -199,7 +199,7 @@ BYTES |= {"zip": zip_of, "gzip": lambda of: gzip.compress(of, mtime=0), "utf-16"
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gz"])
-@each_case("pools", "files that are no text", **BYTES)
+@each_case("pools", "files that are not text", **BYTES)
 def test_what_is_no_text_is_known_by_how_it_begins(tmp_path: Path, pack: Any, content: bytes, what: str) -> None:
     path = tmp_path / "renamed.jsonl"  # hazards 92, 95, 96
     path.write_bytes(content if content.startswith(b"\x1f\x8b") else pack(content))

@@ -191,7 +191,7 @@ def test_lines_split_anywhere_are_rows_and_the_same_rows_the_same_bytes(tmp_path
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
-@each_case("pools", "rows that are no pool")
+@each_case("pools", "rows that are not a pool")
 def test_rows_that_are_no_pool_leave_the_old_file(tmp_path: Path, suffix: str, values: Any, message: str) -> None:
     path = tmp_path / f"p{suffix}"
     before = write_pool(path, rows(2))
