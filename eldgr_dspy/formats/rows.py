@@ -31,7 +31,7 @@ from eldgr_dspy.formats.columns import COLUMNS, Columns, any_stated, fault_of, q
 from eldgr_dspy.formats.foreign_formats import named_layout
 from eldgr_dspy.rule.ballots import Stated
 from eldgr_dspy.rule.questions import Question
-from eldgr_dspy.text.thinking import find_thinking
+from eldgr_dspy.text.thinking import find_thinking, may_think
 from eldgr_dspy.words import Task
 
 MAX_CANDIDATES = 1_000
@@ -107,9 +107,11 @@ class CandidateRow(Columns):
     @classmethod
     def _without_thinking(cls, fields: Any) -> Any:
         """Take the thinking out of a stated answer. It stays in the text, which without one is the whole answer."""
-        answer = fields.get("answer") if isinstance(fields, Mapping) else None
-        tags, parts, unclosed = find_thinking(answer) if isinstance(answer, str) else ((), [], False)
-        if not tags or not isinstance(answer, str):
+        answer = fields.get("answer") if isinstance(fields, dict) else None
+        if not isinstance(answer, str) or not may_think(answer):
+            return fields
+        tags, parts, unclosed = find_thinking(answer)
+        if not tags:
             return fields
         final = answer[slice(*parts[-1])].strip() if parts and not unclosed else None
         return {**fields, "answer": final, "text": fields.get("text") or answer}

@@ -97,7 +97,8 @@ class Source:
 
     def first(self, sought: Sought) -> Span | None:
         """Return the first occurrence of the answer's class, as a slice of the text."""
-        spans = (self._stands(*place, sought.key) for place in merge(*map(self._places, sought.letters)))
+        places = [self._places(letters) for letters in sought.letters if letters in self._letters]
+        spans = (self._stands(*place, sought.key) for place in merge(*places))
         return next(filter(None, spans), None)
 
     @cached_property

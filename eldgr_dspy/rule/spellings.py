@@ -32,7 +32,7 @@ _TOKEN = re.compile(
     re.VERBOSE,
 ).finditer
 _MAY_BE = re.compile(rf"\d|\b{WORD}").search
-_HAS_WORD = re.compile(rf"\b{WORD}|dozen").search  # an amount without any begins with the digit of its value
+_MAY_VARY = re.compile(rf"\d[.,]\d|\b{WORD}|dozen|lakh|crore").search  # without any, a number has its value's digits
 _LONGEST = 200
 
 
@@ -57,7 +57,7 @@ def _spellings(text: str, wanted: Sequence[str]) -> Iterator[str]:
     plain = _plain(text)
     if not all(token in plain for token in wanted if token.isalpha()):
         return
-    if not all(token[0] in plain for token in wanted if token.isdecimal()) and not _HAS_WORD(plain):
+    if not all(token in plain for token in wanted if token.isdecimal()) and not _MAY_VARY(plain):
         return
     tokens, spans = _tokens(plain)
     for at, token in enumerate(tokens):

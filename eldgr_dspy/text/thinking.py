@@ -32,6 +32,11 @@ class Thinking(NamedTuple):
     unclosed: bool
 
 
+def may_think(text: str) -> bool:
+    """Return whether a text may have a tag. This is a quick test."""
+    return _MAY_THINK(text) is not None or text.startswith(("analysis", "Here is my thought"))
+
+
 def find_thinking(text: str, *, inside: bool = False) -> Thinking:
     """Return where a text thinks; `inside` says that the prompt has opened the thinking.
 
@@ -39,8 +44,7 @@ def find_thinking(text: str, *, inside: bool = False) -> Thinking:
     behind a closing tag. A closing tag without an opening one ends thinking that began before the text.
     """
     tags, parts, start, opened = list[tuple[int, int]](), list[tuple[int, int]](), 0, inside
-    may_think = _MAY_THINK(text) or text.startswith(("analysis", "Here is my thought"))
-    for tag in _TAG.finditer(text) if may_think and not _is_object(text) else ():
+    for tag in _TAG.finditer(text) if may_think(text) and not _is_object(text) else ():
         if text[tag.start() - 1 : tag.start()] == text[tag.end() : tag.end() + 1] == "`":
             continue
         if tag["open"] and not opened and text[start : tag.start()].strip():
