@@ -1,8 +1,9 @@
 """Print what derivations are worth at each level and under each rule: `python -m benchmarks.derivers [POOLS_DIR]`.
 
 For each level: how many right derivations pass, how many of those that pass are right, and for each rule how many
-answers of majority they fix and break. The derivations are the annotated solutions of `benchmarks.derivations`, and
-the recorded replies of a real deriver. A pool votes without the derivation's own candidate:
+answers of majority they fix and break. The derivations are the annotated solutions of
+`benchmarks.derivation_levels`, and the recorded replies of a real deriver. A pool votes without the derivation's own
+candidate:
 
 * gsm8k-openai4: each candidate in turn derives; the three others vote, and are its further samples.
 * svamp-codex8: the last four candidates derive, each with the other three as further samples; the first four vote.
@@ -23,7 +24,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple
 
-from benchmarks.derivations import POOLS, derivation_of
+from benchmarks.derivation_levels import POOLS, derivation_of
 from eldgr_dspy.answer_types.answers import numeric_equal
 from eldgr_dspy.decision import drive
 from eldgr_dspy.derivation.reach import reach

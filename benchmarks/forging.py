@@ -4,7 +4,7 @@ It makes 1 by dividing a number by itself (5/5 = 1), larger numbers by doubling 
 negative ones by changing a sign (-5 + 3 = -2). It checks each answer by working back from it. It tries one method
 after another until one passes.
 
-`python -m benchmarks.derivations` prints how many wrong answers it certifies at each level.
+`python -m benchmarks.derivation_levels` prints how many wrong answers it certifies at each level.
 """
 
 from collections.abc import Iterator

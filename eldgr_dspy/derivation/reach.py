@@ -13,7 +13,7 @@ long as there are at most `FEW` in all. The search stops after `MOST_PAIRS` pair
 that it could not finish.
 
 It is not a solver: it does not know which of the numbers answers the question. The rule and its limits are ours. They
-were chosen on gsm8k-openai4; `python -m benchmarks.derivations` measures them there and on svamp-codex8.
+were chosen on gsm8k-openai4; `python -m benchmarks.derivation_levels` measures them there and on svamp-codex8.
 """
 
 from collections.abc import Iterator

@@ -59,7 +59,7 @@ def shipped(n: int, of: int, units: Units[tuple[bool, bool]]) -> Shipped:
     """Return on how many questions an answer ships, and how often it is wrong there.
 
     Args:
-        n: On how many an answer ships. of: how many questions there are.
+        n: Questions on which an answer ships. of: All questions.
         units: Of the questions with a gold answer, whether an answer ships and whether it is right. The bound counts a
             text once, as wrong if any of its answers that ship is wrong: copies of a question are not independent. It
             is never below the risk.

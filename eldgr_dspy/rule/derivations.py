@@ -61,7 +61,7 @@ def check_derivation(derivation: Derivation, question: str, level: Strictness = 
 
     A derivation that passes may be wrong. In gsm8k-openai4, the annotated equations of 3,595 candidates pass
     together with a check that undoes the last step; 1,728 of these candidates are right, which is 48.1 %
-    (`python -m benchmarks.derivations`). The steps may answer another question, and the check tests the steps alone.
+    (`python -m benchmarks.derivation_levels`). The steps may answer another question, and the check tests only them.
 
     Args:
         derivation: The deriver's steps, answer and check, as untrusted text.

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
 import numpy as np
-from scipy.special import betaincinv
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.statistics.number_checks import inside, is_score, whole
@@ -30,6 +29,8 @@ def proportion_upper_bound(n: int, count: int, *, level: float = LEVEL) -> float
     Raises:
         ArgumentError: impossible counts, or a level out of range.
     """
+    from scipy.special import betaincinv
+
     n, level = whole("n", n, 1), inside("level", level)
     count = whole("count", count, 0, n)
     return 1.0 if count == n else float(betaincinv(count + 1, n - count, level))

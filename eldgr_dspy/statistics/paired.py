@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betainc
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.statistics.number_checks import Counts, Floats, scores, whole
@@ -67,6 +66,8 @@ def mcnemar(wins: int, losses: int) -> float:
     Raises:
         ArgumentError: a count is negative, not an integer, or above 10^12.
     """
+    from scipy.special import betainc
+
     wins, losses = whole("wins", wins, 0), whole("losses", losses, 0)
     fewer, discordant = min(wins, losses), wins + losses
     if discordant == 0:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import stdtrit
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.statistics.number_checks import Floats
@@ -48,6 +47,8 @@ def seed_variance(scores: ArrayLike) -> SeedVariance:
     Raises:
         ArgumentError: another shape, fewer than two seeds or questions, or a value that is not a finite number.
     """
+    from scipy.special import stdtrit
+
     table = _table(scores)
     n_seeds, n_questions = table.shape
     mean = float(table.mean())

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import dspy
 import numpy as np
-from scipy.special import softmax
 
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.errors import ArgumentError
@@ -96,6 +95,8 @@ def _features(question: str) -> np.ndarray:
 
 def _train(groups: Sequence[tuple[str, dict[str, float]]], pipelines: Sequence[str]) -> np.ndarray:
     """Return the weights, (features, pipelines), after gradient ascent on the expected reward."""
+    from scipy.special import softmax
+
     features = np.array([_features(question) for question, _ in groups])
     present = np.array([[name in rewards for name in pipelines] for _, rewards in groups])
     rewards = np.array([[rewards.get(name, 0.0) for name in pipelines] for _, rewards in groups])

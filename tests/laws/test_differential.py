@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from benchmarks.derivations import annotated, derivation_of, print_levels
+from benchmarks.derivation_levels import annotated, derivation_of, print_levels
 from eldgr_dspy import testing
 from eldgr_dspy.answer_types.answers import answer_class, is_polar
 from eldgr_dspy.certificates import Passage, certify

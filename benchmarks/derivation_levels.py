@@ -1,4 +1,4 @@
-"""Print which derivations each level keeps and which it lets through: `python -m benchmarks.derivations [POOLS_DIR]`.
+"""Print which derivations each level keeps: `python -m benchmarks.derivation_levels [POOLS_DIR]`.
 
 The chains are candidates of two pools, read as derivations: gsm8k-openai4 annotates its arithmetic as
 `<<expression=value>>`, and svamp-codex8 holds programs of assignments. Neither gives a check, so each chain gets one
