@@ -34,6 +34,8 @@ _LETTER = re.compile(
 )
 # Where the reason begins behind an option in full.
 _REASON = re.compile(r",?\s(?:because|since|as\s(?:it|this|the))\b", re.IGNORECASE)
+# What follows an option's text where a sentence about it goes on.
+_OWN_REASON = r"(?:[,;:(]|\s(?:is|because|since|as)\b)(?!\s*(?:not|wrong|incorrect|false)\b)"
 # What says in a sentence which option is meant.
 _SENTENCE = re.compile(
     r"""\b(?: (?i:(?:option|choice|answer)\ [(\[*]*+) ([A-Z])\b [)\]*]*+
@@ -106,7 +108,7 @@ class Choice(AnswerType):
         if place >= len(self.options):
             return None
         text = match["text"] or match["before"]
-        own = re.match(rf"{re.escape(self.options[place])}(?:[,;:(]|\s(?:is|because|since|as)\b)", text or "", re.I)
+        own = re.match(rf"{re.escape(self.options[place])}{_OWN_REASON}", text or "", re.I)
         return place if text is None or own or self._by_text(text) == place else None
 
     def unmarked(self, text: str) -> tuple[str, Form]:
@@ -119,6 +121,9 @@ class Choice(AnswerType):
         lines = text.strip().splitlines()
         labels = [line and line[1] for line in map(_LINE.fullmatch, lines)]
         is_listed = labels[:1] == ["A"] and "B" in labels and len(lines[0].strip(" *_`#>()[].:")) > 1
+        letters = [*filter(None, labels)]
+        if len(letters) > 1 and letters == [*ascii_uppercase[: len(letters)]]:
+            return text.strip(), "whole"  # it goes through the options, and says of none that it is the answer
         labelled = [*zip(lines, labels, strict=True)]
         ends = labelled[-1:] + ([] if is_listed else labelled[:1])
         return next((line.strip() for line, label in ends if label), text.strip()), "whole"

@@ -23,7 +23,7 @@ _MARKS: dict[str, Mark] = {**{mark: mark for mark in get_args(Mark)}, "heading":
 # begin with a line end, and what a match may begin with is looked at first, which is most of the speed.
 _ANSWER = r"(?i:(?:the\ |my\ )?(?:correct\ |short\ )?answer)"
 _NOT_LISTED = r"(?![*_]*+\s?[:：][^\n]*+\n[\s>*_\#]*+B[*_]*+\s?[:：])"  # above a line "B:" it is an option
-_KEY = r"""["'](?i:(?:final_|correct_)?answer)["']\s*+:\s*+"""  # in JSON, or as Python prints it
+_KEY = r"""["'](?i:(?:(?:final|correct)[_ ]?)?answer)["']\s*+:\s*+"""  # in JSON, or as Python prints it
 _MARK = re.compile(
     rf"""(?=[\n\#\\F<\["'TtMmf]) (?:
       (?P<a_line> \n[\ \t>*_\#]*+ (?: A {_NOT_LISTED} | (?i:ans\.?) | {_ANSWER} | (?:最终|最終)?答案 | 答え | 정답

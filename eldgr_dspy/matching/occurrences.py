@@ -45,7 +45,7 @@ _BLANK_LINE = re.compile(
     re.IGNORECASE,
 )
 _CLAUSE_ENDS = re.compile(r";\s|\s;|;(?=[\u3040-\u9fff\uac00-\ud7af])").search
-_MINUS_APART = re.compile(r"(?<![\d\u00bc-\u00be])(?<![\d\u00bc-\u00be]\s)\u2212\u200b*\s\W{0,2}\Z")
+_MINUS_APART = re.compile(r"(?<![\d\u00bc-\u00be])(?<![\d\u00bc-\u00be]\s)\u2212[\s\u200b]*\s\u200b*\W{0,2}\Z")
 _THE = re.compile(r"\b(?:[Tt]he|THE)\s\Z")
 _HEAD_ARTICLE = re.compile(r"\b(?:the|an?)\s\Z", re.IGNORECASE)
 _DOTTED = re.compile(r"[^\W\d_]\.\s?[^\W\d_]")
@@ -173,7 +173,7 @@ class Source:
             return True
         if _BLANK_LINE.search(inner):
             return True
-        return _MINUS_APART.search(self._folded.source[max(0, start - 12) : start]) is not None
+        return _MINUS_APART.search(self._folded.source[max(0, start - 40) : start]) is not None
 
     def _is_name(self, start: int, end: int) -> bool:
         """Whether a function word is written as a name: "US" and "U.S." are, "us" and the "It" of a sentence not."""

@@ -61,14 +61,15 @@ class CertifyingEvidence:
     def own_texts(self) -> Mapping[str | None, frozenset[int]]:
         """By class, the passages that only repeat a candidate of it; they still certify other answers."""
         own: dict[str | None, frozenset[int]] = {}
-        texts: dict[str, set[str]] = {}
+        texts: dict[tuple[str, ...], set[str]] = {}
         for text, class_ in zip(self._question.texts, self._grouping.classes, strict=False):
             if class_ is not None:
-                texts.setdefault(text.strip(), set()).add(class_.key)
+                texts.setdefault(_plain_words(text), set()).add(class_.key)
         for index, passage in enumerate(self._question.passages if texts else ()):
-            for form in (passage.text.strip(), show_passage(passage.title, passage.text).strip()):
-                class_of_form = self._grouping.class_of(form) if form in texts else None
-                for key in texts.get(form, set()) - {class_of_form and class_of_form.key}:
+            for form in (passage.text, show_passage(passage.title, passage.text)):
+                keys = texts.get(_plain_words(form), set())
+                class_of_form = self._grouping.class_of(form.strip()) if keys else None
+                for key in keys - {class_of_form and class_of_form.key}:
                     own[key] = own.get(key, frozenset()) | {index}
         return own
 
@@ -88,3 +89,8 @@ class CertifyingEvidence:
                 f"got {evidence!r:.60}."
             )
         return evidence
+
+
+def _plain_words(text: str) -> tuple[str, ...]:
+    """The words of a text without Markdown's stars and the final stop: a copy may differ in these."""
+    return tuple(text.replace("*", "").strip().rstrip(".").split())

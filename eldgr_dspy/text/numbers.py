@@ -204,12 +204,18 @@ _UNIT = (
 )
 # What a number must not be cut away from: a sign set apart, a LaTeX command, an exponent, the rest of an expression,
 # the next group of three digits ('1 000'), half of it, or another number ('5 or 6', '5 apples and 6 pears').
-_BOUND_BEFORE = re.compile(r"\\[A-Za-z]|[{^]|(?:[-–±√≤≥]|(?:\A|\s)[<>]|(?i:minus|negative))\s*+\Z")
+_BOUND_BEFORE = re.compile(
+    r"""\\[A-Za-z] | [{^] | (?:[-–±√≤≥‑﹣－˗⁻➖]|(?:\A|\s)[<>])\s*+\Z | [-–‑﹣－][(\[|*_"']{1,3}\Z
+    | (?i:minus|negative)\s*+[(*_"']{0,3}\Z""",
+    re.VERBOSE,
+)
 _BOUND_AFTER = re.compile(
-    rf"""\s?(?: [\^{{] | \\(?![\\,;:!)\] ]|text|mathrm) | (?:[-–+/×÷x±]|\*{{1,2}})\s?[\d($\\] )
+    rf"""\s?(?: [\^{{] | \\(?![\\,;:!)\] ]|text|mathrm)
+        | (?:[-–+/×÷·⋅∙x±]|\*{{1,2}})\s?{PAD}*+(?:[\d($\\π√{VULGAR_FRACTIONS}]|pi\b) )
+    | [.,٫٬．，’·][^\D] | \.(?:\\overline|\([0-9]) | \s?[π√‰]
     | [A-Za-zπ√∞¢百千万萬亿億兆] | \+\s*\Z | \s[0-9]{{3}}(?![0-9]) | \s(?:pi|mill?|score|gross|(?-i:[MBT]))\b
     | \s(?:or|to|and|out\sof)\s(?: (?:a\s|one\s)?(?:half|third|quarter)\b
-        | (?:[a-z]\s?=\s?)?[-{CURRENCY_SIGNS}]{{0,2}}[0-9] ) | \swith\s{_ONE}\s(?:left|over|remain)
+        | (?:[a-z]\s?=\s?)?[-{CURRENCY_SIGNS}]{{0,2}}[0-9{VULGAR_FRACTIONS}] ) | \swith\s{_ONE}\s(?:left|over|remain)
     | (?: {_UNIT}(?:{_UNIT})? ,?\s (?:and\s|&\s|plus\s)? | \s(?:ft|in|hrs?|mins?|secs?|lbs?|oz|yds?)\.\s | ,?\s{_REST}\s
         | ['′]\s? | ,\s | \s?[:;]\s? ) (?={_ONE}(?!\s*[=+*/×]))""",
     re.VERBOSE | re.IGNORECASE,

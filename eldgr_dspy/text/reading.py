@@ -22,13 +22,14 @@ _INLINE = (
 )
 _BLOCK = "blockquote br dd div dl dt h1 h2 h3 h4 h5 h6 hr li ol p pre table tbody td th thead tr ul"
 _VALUE = r"""(?:"[^"<>]*+"|'[^'<>]*+'|[^\s"'<>=]++)"""
+_ATTRIBUTES = rf"(?>(?:\s++[A-Za-z][\w:-]*+\s*+=\s*+{_VALUE})*)\s*+/?"
+_TAGS = rf"(?>(?:</?(?:{'|'.join(_INLINE.split())}){_ATTRIBUTES}>)*)"  # between a number and its power
 ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,9}+|\#[0-9]{1,7}+|\#[Xx][0-9A-Fa-f]{1,6}+);")
 _BROKEN = re.compile(r"(?:\u00ad[ \t]*+|(?<=[^\W\d_][-\u2010]))\r?\n[ \t]*+(?=[^\W\d_])")
 _MARKUP = re.compile(
     rf"""{ENTITY.pattern}
-    | (?P<power>(?<=[0-9)])<sup>) | (?P<index>(?<=[0-9])<sub>)
-    | </?(?: (?P<inline>su[bp]|{"|".join(_INLINE.split())}) | (?:{"|".join(_BLOCK.split())}) )
-        (?>(?:\s++[A-Za-z][\w:-]*+\s*+=\s*+{_VALUE})*)\s*+/?>""",
+    | (?P<power>(?<=[0-9)]){_TAGS}<sup{_ATTRIBUTES}>) | (?P<index>(?<=[0-9]){_TAGS}<sub{_ATTRIBUTES}>)
+    | </?(?: (?P<inline>su[bp]|{"|".join(_INLINE.split())}) | (?:{"|".join(_BLOCK.split())}) ){_ATTRIBUTES}>""",
     re.VERBOSE | re.IGNORECASE,
 )
 _SHOWN = {"power": "^", "index": "_", "inline": "", "block": " "}  # "10<sup>2</sup>" is not 102

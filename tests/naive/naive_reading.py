@@ -61,9 +61,12 @@ def resolved(text: str) -> list[Piece]:
             at += len(broken[0])
             continue
         tag, entity = TAG.match(text, at), ENTITY.match(text, at)
-        opening, before = text[at : at + 5].lower(), text[at - 1 : at] or " "
-        if (opening == "<sup>" and before in "0123456789)") or (opening == "<sub>" and before in "0123456789"):
-            shown, end = ("^" if text[at + 3] in "pP" else "_"), at + 5  # 10^2 is not 102
+        before, behind = text[at - 1 : at] or " ", tag
+        while behind and behind[1].lower() in INLINE.split():  # tags may stand between a number and its power
+            behind = TAG.match(text, behind.end())
+        raising = behind[0][:4].lower() if behind else ""
+        if (raising == "<sup" and before in "0123456789)") or (raising == "<sub" and before in "0123456789"):
+            shown, end = ("^" if raising == "<sup" else "_"), behind.end()  # 10^2 is not 102
         elif tag and tag[1].lower() in ("sup sub " + INLINE + " " + BLOCKS).split():
             shown, end = (" " if tag[1].lower() in BLOCKS.split() else ""), tag.end()
         elif entity and len(html.unescape(entity[0])) <= len(entity[0]):
