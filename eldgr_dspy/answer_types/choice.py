@@ -40,7 +40,7 @@ _OWN_REASON = r"(?:[,;:(]|\s(?:is|because|since|as)\b)(?!\s*(?:not|wrong|incorre
 _SENTENCE = re.compile(
     r"""\b(?: (?i:(?:option|choice|answer)\ [(\[*]*+) ([A-Z])\b [)\]*]*+
             (?i:\ (?:is|would\ be)\ (?:the\ )?(?:most\ )?(?:correct|right|best|appropriate|likely|answer))
-      | ([A-Z])[)\]*]*+\ (?i:is\ (?:the\ )?(?:correct|right|best))\b
+      | (?<![A-Z],\ )(?<!\bto\ )(?<!\b[Ii]f\ )([A-Z])[)\]*]*+\ (?i:is\ (?:the\ )?(?:correct|right|best))\b(?!\ known)
       | (?i:I(?:\ would|'d|\ will|'ll)?\ (?:choose|pick|select|go\ with|answer|say)\ (?:option\ )?[(\[*]*+) ([A-Z])\b )
       | (?i:my\ (?:choice|pick)\ is\ (?:option\ )?[(\[*]*+) ([A-Z])\b
       | (?:答案|选择?)\s?[是为选]?\s?[:：]?[\s*(（]*+([A-Z])(?![A-Za-z])""",
