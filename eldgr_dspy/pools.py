@@ -114,8 +114,7 @@ def open_pools(paths: Sequence[str | Path], kind: AnswerType | None = None) -> l
         raise ArgumentError(f"{paths!r} is one path; give a list of them.")
     places: dict[str, Path] = {}
     for path in map(Path, paths):
-        other = places.setdefault(pool_name(path), path)
-        if other is not path:
+        if (other := places.setdefault(pool_name(path), path)) is not path:
             raise ArgumentError(f"{other} and {path} are both named {pool_name(path)!r}; rename one of the files.")
     pools = [open_pool(path) for path in paths]
     for pool in pools:
@@ -179,8 +178,7 @@ def _pool_of(path: Path, census: Census) -> Pool:
     """Return the pool whose rows these were. Raises `PoolError` if there were none."""
     if census.task is None:
         raise PoolError(f"{path}: no rows; a pool has at least one question.")
-    digests = census.digests()
-    return Pool(pool_name(path), path, len(census), census.task, census.sha256(), census.missing, digests)
+    return Pool(pool_name(path), path, len(census), census.task, census.sha256(), census.missing, census.digests())
 
 
 def _refuse_twins(path: Path, twins: Sequence[tuple[int, int]]) -> None:

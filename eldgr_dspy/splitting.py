@@ -23,31 +23,20 @@ def folded_question(question: str) -> str:
 
 
 def is_confirmation(question: str, *, share: float, seed: int) -> bool:
-    """Say whether a question belongs to the confirmation part.
+    """Say whether a question belongs to the confirmation part, as `share` of all texts do.
 
-    Args:
-        question: Its text. Texts with the same fold are in the same part.
-        share: The probability of yes over questions, between 0 and 1. With a larger share and the same seed, every
-            question of the confirmation part stays in it.
-        seed: Any whole number.
-
-    Source: ours. The first eight bytes of a SHA-256, as a fraction of all possible values, against the share.
+    With a larger share and the same seed, every question of that part stays in it. Source: ours. The first eight bytes
+    of a SHA-256, as a fraction of all possible values, against the share.
     """
-    text = f"split {seed}\0{folded_question(question)}"
-    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+    digest = hashlib.sha256(f"split {seed}\0{folded_question(question)}".encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest[:8]) < share * 2**64
 
 
 def split_pool(pool: Pool, development: Path, confirmation: Path, *, share: float, seed: int) -> tuple[Pool, Pool]:
     """Write the two parts of a pool, each in the order of the pool and in the format of its name.
 
-    The `share` of the questions for confirmation is between 0 and 1, and is met on average.
-
-    Raises:
-        ArgumentError: The share is not between 0 and 1, or two of the three files are the same.
-        PoolError: A part would have no question, or the pool has changed since it was opened.
-        OSError: A part cannot be written. Both files are then unchanged, unless the system refuses the last of the two
-            renames.
+    The `share` of the questions for confirmation is between 0 and 1, and is met on average. On an error both files
+    are unchanged, unless the system refuses the last of the two renames.
     """
     if not 0 < share < 1:
         raise ArgumentError(f"share must be between 0 and 1; got {share!r}. Give 0.4 for two questions in five.")

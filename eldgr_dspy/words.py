@@ -59,7 +59,6 @@ ASKING_NOBODY = ("first", "majority", "certified")  # rules that ask no role
 
 
 def is_role(name: object) -> TypeGuard[Role]:
-    """Return whether a name is that of a role, which a rule may ask."""
     return name in ROLES
 
 

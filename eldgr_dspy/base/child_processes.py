@@ -30,7 +30,6 @@ def start_process(module: str, **variables: str) -> Process:
 
 
 def end_process(process: Process) -> None:
-    """End a process, whether it runs or not."""
     _RUNNING.discard(process)
     if process.stdout is not None and process.stdin is not None:
         process.stdout.close()

@@ -23,8 +23,7 @@ def _compare(old: Any, new: Any, path: str) -> Iterator[str]:
             yield from _compare(before, after, f"{path}[{index}]")
     elif old != new:
         texts = ["(absent)" if value is None else json.dumps(value, ensure_ascii=False) for value in (old, new)]
-        same = takewhile(lambda pair: pair[0] == pair[1], zip(*texts, strict=False))
-        first = sum(1 for _ in same)
+        first = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*texts, strict=False)))
         yield f"{path}: {_around(texts[0], first)} -> {_around(texts[1], first)}"
 
 

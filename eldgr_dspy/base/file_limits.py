@@ -41,7 +41,6 @@ def scale(limit: int) -> int:
 
 
 def expansion_limit(size: int) -> int:
-    """Return how many bytes a file of this size may expand to."""
     return scale(64 * 2**20 + MAX_EXPANSION * size)
 
 
@@ -73,8 +72,12 @@ def parsed_json(data: bytes, where: str, most: int = MAX_VALUES, decode: Callabl
 
 def require_shallow(data: bytes, where: str) -> None:
     """Refuse JSON text that is nested too deep, by a PoolError. Its nesting is measured only if there may be."""
-    if data.count(b"[") + data.count(b"{") > MAX_DEPTH and _is_deep(_bare(data).translate(None, _NO_BRACKET)):
-        raise _too_deep(where)
+    if data.count(b"[") + data.count(b"{") > MAX_DEPTH:
+        brackets = _bare(data).translate(None, _NO_BRACKET)
+        for _ in range(MAX_DEPTH):  # each pass removes the innermost ones
+            brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
+        if brackets:
+            raise _too_deep(where)
 
 
 def require_few_in(data: bytes, where: str, most: int = MAX_VALUES) -> None:
@@ -98,15 +101,6 @@ def n_values(data: bytes) -> int:
 def _bare(data: bytes) -> bytes:
     """Return JSON text without the texts in it."""
     return _TEXT.sub(b"", data.replace(b"\\\\", b"").replace(b'\\"', b""))
-
-
-def _is_deep(brackets: bytes) -> bool:
-    """Return whether brackets are nested too deep: each pass removes the innermost ones."""
-    for _ in range(MAX_DEPTH):
-        brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
-        if not brackets:
-            return False
-    return True
 
 
 def _too_deep(where: str) -> PoolError:

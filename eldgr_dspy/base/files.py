@@ -1,7 +1,4 @@
-"""Write files whole or not at all, read them within limits, and make file names that every system accepts.
-
-This module handles bytes, lines and JSON; `eldgr_dspy.pools` and `eldgr_dspy.journal` give them a meaning.
-"""
+"""Write files whole or not at all, read them within limits, and make file names that every system accepts."""
 
 import errno
 import gzip
@@ -71,7 +68,6 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 
 def flush_to_disk(path: Path, out: IO[bytes]) -> None:
-    """Flush what was written into a file that will replace `path` to the disk."""
     with naming(path):
         out.flush()
         os.fsync(out.fileno())
@@ -200,8 +196,7 @@ def _expansion_error(path: Path, limit: int) -> PoolError:
 
 def require_text(path: Path, line: bytes, expected: str) -> bytes:
     """Return the first line without a byte-order mark; refuse a file that does not begin as text."""
-    foreign = next((what for magic, what in _FOREIGN.items() if line.startswith(magic)), None)
-    if foreign:
+    if foreign := next((what for magic, what in _FOREIGN.items() if line.startswith(magic)), None):
         raise PoolError(f"{path}: not a text file but {foreign}; {expected}.")
     return line.removeprefix(b"\xef\xbb\xbf")
 
@@ -221,7 +216,6 @@ def read_object(line: bytes, where: str, most: int = MAX_VALUES) -> Any:
 
 
 def json_fault(line: bytes, error: Exception) -> str:
-    """Return why a line is not JSON, from the error of the parser."""
     if b"\0" in line:
         return "a NUL byte, as in UTF-16 or in a binary file"
     if isinstance(error, UnicodeDecodeError):

@@ -35,11 +35,9 @@ class NamedFunction:
 
     @property
     def module(self) -> str:
-        """The name of its module."""
         return self.name.partition(":")[0]
 
     def to_json(self) -> dict[str, str | None]:
-        """Return what identifies it."""
         return {"name": self.name, "source": self.source}
 
 
@@ -93,8 +91,7 @@ def object_named(name: str, argument: str, example: str) -> Any:
 @contextmanager
 def _working_directory_last() -> Iterator[None]:
     """Let Python find modules in the working directory too, last, so that they never hide an installed one."""
-    here = str(Path.cwd())
-    if here in sys.path:
+    if (here := str(Path.cwd())) in sys.path:
         yield
         return
     sys.path.append(here)

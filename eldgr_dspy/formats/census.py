@@ -16,8 +16,6 @@ _MOST_TWINS = 1_000
 
 
 class Census:
-    """What one reading of a pool's rows collects: half a byte of digests a row, and the hash of its id."""
-
     def __init__(self, path: Path) -> None:
         self._path = path
         self.task: Task | None = None  # before the first row
@@ -47,15 +45,12 @@ class Census:
         return len(self._ids)
 
     def sha256(self) -> str:
-        """Return the content hash of the rows, in hexadecimal."""
         return self._content.hexdigest()
 
     def digests(self) -> bytes:
-        """Return what is kept of each block."""
         return bytes(self._digests) + (digest_of(self._block) if self._block else b"")
 
     def taking(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """Take the rows that pass through."""
         for number, row in enumerate(rows, start=1):
             self.add(f"row {number}", row)
             yield row
@@ -75,5 +70,4 @@ class Census:
 
 
 def digest_of(digests: Iterable[bytes]) -> bytes:
-    """Return what is kept of a block."""
     return hashlib.sha256(b"".join(digests)).digest()[:DIGEST]

@@ -102,10 +102,14 @@ Tags = Annotated[
 ]
 
 
-class LogprobsRow(BaseModel):
-    """Log-probabilities (natural logarithms) of a candidate's tokens: all of them, or summaries."""
+class Part(BaseModel):
+    """A part of a pool, which has no other fields, and whose values are not converted."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class LogprobsRow(Part):
+    """Log-probabilities (natural logarithms) of a candidate's tokens: all of them, or summaries."""
 
     tokens: list[_Logprob] = Field(default_factory=list, max_length=MOST_NUMBERS, description="In order.")
     answer_tokens: Annotated[int, Field(ge=1)] | None = Field(
@@ -119,8 +123,7 @@ class LogprobsRow(BaseModel):
 
     @model_validator(mode="after")
     def _one_of_both(self) -> "LogprobsRow":
-        summaries = [name for name in _SUMMARIES if getattr(self, name) is not None]
-        if self.tokens and summaries:
+        if self.tokens and (summaries := [name for name in _SUMMARIES if getattr(self, name) is not None]):
             raise ValueError(f"must have tokens or summaries; got tokens and {summaries[0]}. Leave one out")
         if self.answer_tokens and not self.tokens:
             raise ValueError("must have tokens if it has answer_tokens; got none. Leave answer_tokens out")
@@ -136,16 +139,13 @@ class LogprobsRow(BaseModel):
         return {name: value for name, value in write(self).items() if value not in (None, [])}
 
     def summary(self) -> Logprobs:
-        """Return the summaries."""
         if self.tokens:
             return Logprobs.of_tokens(self.tokens, self.answer_tokens)
         return Logprobs(self.mean, self.min, self.probability, self.reasoning, self.answer)
 
 
-class Columns(BaseModel):
+class Columns(Part):
     """What may be stated of a candidate. See `eldgr_dspy.rule.ballots.Stated`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     confidence: Confidence | None = Field(default=None, description="How probable its model says its answer is.")
     logprobs: Annotated[LogprobsRow | None, AfterValidator(lambda one: one if one and one.model_dump() else None)] = (
@@ -225,6 +225,5 @@ def quote(value: object) -> str:
 
 
 def any_stated(each: Iterable[Stated]) -> tuple[Stated, ...]:
-    """Return what is stated of each candidate. Empty if nothing is stated of any."""
     columns = tuple(each)
     return () if all(one is NOTHING for one in columns) else columns

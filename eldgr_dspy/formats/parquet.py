@@ -82,8 +82,7 @@ def _answer(arrow: Any, process: Process, request: Sequence[Any]) -> Iterator[An
 def _idle() -> Process | None:
     """Take a process that has read a file; another program may have ended it since."""
     while _IDLE:
-        process = _IDLE.pop()
-        if process.poll() is None:
+        if (process := _IDLE.pop()).poll() is None:
             return process
         end_process(process)
     return None

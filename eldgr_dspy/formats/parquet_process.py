@@ -22,7 +22,6 @@ _ROW = 64  # bytes that a row takes at least
 
 
 def memory_limit() -> int:
-    """Return how many bytes of address space the process may take."""
     return max(scale(MEMORY), MEMORY // 2)  # with less it could not start
 
 
@@ -93,8 +92,7 @@ def _n_values(batch: Any) -> int:
 
 
 def _n_within(array: Any) -> int:
-    kind = array.type
-    inner = array.flatten() if kind.num_fields and hasattr(array, "flatten") else []
+    inner = array.flatten() if array.type.num_fields and hasattr(array, "flatten") else []
     parts = inner if isinstance(inner, list) else [inner]
     return len(array) + sum(map(_n_within, parts))
 

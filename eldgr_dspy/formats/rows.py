@@ -1,7 +1,4 @@
-"""One row of a pool: its fields, its validation, and the sentence that says what is wrong and what to do.
-
-`eldgr_dspy.pools` reads and writes rows.
-"""
+"""One row of a pool: its fields, its validation, and the sentence that says what is wrong and what to do."""
 
 import hashlib
 import json
@@ -10,9 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
     ValidationError,
@@ -27,7 +22,7 @@ from eldgr_dspy.answer_types.base import require_options
 from eldgr_dspy.answer_types.comparing import Comparisons
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError, PoolError
-from eldgr_dspy.formats.columns import COLUMNS, Columns, any_stated, fault_of, quote
+from eldgr_dspy.formats.columns import COLUMNS, Columns, Part, any_stated, fault_of, quote
 from eldgr_dspy.formats.foreign_formats import named_layout
 from eldgr_dspy.rule.ballots import Stated
 from eldgr_dspy.rule.questions import Question
@@ -89,10 +84,6 @@ Gold = Annotated[Text, AfterValidator(_visible)]
 Meta = Annotated[dict[str, Any], AfterValidator(_plain)]
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
 class CandidateRow(Columns):
     """One sampled candidate. `answer` is null if none could be extracted. Such a candidate does not vote.
 
@@ -124,14 +115,14 @@ class CandidateRow(Columns):
         return fields | {name: value for name, value in columns.items() if value not in (None, {}, [])}
 
 
-class PassageRow(_Model):
+class PassageRow(Part):
     """One retrieved passage."""
 
     title: Text = Field("", description="The title or source.")
     text: Text = Field(description="The passage as retrieved.")
 
 
-class Row(_Model):
+class Row(Part):
     """One question of a pool."""
 
     id: Annotated[str, Field(min_length=1, max_length=300)] = Field(description="Unique within the pool.")
@@ -173,7 +164,6 @@ class Row(_Model):
         )
 
     def to_stated(self) -> tuple[Stated, ...]:
-        """Return what is stated of each candidate besides text and answer. Empty if nothing is stated of any."""
         return any_stated(candidate.to_stated(candidate.source) for candidate in self.candidates)
 
     @property
@@ -182,7 +172,6 @@ class Row(_Model):
         return {name for name in ("options", "meta") if not getattr(self, name)}
 
     def digest(self) -> bytes:
-        """Return the SHA-256 of the row's content, `meta` apart."""
         content = self.model_dump(exclude={"meta"} | self.unstated)
         return hashlib.sha256(_ENCODER.encode(content).encode("ascii")).digest()
 
@@ -242,8 +231,7 @@ def _explain(error: ValidationError) -> str:
     elif kind == "value_error":
         fault = f"{name} {first['msg'].removeprefix('Value error, ')}."
     else:
-        remedies = {**_REMEDIES, **(_PARTS.get(place[0], {}) if place else {})}
-        remedy = remedies.get(kind, first["msg"])
+        remedy = {**_REMEDIES, **(_PARTS.get(place[0], {}) if place else {})}.get(kind, first["msg"])
         if kind == "string_type" and place[-1] == "answer":
             remedy += ", or null for no answer"
         fault = f"{name} is {quote(first['input'])} ({type(first['input']).__name__}); {remedy}."
