@@ -79,7 +79,6 @@ class Choice(AnswerType):
         self._classes = [short_class(option) for option in self.options]
 
     def of(self, question: Asked) -> "Choice":
-        """Return the type with the options of a question."""
         require_options(self, question.options)
         return Choice(question.options)
 
@@ -104,8 +103,7 @@ class Choice(AnswerType):
         match = _LETTER.match(strip_answer(normalize("NFKC", answer).replace("*", "").replace("__", "")))
         if match is None:
             return None
-        place = ascii_uppercase.index((match["letter"] or match["behind"]).upper())
-        if place >= len(self.options):
+        if (place := ascii_uppercase.index((match["letter"] or match["behind"]).upper())) >= len(self.options):
             return None
         text = match["text"] or match["before"]
         own = re.match(rf"{re.escape(self.options[place])}{_OWN_REASON}", text or "", re.I)
@@ -129,7 +127,6 @@ class Choice(AnswerType):
         return next((line.strip() for line, label in ends if label), text.strip()), "whole"
 
     def examples(self) -> Sequence[str]:
-        """Return letters and texts of the options, and answers that name none of them or two."""
         return (
             *("Doha", "a", "(A) Doha", "Riyadh", "D", "option d", "Dubai", "B.", "Dubai Marina", "C", "Muscat"),
             *("muscat", "None of the above", "E", "A. Dubai", "Z"),
@@ -142,7 +139,6 @@ class Choice(AnswerType):
         return class_ is not None and class_ in [self.class_of(right) for right in gold]
 
     def evidence(self, passages: Sequence[Passage], policy: Policy) -> Certifying:
-        """Return the passages as they certify options."""
         return _OptionEvidence(self, passages, policy)
 
     def _by_text(self, text: str) -> int | None:
@@ -151,8 +147,6 @@ class Choice(AnswerType):
 
 
 class _OptionEvidence:
-    """The passages of a question, as they certify the text of an option."""
-
     def __init__(self, kind: Choice, passages: Sequence[Passage], policy: Policy) -> None:
         self.passages = tuple(passages)
         self._kind = kind
@@ -160,8 +154,7 @@ class _OptionEvidence:
         self._evidence = Evidence(passages, policy)
 
     def certify(self, answer: str | None, question: str = "") -> Certificate:
-        index = None if answer is None else self._kind.index(answer)
-        if index is None:
+        if answer is None or (index := self._kind.index(answer)) is None:
             return _NO_OPTION
         option = self._kind.options[index]
         if (class_ := short_class(option)) and class_.key in _ABOUT_OTHERS:

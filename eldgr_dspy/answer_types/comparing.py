@@ -112,9 +112,6 @@ def compare(gold: str, answer: str, both: bool, *, seconds: float = SECONDS, end
     """Return whether an expression is equal to a gold one by `math-verify`; `ends` is as in `Comparisons`.
 
     It takes any text. One that needs too much time or memory ends the process; then the result is unknown.
-
-    Raises:
-        ArgumentError: `math-verify` is not installed, or its process cannot be started.
     """
     worker, wait = _worker(os.getpid()), TIMEOUT_MAX if ends is None else ends - monotonic()
     if wait <= 0 or not worker.lock.acquire(timeout=wait):

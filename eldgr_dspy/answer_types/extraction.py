@@ -182,7 +182,8 @@ def _marked_answer(text: str, kind: AnswerType) -> Extraction | None:
     marks = [*_MARK.finditer(text)]
     if jsons := [mark for mark in marks if mark.lastgroup == "json"]:  # what else is in its object explains it
         end = _object_end(text, jsons[-1].end())
-        marks = jsons + [mark for mark in marks if mark.start() >= end and _is_strong(mark)]
+        behind = [mark for mark in marks if mark.start() >= end]  # "the answer is based on" may begin a remark there
+        marks = jsons + [mark for mark in behind if mark.lastgroup != "phrase" or "final" in mark[0].lower()]
     closed = _closed_braces(text) if any(mark.lastgroup == "boxed" for mark in marks) else {}
     limit, heading = len(text), None
     for mark in reversed(marks):
@@ -220,8 +221,7 @@ def _payload(text: str, name: str, start: int, limit: int, closed: dict[int, int
 
 def _of_json(text: str, start: int) -> str:
     """The text or the number of JSON that starts there; '' for anything else."""
-    value = _JSON.match(text, start)
-    if value is None or value[0] in ("null", "None"):
+    if (value := _JSON.match(text, start)) is None or value[0] in ("null", "None"):
         return ""
     if value[0].startswith("'"):  # as Python prints it
         return value[0][1:-1].strip()
@@ -229,11 +229,6 @@ def _of_json(text: str, start: int) -> str:
         return str(loads(value[0], strict=False)).strip() if value[0].startswith('"') else value[0]
     except ValueError:
         return value[0].strip('"')
-
-
-def _is_strong(mark: re.Match[str]) -> bool:
-    """Whether a mark states an answer also behind one in JSON, where "the answer is based on" may begin a remark."""
-    return mark.lastgroup != "phrase" or "final" in mark[0].lower()
 
 
 def _object_end(text: str, start: int) -> int:

@@ -76,7 +76,6 @@ class Math(Related):
     gives_up = ("spelling_does_not_decide",)  # marks around an answer may be mathematics: 3!, (0, 1), [0, 1]
 
     def examples(self) -> Sequence[str]:
-        """Return numbers, expressions, sets and intervals, and prose."""
         return (
             *("18", "18.0", "9*2", "1/2", "0.5", r"$\frac{1}{2}$", "x+1", "1+x", "2x", "{1, 2}", "{2, 1}", "(0, 1)"),
             *("[0, 1]", "x=3", "no solution", "20%"),

@@ -48,8 +48,7 @@ def _fault_of_operands(sides: Sides, numbers: Container[Exact], answer: Fraction
     operands = [operand for side in sides for operand in side.operands]
     if not _holds(operands, answer):
         return f"does not contain the answer {spell(answer)}"
-    stray = next((operand for operand in operands if not traces(operand, numbers)), None)
-    if stray is None:
+    if (stray := next((operand for operand in operands if not traces(operand, numbers)), None)) is None:
         return None
     return f"uses {spell(stray.readings[-1])}, which neither the question nor a step apart from the answer supplies"
 
@@ -94,8 +93,7 @@ def _fault_of_equation(sides: Sides, steps: Sequence[Sides], answer: Fraction) -
         return "could not be tested with any other answer"
     # An operation is touched if another answer changes what it works on.
     touched = [(now, then) for now, then in zip(operations, varied, strict=True) if now[:3] != then[:3]]
-    blunt = next((now.kind for now, _ in touched if now.kind in ("//", "%")), None)
-    if blunt is not None:
+    if (blunt := next((now.kind for now, _ in touched if now.kind in ("//", "%")), None)) is not None:
         return f"takes {blunt} of the answer, which is the same for many answers"
     apart = [now for now, then in zip(operations, varied, strict=True) if now[:3] == then[:3]]
     if _is_independent(touched, apart, steps, answer) and not _restates(sides, steps, answer):
@@ -108,8 +106,7 @@ def _is_independent(
 ) -> bool:
     """Whether the check computes the answer by other operators, or uses the answer in an operation that no step has."""
     operations = [operation for step in steps for operation in _operations(step)]
-    anew = _kinds_that_give(answer, apart)
-    if anew:
+    if anew := _kinds_that_give(answer, apart):
         return not anew & _kinds_that_give(answer, operations)
     keys = {_key(operation) for operation in operations}
     return any(
@@ -173,7 +170,7 @@ class Origins:
                 self._add(side.value(), side.operands)  # a sign or a percentage of the last result
 
     def behind(self, value: Exact) -> _Numbers:
-        """Return all numbers that a value was computed from, or None if no step gives it."""
+        """Return all numbers that a value was computed from; none if no step gives it."""
         return self._behind.get(_size(value), _Numbers())
 
     def _add(self, result: Exact, part: Iterable[Operand]) -> None:
@@ -213,8 +210,7 @@ def _undoes_all(sides: Sides, steps: Sequence[Sides], answer: Fraction) -> bool:
     So for `-6 + 12 = 6` after 6 - 12 = -6: with another 6 the steps give another answer, and the check still holds.
     """
     for other in (10 * answer + 7, 11 - answer):
-        outcome = recompute(steps, -answer, other)
-        if outcome is None or outcome == answer:
+        if (outcome := recompute(steps, -answer, other)) is None or outcome == answer:
             return False
         try:
             values = [side.substitute({-answer: other, answer: outcome}).value() for side in sides]
@@ -264,7 +260,6 @@ def quote(text: str) -> str:
 
 
 def as_ending(error: UnexecutableError) -> str:
-    """Return an error's sentence as the end of another one."""
     sentence = str(error)
     return sentence[0].lower() + sentence[1:]
 

@@ -75,19 +75,16 @@ def _of_an_amount(amount: Fraction, tokens: list[str], position: int, after: int
     if tokens[after] in tracing.SCALES:
         amount *= tracing.SCALES[tokens[after]]
         after += 1
-    following = tokens[after]
-    if following in tracing.PERCENT:
+    if (following := tokens[after]) in tracing.PERCENT:
         return _share(amount / 100), after + 1
     if following in tracing.HUNDREDTHS:
         return _quantity(amount, amount / 100, money=True), after + 1
     if following in tracing.PARTS:
         return _share(amount * tracing.TABLE[following][0]), after + 1
-    divisor = tracing.numeral_at(tokens, after + 1) if following == "/" else None
-    if divisor:
+    if following == "/" and (divisor := tracing.numeral_at(tokens, after + 1)):
         return _share(amount / divisor), after + 2
     money = tokens[position - 1] in _SIGNS_OF_MONEY or following in _WORDS_OF_MONEY
-    part = tracing.fraction_at(tokens[after : after + 4])
-    if part is not None:  # "two and a half", "2 1/2"
+    if (part := tracing.fraction_at(tokens[after : after + 4])) is not None:  # "two and a half", "2 1/2"
         return _quantity(amount + part, money=money), after + 3
     return _quantity(amount, money=money), after
 

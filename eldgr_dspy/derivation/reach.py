@@ -66,9 +66,7 @@ def reach(question: str, near: int = NEAR, few: int = FEW) -> frozenset[Exact]:
 
 def _limit(quantities: list[Quantity]) -> list[Quantity]:
     """Return the quantities. If there are too many, without ones, and then without repetitions."""
-    first: dict[frozenset[Exact], int] = {}
-    for place, quantity in enumerate(quantities):
-        first.setdefault(quantity.readings, place)
+    first = {quantity.readings: place for place, quantity in reversed([*enumerate(quantities)])}
     ones = [place for place, quantity in enumerate(quantities) if quantity.readings == {1}]
     repeated = [place for place, quantity in enumerate(quantities) if first[quantity.readings] < place]
     excess = set(list(dict.fromkeys([*ones, *repeated]))[: max(len(quantities) - _ALL_TRIED, 0)])

@@ -191,8 +191,7 @@ def _numbers_in(tokens: list[str]) -> Iterator[Fraction]:
 
 
 def _combine(amount: Fraction, tokens: list[str], after: int) -> Iterator[Fraction]:
-    following = tokens[after : after + 4]
-    if not following:
+    if not (following := tokens[after : after + 4]):
         return
     part = fraction_at(following)
     if following[0] in PERCENT:

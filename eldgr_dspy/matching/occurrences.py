@@ -193,11 +193,9 @@ class Letter(Source):
     """A text to search for the characters of an answer, as the paper's letter has it."""
 
     def may_hold(self, sought: Sought) -> bool:
-        """Return whether the text contains the characters of an answer."""
         return sought.answer in self.text
 
     def as_written(self, sought: Sought) -> Span | None:
-        """Return where the characters first occur."""
         start = self.text.find(sought.answer)
         return None if start < 0 else (start, start + len(sought.answer))
 

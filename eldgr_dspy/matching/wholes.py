@@ -117,8 +117,7 @@ def whole(text: str, start: int, end: int) -> tuple[int, int]:
     """Return the whole around `text[start:end]`: all its words and numbers whole, and the marks that touch them."""
     first, last = start, end
     for _ in range(4):
-        wider = _start(text, first), _end(text, last)
-        if wider == (first, last):
+        if (wider := (_start(text, first), _end(text, last))) == (first, last):
             break
         first, last = wider
     before = _MARKS_BEFORE.search(text, max(0, first - 8), first)

@@ -51,8 +51,7 @@ def read(text: str, *, keep_case: bool = False) -> Folded:
     text = text if text.isascii() else _EM_DASH.sub("~", text)
     if not text.isascii() and _ODD(text):
         text = _DOTTED_I.sub(PAD, fold_digits(text).translate(_ALIKE))
-    folded = fold(text, keep_case=keep_case)
-    if folded.text.isascii():
+    if (folded := fold(text, keep_case=keep_case)).text.isascii():
         return folded
     return replace(folded, text=_SUBSCRIPTS.sub(lambda match: match[0].translate(_AS_DIGITS), folded.text))
 

@@ -103,8 +103,7 @@ def _ends(text: str, before: int, stop: re.Match[str], cased: bool) -> bool:
     is_label = cased and (word[0].isdecimal() or len(word[0]) == 1) and stop.start() - before <= REACH
     if is_label and not text[before : stop.start() - len(word[0])].strip(_MARKS):
         return False  # the number of a list
-    name = word[0].lower()
-    if name in _BEFORE_NUMBERS:
+    if (name := word[0].lower()) in _BEFORE_NUMBERS:
         return not text[stop.end()].isdecimal()
     if name not in _ABBREVIATIONS and not _LETTERED.fullmatch(name):
         return True

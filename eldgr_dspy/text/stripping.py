@@ -67,8 +67,7 @@ def _once(text: str) -> str:
     for _ in range(_LAYERS):
         if _LISTED.fullmatch(shape, start, end):
             break
-        inner = _unwrap(shape, start, end) or _trim(shape, start, end)
-        if inner == (start, end):
+        if (inner := _unwrap(shape, start, end) or _trim(shape, start, end)) == (start, end):
             break
         start, end = inner
     return clean[start:end]
@@ -152,8 +151,7 @@ def _is_loose(mark: str) -> bool:
 
 
 def _keeps_last(text: str, start: int, end: int) -> bool:
-    mark = text[end - 1]
-    if mark in "%‰‱٪؉؊":
+    if (mark := text[end - 1]) in "%‰‱٪؉؊":
         return text[max(start, end - 64) : end - 1].rstrip(" .\\")[-1:].isnumeric()
     if mark == ".":
         return has_own_stop(text[max(start, end - REACH) : end])
