@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from statistics import fmean
 from typing import Any, TypeAlias
 
 from eldgr_dspy.certificates import Passage
@@ -53,10 +54,10 @@ class Logprobs:
             )
         before = tokens[: len(tokens) - answer_tokens] if answer_tokens else ()
         return cls(
-            _mean(tokens),
+            fmean(tokens),
             min(tokens),
-            _mean([math.exp(token) for token in tokens]),
-            _mean(before) if before else None,
+            fmean(map(math.exp, tokens)),
+            fmean(before) if before else None,
             math.fsum(tokens[-answer_tokens:]) if answer_tokens else None,
         )
 
@@ -133,9 +134,4 @@ class Ballot:
             sums[self.classes[i]] = sums.get(self.classes[i], Fraction()) + Fraction(repr(float(weights[i])))
         # Of equal ones `max` takes the first, and classes are in the order of their earliest candidates.
         won = max(sums, key=lambda key: (sums[key], self._votes[key]))
-        alike = [i for i in self.voters if self.classes[i] == won]
-        return max(alike, key=lambda i: (weights[i], -i))
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
+        return max((i for i in self.voters if self.classes[i] == won), key=lambda i: (weights[i], -i))

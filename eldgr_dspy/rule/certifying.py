@@ -54,7 +54,6 @@ def inputs_of(case: Case, name: Consulted, replies: Mapping[Any, Heard], module:
 
 
 def ballot_of(case: Case) -> Ballot:
-    """Return the candidates of a question as selectors count them."""
     question, answers = case.question, case.question.answers
     return Ballot(
         question.text,
@@ -71,7 +70,6 @@ def _answers_to_certify(case: Case, name: Consulted, replies: Mapping[Consulted,
 
 
 def replies_in(replies: Mapping[Consulted, Heard]) -> dict[Role, Reply]:
-    """Return the replies of the roles, without those of certificates."""
     return {name: reply for name, reply in replies.items() if is_role(name) and not isinstance(reply, Certificates)}
 
 
@@ -126,7 +124,6 @@ def naming_question(pool: str, question: str) -> Iterator[None]:
 
 
 def certificates_as_json(by_answer: Mapping[str, Certificate]) -> dict[str, Any]:
-    """Return certificates as plain JSON values, one entry an answer in each list."""
     certificates = [*by_answer.values()]
     content = {
         "answers": [*by_answer],

@@ -113,8 +113,7 @@ def _examine(derivation: Derivation, question: str, level: Strictness, answer: F
     _require_stated(lines, question_numbers(question), answer)
     if level == "traced":
         return f"Every step executes, every number traces, and the last step gives the answer {spell(answer)}."
-    fault = fault_of_check(derivation.check, [line.sides for line in lines], sources, answer)
-    if fault is not None:
+    if (fault := fault_of_check(derivation.check, [line.sides for line in lines], sources, answer)) is not None:
         raise _FaultError(fault)
     if level in BOUNDED:
         _require_within_reach(answer, question)
@@ -162,8 +161,7 @@ def _execute_step(number: int, step: Step, results: Container[Exact]) -> _Line:
                 f"Step {number} is false: {quote(sides[0].text)} is {spell(values[0])}, "
                 f"but {quote(side.text)} is {spell(value)}."
             )
-    claimed = _exact(step.value)
-    if claimed is None:
+    if (claimed := _exact(step.value)) is None:
         raise _FaultError(f"Step {number} states the value {quote(step.value)}, which is not a number.")
     if claimed != values[0]:
         raise _FaultError(
@@ -221,8 +219,7 @@ def _require_stated(lines: Iterable[_Line], stated_numbers: Container[Exact], an
 
 
 def _require_within_reach(answer: Fraction, question: str) -> None:
-    numbers = reach(question)
-    if not numbers:
+    if not (numbers := reach(question)):
         raise _FaultError("The question states no quantity, or so many that no answer is within reach.")
     if answer and answer not in numbers:
         raise _FaultError(
@@ -269,8 +266,7 @@ def _value_before(text: str) -> Fraction | None:
     run = end[len(end.rstrip(_RUN)) :]
     for expression in dict.fromkeys((run, _BREAK.split(run)[-1]) if _SIGN.search(run) else ()):
         try:
-            read = parse(_LEAD.sub("", expression, count=1))
-            if read.operations():
+            if (read := parse(_LEAD.sub("", expression, count=1))).operations():
                 return read.value()
         except UnexecutableError:
             continue
@@ -278,7 +274,6 @@ def _value_before(text: str) -> Fraction | None:
 
 
 def _exact(text: str) -> Fraction | None:
-    number = parse_number(text)
-    if number is None:
+    if (number := parse_number(text)) is None:
         return None
     return number.value / 100 if number.percent else number.value

@@ -61,7 +61,6 @@ _YES_NO = re.compile(r"\W*(?:are|is|was|were|do|does|did|has|have|had|can|could|
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text, in order and case-folded."""
     return [*map(str.casefold, WORD.findall(text))]
 
 
@@ -78,7 +77,6 @@ def sentences_of(passage: str) -> Iterator[str]:
 
 
 def is_yes_no(question: str) -> bool:
-    """Say whether the question opens like a yes/no question."""
     return _YES_NO.match(question) is not None
 
 
@@ -109,7 +107,6 @@ class Library:
         return math.log1p((n - holding + 0.5) / (holding + 0.5))
 
     def weight(self, words: Iterable[str]) -> float:
-        """Return the sum of the words' rarities."""
         return math.fsum(map(self.rarity, words))
 
     def share(self, part: Iterable[str], whole: Iterable[str]) -> float:
@@ -126,10 +123,8 @@ def _by_evidence(question: str, library: Library, text: str, answer: str) -> Sup
     own = content(words_of(text)) - topic
     grounded = library.share((word for word in own if word in library.passages_with), own) if own else None
     if is_polar(answer):
-        fits = is_yes_no(question)
-        return Support(_mean([grounded] if fits else [0.0, 0.0, 0.0, grounded]), fact=grounded)
-    words = words_of(answer)
-    if not words:
+        return Support(_mean([grounded] if is_yes_no(question) else [0.0, 0.0, 0.0, grounded]), fact=grounded)
+    if not (words := words_of(answer)):
         return Support(0.0)
     terms, phrase = content(words), f" {' '.join(words)} "
     sentences = [number for number, sentence in enumerate(library.sentences) if phrase in sentence]

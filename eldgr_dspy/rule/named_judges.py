@@ -16,17 +16,14 @@ _LABEL = re.compile(rf"(.+)\[({_NAME})\]")
 
 
 def labelled(name: str, judge: str | None) -> str:
-    """Return a role or a rule with the name of its judge."""
     return name if judge is None else f"{name}[{judge}]"
 
 
 def judge_in(label: str) -> str | None:
-    """Return the judge that a label names, or None if it names none."""
     return match[2] if (match := _labelled(label)) else None
 
 
 def unlabelled(label: str) -> str:
-    """Return a rule or a role without the name of its judge."""
     return match[1] if (match := _labelled(label)) else label
 
 
@@ -35,7 +32,6 @@ def _labelled(label: str) -> re.Match[str] | None:
 
 
 def role_of(label: Asked) -> Consulted:
-    """Return the role of whom a run asks."""
     return cast(Consulted, unlabelled(label))
 
 
@@ -45,12 +41,10 @@ def asked_by(rule: str, role: Consulted) -> Asked:
 
 
 def is_name(name: str) -> bool:
-    """Return whether a judge may have this name."""
     return re.fullmatch(_NAME, name) is not None
 
 
 def require_judges(names: Iterable[str]) -> None:
-    """Refuse a name that no label can hold."""
     for name in names:
         if not is_name(name):
             raise ArgumentError(f"A judge's name must consist of letters, digits, '-', '_' and '.'; got {name!r:.80}.")
@@ -58,19 +52,16 @@ def require_judges(names: Iterable[str]) -> None:
 
 def for_judges(rules: Sequence[str], judges: Collection[str]) -> tuple[str, ...]:
     """Return the rules of a run: with named judges, a rule that may ask a judge is listed once for each."""
+    labels = dict[str, None]()
     for rule in rules:
         if (judge := judge_in(rule)) is not None and judge not in judges:
             names = ", ".join(map(repr, judges)) or "no judge has a name"
             raise ArgumentError(
                 f"rules: {rule!r} names a judge that this run does not have ({names}). Name it in judges."
             )
-    listed = [
-        [rule]
-        if not judges or judge_in(rule) is not None or rule in ASKING_NOBODY
-        else [labelled(rule, name) for name in judges]
-        for rule in rules
-    ]
-    return tuple(dict.fromkeys(label for labels in listed for label in labels))
+        asks_each = judges and judge is None and rule not in ASKING_NOBODY
+        labels |= dict.fromkeys([labelled(rule, name) for name in judges] if asks_each else [rule])
+    return tuple(labels)
 
 
 def first_of(rule: str, names: Iterable[str]) -> str:

@@ -41,11 +41,9 @@ class OwnCertificate(NamedFunction):
         return self.read(value, answer, tuple(evidence))
 
     def call(self, answer: str, evidence: tuple[Passage, ...], question: str) -> Any:
-        """Call the function with as many of these arguments as it takes."""
         return self.function(*(answer, evidence, question)[: _arguments(self.function)])
 
     def failure(self, answer: str, error: Exception) -> CertificateError:
-        """Return the error that names the certificate and the answer on which it raised."""
         return CertificateError(
             f"The certificate {self.name!r} failed on the answer {answer!r:.60}: {cause(error, self.function)}."
         )
@@ -89,16 +87,11 @@ class OwnEvidence:
         self._own = own
 
     def certify(self, answer: str | None, question: str = "") -> Certificate:
-        """Return the certificate of an answer."""
         return self._own.certify(answer, self.passages, question) if answer and answer.strip() else EMPTY
 
 
 def own_certificate(value: object) -> OwnCertificate:
-    """Return a user's certificate from a function, or from its name `module:function`.
-
-    Raises:
-        ArgumentError: It cannot be found or called.
-    """
+    """Return a user's certificate from a function, or from its name `module:function`."""
     if isinstance(value, OwnCertificate):
         return value
     function, name = (
@@ -132,6 +125,5 @@ def _arguments(function: Callable[..., Any]) -> int:
         parameters = [*inspect.signature(function).parameters.values()]
     except (TypeError, ValueError):
         return 3
-    third = parameters[2:3]
-    takes_question = any(one.default is one.empty or one.name == "question" for one in third)
+    takes_question = any(one.default is one.empty or one.name == "question" for one in parameters[2:3])
     return 3 if takes_question or any(one.kind is one.VAR_POSITIONAL for one in parameters) else 2

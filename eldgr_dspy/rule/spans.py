@@ -47,8 +47,7 @@ def best_span(question: str, evidence: Sequence[str]) -> Span | None:
         evidence: Passages as `show_passage` shows them. A span never crosses a line of a passage, and is in its text: a
             title says what a passage is about, and is not what it says.
     """
-    kind = kind_asked(question)
-    if kind == "choice":
+    if (kind := kind_asked(question)) == "choice":
         return None
     scorer = _Scorer(question, Library(evidence), kind)
     spans = (span for number, passage in enumerate(evidence) for span in scorer.spans(number, passage))
@@ -166,8 +165,7 @@ class _Scorer:
         """Score by the weight of the question's words in the sentence and in its title, plus those next to the span."""
         places = [(match.start(), match.group().casefold()) for match in WORD.finditer(sentence)]
         starts = [start for start, _ in places]
-        overlap = self.library.weight(self.wanted & (about | {word for _, word in places}))
-        if overlap <= 0:
+        if (overlap := self.library.weight(self.wanted & (about | {word for _, word in places}))) <= 0:
             return
         weights = (self.library.rarity(word) if word in self.wanted else 0.0 for _, word in places)
         sums = list(accumulate(weights, initial=0.0))

@@ -72,7 +72,6 @@ def _plain(text: str) -> str:
 
 @lru_cache(maxsize=256)
 def _tokens(plain: str) -> tuple[Sequence[str], Sequence[tuple[int, int]]]:
-    """The tokens of a text, and where each is."""
     matches = [*_TOKEN(plain)]
     return [*map(_token, matches)], [match.span() for match in matches]
 
