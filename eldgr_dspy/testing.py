@@ -110,8 +110,7 @@ def questions(draw: st.DrawFn, answer: Task | AnswerType | None = None) -> Quest
     the first of `eldgr_dspy.laws.situations`.
     """
     kind = answer_type(draw(st.sampled_from((*TASKS, "retrieval"))) if answer is None else answer)
-    way = draw(st.integers(0, 9))
-    if way == 9:
+    if (way := draw(st.integers(0, 9))) == 9:
         passages = st.lists(st.builds(Passage, raw_text, raw_text), max_size=3).map(tuple)
         pool, text = st.lists(answers, max_size=6).map(tuple), st.sampled_from(WORDS) | raw_text
         return Question(draw(text), kind.name, draw(pool), (), draw(passages), kind.example_options, kind)
@@ -162,8 +161,7 @@ def lm_replies() -> st.SearchStrategy[str]:
 @st.composite
 def verdicts(draw: st.DrawFn, question: Question) -> Verdict | Abstention:
     """Draw a valid reply of a judge: often a candidate in the evidence; silence where no candidate has an answer."""
-    indices = [at for at, one in enumerate(question.answers) if answer_class(one, "retrieval") is not None]
-    if not indices:
+    if not (indices := [at for at, one in enumerate(question.answers) if answer_class(one, "retrieval") is not None]):
         return SILENT
     text = " ".join(passage.text for passage in question.passages)
     others = [at for at in indices if question.answers[at] != question.answers[indices[0]]]

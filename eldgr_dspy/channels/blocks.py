@@ -31,12 +31,10 @@ def blocks(text: str) -> list[tuple[int, int]]:
     at = 0
     while at < len(tokens):
         token, at = tokens[at], at + 1
-        closer = _closer(token)
-        if closer is None:
+        if (closer := _closer(token)) is None:
             continue
         places = closers[closer]
-        following = bisect_left(places, at)
-        if following < len(places):
+        if (following := bisect_left(places, at)) < len(places):
             spans.append((token.start(), tokens[places[following]].end()))
             at = places[following] + 1
         elif token["fence"]:

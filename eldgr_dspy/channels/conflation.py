@@ -14,11 +14,8 @@ from eldgr_dspy.channels.undefined import Score, Scores, Undefined, Values, each
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.rule.questions import require_one_of
 
-ETA = -0.8
-"""eta: at or below this value no document supports the step; the paper's example."""
-
-DELTA = 0.85
-"""delta: from this value on a score is high; the paper's example."""
+ETA = -0.8  # eta: at or below this value no document supports the step; the paper's example
+DELTA = 0.85  # delta: from this value on a score is high; the paper's example
 
 Over = Literal["retrieved", "not_neutral"]
 

@@ -54,8 +54,7 @@ def counterfactual(step: str, passages: Sequence[str] = ()) -> Counterfactual | 
     """
     visible = _prose(step)
     for kind, change in _CHANGES.items():
-        edit = change(visible, passages)
-        if edit is not None:
+        if (edit := change(visible, passages)) is not None:
             start, end, instead = edit
             return Counterfactual(step[:start] + instead + step[end:], kind)
     return None
@@ -88,8 +87,7 @@ def _number(step: str, passages: Sequence[str]) -> Change | None:
 
 
 def _other_number(number: str) -> str:
-    word = _NEXT.get(number.lower())
-    if word:
+    if word := _NEXT.get(number.lower()):
         return word.capitalize() if number[0].isupper() else word
     digits = (at for at, sign in enumerate(number) if sign.isdecimal() and int(sign))  # those that are not zero
     at = 2 if _YEAR.fullmatch(number) else next(digits, len(number) - 1)
@@ -152,8 +150,7 @@ _NEGATED = re.compile(
 
 
 def _negation(step: str, passages: Sequence[str]) -> Change | None:
-    match = _NEGATED.search(step)
-    if match is None:
+    if (match := _NEGATED.search(step)) is None:
         return None
     if match["aux"]:
         return (*match.span(), match["aux"] if match["not"] else f"{match['aux']} not")
@@ -175,8 +172,7 @@ _ANTONYM = re.compile(rf"\b(?:{'|'.join(_ANTONYMS)})\b", re.IGNORECASE)
 
 
 def _antonym(step: str, passages: Sequence[str]) -> Change | None:
-    match = _ANTONYM.search(step)
-    if match is None:
+    if (match := _ANTONYM.search(step)) is None:
         return None
     word = _ANTONYMS[match[0].lower()]
     return (*match.span(), word.capitalize() if match[0][0].isupper() else word)

@@ -5,11 +5,8 @@ import numpy as np
 from eldgr_dspy.channels.undefined import Scores, Values, each, refuse
 from eldgr_dspy.errors import ArgumentError
 
-SOURCES = 3
-"""M: how many independent sources make `triang` 1."""
-
-BETA = 0.1
-"""beta: how fast `min` falls with each new unsupported claim."""
+SOURCES = 3  # M: how many independent sources make `triang` 1
+BETA = 0.1  # beta: how fast `min` falls with each new unsupported claim
 
 
 def logic(f: Values) -> Scores:
@@ -100,7 +97,6 @@ def minimality(unsupported: Values, beta: float = BETA) -> Scores:
 
 def _counts(values: Values, name: str) -> Scores:
     counts = Scores.of(values, name, 0)
-    broken = np.flatnonzero(counts.numbers % 1)
-    if broken.size:
+    if (broken := np.flatnonzero(counts.numbers % 1)).size:
         refuse(name, int(broken[0]), float(counts.numbers[broken[0]]), 0)
     return counts

@@ -16,8 +16,7 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.rule.questions import require_one_of
 from eldgr_dspy.words import READINGS, Reading
 
-ENTAILS = 0.5
-"""From this f_NLI on, a document entails (ours; under `label` any threshold in (0, 1] is the same)."""
+ENTAILS = 0.5  # from this f_NLI on, a document entails (ours; under `label` any threshold in (0, 1] is the same)
 
 Row = Sequence[float] | Floats | Undefined
 """f_NLI of one step under each document retrieved for it; empty without documents, undefined without a corpus."""
@@ -99,8 +98,7 @@ class Grounding:
         reasons = {at: row.reason for at, row in enumerate(rows_in) if isinstance(row, Undefined)}
         numbers = [np.zeros(0) if isinstance(row, Undefined) else np.asarray(row, dtype=np.float64) for row in rows_in]
         for at, row in enumerate(numbers):
-            wrong = np.flatnonzero(~((row >= -1) & (row <= 1)))
-            if wrong.size:
+            if (wrong := np.flatnonzero(~((row >= -1) & (row <= 1)))).size:
                 refuse(f"rows[{at}]", int(wrong[0]), float(row[wrong[0]]), -1, 1)
         return cls._pad(numbers, [row == 0 for row in numbers], reasons)
 
@@ -145,8 +143,7 @@ class Grounding:
             ArgumentError: A step has more numbers than documents, or fewer.
         """
         counts = self.retrieved.sum(axis=1).tolist()
-        lengths = [len(row) for row in documents]
-        if lengths != counts:
+        if (lengths := [len(row) for row in documents]) != counts:
             raise ArgumentError(
                 f"documents has {lengths} numbers a step, but the rows have {counts} documents; give a number for each."
             )
@@ -159,16 +156,15 @@ class Grounding:
 
     def best(self) -> Scores:
         """max_d f, in [-1, 1]: 0 if nothing was retrieved; `fact` uses it."""
-        return self._column(np.where(self.retrieved, self.f, -np.inf).max(axis=1, initial=-np.inf))
+        return self._column(self.f.max(axis=1, initial=-np.inf, where=self.retrieved))
 
     def least(self) -> Scores:
         """min_d f, in [-1, 1] (ours): one neutral document hides contradictions from `best`, but not from this."""
-        return self._column(np.where(self.retrieved, self.f, np.inf).min(axis=1, initial=np.inf))
+        return self._column(self.f.min(axis=1, initial=np.inf, where=self.retrieved))
 
     def best_of_those_that_speak(self) -> Scores:
         """max_d f over the documents that are not neutral (ours); undefined without such a document."""
-        speaks = self.retrieved & ~self.neutral
-        best = np.where(speaks, self.f, -np.inf).max(axis=1, initial=-np.inf)
+        best = self.f.max(axis=1, initial=-np.inf, where=self.retrieved & ~self.neutral)
         silent = {int(at): "every document is neutral" for at in np.flatnonzero(np.isinf(best))}
         return self._column(best, silent)
 

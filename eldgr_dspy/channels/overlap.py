@@ -82,8 +82,7 @@ def progress(steps: Sequence[str], question: str, answer: str = "") -> Scores:
 
     Stop words do not count; over all steps it sums to at most 1. Undefined if question and answer have only stop words.
     """
-    target = _content(question) | _content(answer)
-    if not target:
+    if not (target := _content(question) | _content(answer)):
         return Scores.of([Undefined("question and answer have only stop words")] * len(steps))
     left, shares = set(target), list[float]()
     for step in steps:

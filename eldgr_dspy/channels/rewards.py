@@ -70,8 +70,7 @@ class Weighting:
         """
         _require_channels(dropped)
         rest = {name: value for name, value in self.weights.items() if name not in dropped}
-        total = math.fsum(rest.values())
-        if not total:
+        if not (total := math.fsum(rest.values())):
             raise ArgumentError(
                 f"Without {', '.join(dropped)} no channel has a weight; keep one of {', '.join(CHANNELS)}."
             )
@@ -182,5 +181,4 @@ def _matrix(columns: Columns) -> tuple[Floats, Flags]:
 
 
 def _scores(numbers: Floats, defined: Flags, reason: str) -> Scores:
-    reasons = {int(at): reason for at in np.flatnonzero(~defined)}
-    return Scores(np.where(defined, numbers, 0.0), defined, reasons)
+    return Scores(np.where(defined, numbers, 0.0), defined, {int(at): reason for at in np.flatnonzero(~defined)})

@@ -40,13 +40,12 @@ class StepScores:
         names = ("gate", "reward", "conflated", "conflated_not_neutral", "least")
         single: dict[str, Score | bool] = {name: getattr(self, name) for name in names}
         every = (*self.channels.items(), *single.items())
-        reasons = {name: score.reason for name, score in every if isinstance(score, Undefined)}
         return {
             "channels": {name: _plain(score) for name, score in self.channels.items()},
             **{name: _plain(score) for name, score in single.items()},
             "document": self.document,
             "contradicting": self.contradicting,
-            "undefined": reasons,
+            "undefined": {name: score.reason for name, score in every if isinstance(score, Undefined)},
         }
 
 
@@ -76,13 +75,12 @@ class StepTable:
     def to_json(self) -> dict[str, object]:
         """Return plain JSON values: `reward`, `undefined` (why, or null), and `steps` with their text."""
         reward = self.reward
-        rows = zip(self.spans, self.scores, strict=True)
         return {
             "reward": _plain(reward),
             "undefined": reward.reason if isinstance(reward, Undefined) else None,
             "steps": [
                 {"start": start, "end": end, "text": self.text[start:end], **step.to_json()}
-                for (start, end), step in rows
+                for (start, end), step in zip(self.spans, self.scores, strict=True)
             ],
         }
 

@@ -140,8 +140,7 @@ Span = tuple[int, int]
 
 
 def _by_markers(text: str, start: int, end: int) -> list[int]:
-    starts = [match.start() for match in _NAMED.finditer(text, start, end)]
-    if starts:
+    if starts := [match.start() for match in _NAMED.finditer(text, start, end)]:
         return starts
     number_starts = [match.start() for match in _NUMBERED.finditer(text, start, end)]
     return number_starts if len(number_starts) > 1 else []
@@ -201,8 +200,7 @@ def _refine(text: str, piece: Span, by: By, longest: int, whole: list[Span]) -> 
         return [piece]
     kinds = list(_KINDS)
     for finer in kinds[kinds.index(by) + 1 :] if by in kinds else []:
-        parts = _cut(text, piece, finer, whole)
-        if len(parts) > 1:
+        if len(parts := _cut(text, piece, finer, whole)) > 1:
             return [one for part in parts for one in _refine(text, part, finer, longest, whole)]
     return [piece]
 

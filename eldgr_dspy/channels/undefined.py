@@ -75,8 +75,7 @@ class Scores(Sequence[Score]):
             numbers = np.array([0.0 if at in reasons else _number(item, name, at) for at, item in enumerate(items)])
             defined = np.array([at not in reasons for at in range(len(items))], dtype=np.bool_)
         inside = np.isfinite(numbers) & (numbers >= low - _SLACK) & (numbers <= high + _SLACK)
-        wrong = np.flatnonzero(defined & ~inside)
-        if wrong.size:
+        if (wrong := np.flatnonzero(defined & ~inside)).size:
             refuse(name, int(wrong[0]), float(numbers[wrong[0]]), low, high)
         return cls(np.where(defined, np.clip(numbers, low, high), 0.0), defined, reasons)
 

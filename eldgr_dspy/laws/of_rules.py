@@ -138,8 +138,7 @@ def a_regression_needs_a_certified_wrong_answer(outcome: Outcome) -> Finding | N
 
 @law(12, "The same passages in another order, or some twice, certify the same and ship the same class and branch.")
 def evidence_order_and_duplicates_do_not_matter(outcome: Outcome) -> Finding | None:
-    passages = outcome.trial.question.passages
-    if not passages:
+    if not (passages := outcome.trial.question.passages):
         return None
     other = outcome.again(outcome.trial.about(passages=(*passages[::-1], passages[0])))
     marked = all(outcome.case.certified(text) is other.case.certified(text) for text in outcome.trial.question.answers)

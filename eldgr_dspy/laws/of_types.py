@@ -81,8 +81,7 @@ def a_spelling_changes_no_certificate(outcome: Outcome) -> Finding | None:
 @law(29, "A gold answer by which some answer is right is right itself, and a missing answer is not.")
 def a_gold_answer_is_right(outcome: Outcome) -> Finding | None:
     kind, gold, answers = outcome.case.type, outcome.trial.gold, outcome.trial.question.answers
-    right = [answer for answer in (None, *answers) if gold and kind.is_right(answer, [gold])]
-    if not right:
+    if not (right := [answer for answer in (None, *answers) if gold and kind.is_right(answer, [gold])]):
         return None
     return Finding(None not in right and kind.is_right(gold, [gold]), f"{gold!r} as right if it is gold, and not None")
 

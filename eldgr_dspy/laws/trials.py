@@ -35,11 +35,9 @@ class Trial:
     more: tuple[Passage, ...] = ()
 
     def reply(self, role: Role) -> Reply:
-        """Return what a role would reply."""
         return self.replies.get(role, SILENT)
 
     def replying(self, role: Role, reply: Reply) -> "Trial":
-        """Return the same trial in which a role replies otherwise."""
         return replace(self, replies={**self.replies, role: reply})
 
     def about(self, **parts: Any) -> "Trial":
@@ -106,7 +104,6 @@ class Outcome:
         return f"<Outcome: {_shipment(self)}; asked {', '.join(self.roles) or 'nobody'}>"
 
     def again(self, trial: Trial) -> "Outcome":
-        """Return the same rule's outcome on another trial."""
         return self.subject.settle(trial)
 
     @property

@@ -76,8 +76,7 @@ def _error(squares: list[float], degrees: tuple[int, int, int], size: int) -> tu
     rest, of_rest = squares[2], degrees[2]
     above = [(square, freedom) for square, freedom in zip(squares, degrees, strict=True) if square > rest]
     terms = [*above, ((1 - len(above)) * rest, of_rest)]  # each square that counts has the rest in it once
-    total = sum(square for square, _ in terms)
-    if total == 0.0:
+    if (total := sum(square for square, _ in terms)) == 0.0:
         return 0.0, 1.0
     # Shares of the total, because the square of a tiny variance is 0.
     return (total / size) ** 0.5, 1.0 / sum((square / total) ** 2 / freedom for square, freedom in terms)
