@@ -59,12 +59,7 @@ class Comparison(TypedDict):
 
 
 def compare_runs(runs: Mapping[str, NamedRun], *, rule: str = "eldgr") -> Comparison:
-    """Return how a rule did in runs, each against the first.
-
-    Raises:
-        ArgumentError: there are fewer than two runs; they differ in questions or gold answers; or the rule has no
-            result in one.
-    """
+    """Return how a rule did in runs, each against the first."""
     if len(runs) < 2:
         raise ArgumentError(f"A comparison needs two or more runs; got {len(runs)}.")
     first = next(iter(runs.values()))
@@ -161,8 +156,6 @@ def _differences(reference: NamedRun, named: NamedRun) -> Iterator[str]:
 
 
 class SeedRun(WinsLosses):
-    """One seed: the scores of both rules, and their difference."""
-
     name: str
     run: str
     pool: str
@@ -185,14 +178,7 @@ class Seeds(TypedDict):
 
 
 def over_seeds(runs: Mapping[str, NamedRun], *, rule: str = "eldgr", against: str = "majority") -> Seeds:
-    """Return how one rule did against another in runs of several seeds, each of one pool, on the same questions.
-
-    In variance and contrast a text that stands several times counts once, with the mean of its outcomes.
-
-    Raises:
-        ArgumentError: there are fewer than two runs or different scored questions, a run is given twice, or the rules
-            are the same; a run has no result of a rule, or other questions or gold answers.
-    """
+    """Return how one rule did against another in runs of several seeds, each of one pool, on the same questions."""
     if rule == against:
         raise ArgumentError(f"rule={rule!r} and against={against!r} are the same; give two rules.")
     pairs = [(rule_scores_of(named, pool, rule), rule_scores_of(named, pool, against)) for named, pool in _seeds(runs)]

@@ -33,11 +33,7 @@ class NamedRun:
 
 
 def named_runs(arguments: Iterable[str]) -> dict[str, NamedRun]:
-    """Read runs by name, in the order given.
-
-    Raises:
-        ArgumentError: a name is given twice; a run cannot be read, is not finished, or has no pool of that name.
-    """
+    """Read finished runs by name, in the order given."""
     runs = dict[str, NamedRun]()
     for argument in arguments:
         name, _, place = argument.partition("=") if not Path(argument).is_dir() else ("", "", "")

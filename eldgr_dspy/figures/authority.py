@@ -113,15 +113,15 @@ def bounds_of(task: Task, rules: Sequence[str], units: Units[QuestionBounds], *,
 def price_of(rule: str, lost: Units[frozenset[str]]) -> Price | None:
     """Return the price of a rule: the most accuracy that any judge can cost against majority on new questions.
 
-    Where a derivation certifies, it is the most that any judge and any deriver can cost together. A question is lost
-    under a rule if majority is right on it and some of them make the rule ship a wrong answer while the other roles
-    abstain. That does not depend on an LM, so an upper bound on the share of lost questions holds for all LMs. For
-    `majority` it is 0. None without a scored question. Source: ours; the bound on the share is that of Clopper and
-    Pearson.
+    A question is lost under a rule if majority is right on it and some judge, or some deriver where a derivation
+    certifies, makes the rule ship a wrong answer while the other roles abstain. That does not depend on an LM, so an
+    upper bound on the share of lost questions holds for all LMs. None without a scored question. Source: ours; the
+    bound on the share is that of Clopper and Pearson.
     """
     n, count = sum(lost.values()), sum(times for unit, times in lost.items() if any(rule in one for one in unit))
-    at_most = 0.0 if rule == "majority" else 100.0 * proportion_upper_bound(n, count) if n else None
-    return {"lost": count, "of": n, "at_most": at_most} if n and at_most is not None else None
+    if not n:
+        return None
+    return {"lost": count, "of": n, "at_most": 0.0 if rule == "majority" else 100.0 * proportion_upper_bound(n, count)}
 
 
 class Authority(Bounds):
@@ -140,12 +140,7 @@ def pool_authority(
     rules: Sequence[str] = DEFAULT_RULES,
     pool: str = "",
 ) -> Authority:
-    """Return the ends of each rule's accuracy on a pool over all judges and derivers, and what the roles can change.
-
-    Raises:
-        ArgumentError: A rule names a judge, or the settings have a certificate that must be asked.
-        CertificateError: it failed on a question of the pool, whose name is `pool`.
-    """
+    """Return the ends of each rule's accuracy on a pool over all judges and derivers, and what the roles can change."""
     for name in rules:
         require_no_judge(name, "rules")
     kind = answer_type(task)
@@ -176,11 +171,10 @@ def pool_authority(
     def share(name: str, role: Role) -> float | None:
         return 100.0 * changed[name, role] / n if n and (role == "judge" or name not in unknown) else None
 
-    ends = bounds_of(task, [*dict.fromkeys(rules)], bounds.units(np.array(texts, np.int64)))
     return {
         "n": n,
         "n_scored": len(bounds),
-        **ends,
+        **bounds_of(task, [*dict.fromkeys(rules)], bounds.units(np.array(texts, np.int64))),
         "can_change": {name: {role: share(name, role) for role in swaying} for name in rules},
         "gives_up": [*kind.gives_up],
     }
@@ -199,13 +193,7 @@ class Allowed(TypedDict):
 def allowed(prices: Mapping[str, Price | None], worst: float, task: Task = "retrieval") -> Allowed:
     """Return which rules pass; `majority`, which loses nothing against itself, is not tested.
 
-    Args:
-        prices: The price of each rule, see `price_of`.
-        worst: The most that a judge may cost, in percentage points, above 0 and below 100.
-        task: `arithmetic` where a derivation certifies, else `retrieval`.
-
-    Raises:
-        ArgumentError: `worst` is out of range.
+    `worst` is the most that a judge may cost, in percentage points; `task` is as in `chains`.
     """
     if not 0 < worst < 100:
         raise ArgumentError(f"worst must be between 0 and 100 percentage points; got {worst!r}. Give 2 for 2 points.")

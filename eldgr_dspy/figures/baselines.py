@@ -57,8 +57,6 @@ class Chances(NamedTuple):
 
 
 def chances_of(case: Case, gold: Sequence[str], sources: Sequence[str | None], replies: Mapping[str, Reply]) -> Chances:
-    """Return what the baselines need of a question, from its candidates' sources and what each judge replied."""
-
     @cache
     def correct(answer: str | None) -> bool:
         return case.type.right(answer, gold)

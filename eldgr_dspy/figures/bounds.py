@@ -157,8 +157,7 @@ def derivable(case: Case, gold: Sequence[str] = ()) -> list[Derivation]:
 
 
 def _may_be_derived(case: Case, text: str, numbers: Collection[Exact] | None) -> bool:
-    number = number_in(text)
-    if number is None:
+    if (number := number_in(text)) is None:
         return case.type.name != "number"
     value = number.value / 100 if number.percent else number.value
     return numbers is None or (bool(numbers) and (not value or value in numbers))

@@ -99,8 +99,8 @@ def contents_of(task: Task, rows: Iterable[Row]) -> tuple[PoolContents, NDArray[
     }
     for name in sorted(columns):
         lowest, highest = ends.get(name, (None, None))
-        scores = figures.setdefault("columns", {})
-        scores[name] = {**share_of(columns[name], total), "lowest": lowest, "highest": highest}
+        column = {**share_of(columns[name], total), "lowest": lowest, "highest": highest}
+        figures.setdefault("columns", {})[name] = column
     return cast(PoolContents, figures), questions
 
 

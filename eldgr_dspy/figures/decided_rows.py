@@ -41,16 +41,12 @@ _Scores = tuple[Score | None, Score | None]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One rule's decision on one question, with the consultations that this rule needed."""
-
     decision: Decision | None  # None if a role that the rule needs was never asked
     missing: Consulted | None = None  # that role
     consultations: Sequence[Consultation] = ()
 
 
 class Facts(NamedTuple):
-    """What a question is, apart from the rules."""
-
     scored: bool  # it has a gold answer
     failed: bool  # a call for it failed
     candidates: int
@@ -63,8 +59,6 @@ class Facts(NamedTuple):
 
 
 class Ruled(NamedTuple):
-    """What a rule decided on a question."""
-
     missing: Consulted | None = None  # the role that was never asked, so that nothing is decided
     score: Score | None = None  # of the answer; None without a gold answer
     official: Score | None = None  # by the official script, if that differs
@@ -153,7 +147,6 @@ class RoleColumns:
         self.calls, self.tokens, self.seconds = array("i"), array("q"), array("d")  # tokens: -1 if not reported
 
     def append(self, place: int, one: Consultation, marks: ReplyMarks) -> None:
-        """Add a consultation of the question at a place."""
         prompt, completion = one.prompt_tokens, one.completion_tokens
         tokens = 0 if not one.calls else -1 if prompt is None or completion is None else prompt + completion
         self.marks.append(marks)
@@ -171,8 +164,6 @@ class RoleColumns:
 
 
 class DecidedRows:
-    """The decided questions of one pool, in the pool's order."""
-
     def __init__(self, task: Task, rules: Sequence[str]) -> None:
         self.type = answer_type(task)
         self.task = self.type.name_in_files
@@ -219,12 +210,10 @@ class DecidedRows:
         self._texts.append(text_key(case.question.text))
         verdicts: Any = {label: reply for label, reply in replies.items() if role_of(label) == "judge"}
         self.chances.append(chances_of(case, gold, sources, verdicts) if gold else None)
-        rules = dict.fromkeys(map(unlabelled, self.rules))
-        self.bounds.append(question_bounds(rules, case, gold) if gold else None)
+        self.bounds.append(question_bounds(dict.fromkeys(map(unlabelled, self.rules)), case, gold) if gold else None)
         self.spellings.append(spellings_of(case))
         for name, audit in self.audits.items():
-            eldgr = outcomes.get(name)
-            if eldgr and eldgr.decision:
+            if (eldgr := outcomes.get(name)) and eldgr.decision:
                 before, after = scores_of(eldgr.decision.consensus)[0], scores_of(eldgr.decision.answer)[0]
                 own: set[Consulted] = {role_of(label) for label in failed if label == asked_by(name, role_of(label))}
                 outcome = became(before.em if before else None, after.em if after else None)

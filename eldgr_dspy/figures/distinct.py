@@ -21,8 +21,6 @@ Units: TypeAlias = Mapping[tuple[Value, ...], int]
 
 
 class Column(Generic[Value]):
-    """A column, one value a question; values must be hashable."""
-
     def __init__(self, values: Iterable[Value] = ()) -> None:
         self._numbers: dict[Value, int] = {}
         self._codes = array("i")  # of each question, the number of its value
@@ -30,7 +28,6 @@ class Column(Generic[Value]):
             self.append(value)
 
     def append(self, value: Value) -> None:
-        """Add the value of the next question."""
         self._codes.append(self._numbers.setdefault(value, len(self._numbers)))
 
     def __len__(self) -> int:
@@ -49,7 +46,6 @@ class Column(Generic[Value]):
         return np.array([of(value) for value in self._numbers] or [False])[self.codes()]
 
     def beside(self, other: "Column[_Other]") -> "Column[tuple[Value, _Other]]":
-        """Return the column of pairs of the values of two columns."""
         both = self.codes().astype(np.int64) * max(1, len(other._numbers)) + other.codes()
         keys, codes = np.unique(both, return_inverse=True)
         mine, others, pairs = [*self], [*other], Column[tuple[Value, _Other]]()
@@ -60,7 +56,6 @@ class Column(Generic[Value]):
         return pairs
 
     def counts(self, where: NDArray[np.bool_] | slice = slice(None)) -> Counter[Value]:
-        """Return how many questions have each value, of all questions or of some."""
         counts = np.bincount(self.codes()[where], minlength=len(self._numbers)).tolist()
         return Counter({value: n for value, n in zip(self._numbers, counts, strict=True) if n})
 
@@ -80,7 +75,6 @@ def counts_by(counts: Mapping[Value, int], of: Callable[[Value], _Other]) -> Cou
 
 
 def questions_in(units: Units[Value]) -> Counter[Value]:
-    """Return how many questions of some units have each value."""
     totals = Counter[Value]()
     for unit, n in units.items():
         for value in unit:

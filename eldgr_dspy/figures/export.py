@@ -38,11 +38,7 @@ _NUMBER = re.compile(r"[+-]?\d[\d,]*(\.\d+)?%?")
 
 
 def export(decisions: Iterable[Decided], path: Path) -> int:
-    """Write decisions to a file in the format of its name, whole or not at all; return how many.
-
-    Raises:
-        ArgumentError: the name states no known format. PoolError: pyarrow is not there.
-    """
+    """Write decisions to a file in the format of its name, whole or not at all; return how many."""
     suffix, n = path.suffix.lower(), 0
     if suffix not in SUFFIXES:
         raise ArgumentError(f"{path}: the format is not known by its name; use one of {', '.join(SUFFIXES)}.")

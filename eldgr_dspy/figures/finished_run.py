@@ -37,8 +37,6 @@ _MEND = f"restore it from a copy, or {_AGAIN}, which makes it anew and asks noth
 
 @dataclass(frozen=True)
 class RunRead:
-    """A run directory, read."""
-
     path: Path
     heads: list[dict[str, Any]]  # settings, pools and roles, in order, see `eldgr_dspy.journal`
     totals: JournalTotals
@@ -62,8 +60,7 @@ class RunRead:
 
     @cached_property
     def _details(self) -> dict[str, Any]:
-        details: dict[str, Any] = self.heads_of("settings")["rule"]["details"]
-        return details
+        return {**self.heads_of("settings")["rule"]["details"]}
 
     def _settings(self, details: Mapping[str, Any], own: Mapping[str, object] | None = None) -> Settings:
         try:
@@ -79,8 +76,7 @@ class RunRead:
     @property
     def ungiven(self) -> str | None:
         """A sentence if the run was made with code of the user's own that is not in `own`, so that it is only shown."""
-        lacking = [name for name in own_names(self._details) if self.own.get(name) is None]
-        if not lacking:
+        if not (lacking := [name for name in own_names(self._details) if self.own.get(name) is None]):
             return None
         names = " and ".join(f"{name}={self._details[name].get('name')!r:.80}" for name in lacking)
         return (
@@ -112,7 +108,6 @@ class RunRead:
         return recorded_in(self.heads)
 
     def consultations(self) -> Iterator[Consultation]:
-        """Yield the journal's consultations, in order."""
         return read_journal(self.path / "journal.jsonl", [], on_torn=lambda error: None)
 
     def finished(self) -> bool:
@@ -143,7 +138,6 @@ class RunRead:
         return not self.torn and pools and summary["consultations"] == self.totals.roles
 
     def record(self) -> Record:
-        """Return the judge's record: the content of `record.json`."""
         return self._result("record.json", RECORD)
 
     def decisions(self, summary: Summary) -> Iterator[Decided]:
@@ -208,10 +202,6 @@ def read_run(path: Path, **own: object) -> RunRead:
 
     `own` has `certificate`, `refusals` and `answer` of the user's own that the run was made with, each as a value or by
     its name. Nothing that the run names is imported.
-
-    Raises:
-        ArgumentError: the directory does not exist, is not that of a run, or its journal cannot be read.
-        JournalError: a line of the journal other than a torn last one cannot be read.
     """
     journal = path / "journal.jsonl"
     if not path.is_dir():
@@ -239,5 +229,4 @@ def read_run(path: Path, **own: object) -> RunRead:
 
 
 def installed_version() -> str:
-    """Return the version of the package that is installed."""
     return importlib.metadata.version("eldgr_dspy")

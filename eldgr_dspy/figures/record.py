@@ -136,8 +136,7 @@ def _on_models(models: Iterable[Model]) -> Iterator[str]:
 
 
 def _on_lines(lines: Counter[_Line]) -> Iterator[str]:
-    cut = counts_by(lines, lambda line: line.label if line.shortened else "")
-    for role, n in sorted(cut.items()):
+    for role, n in sorted(counts_by(lines, lambda line: line.label if line.shortened else "").items()):
         if role:
             yield f"The {role}'s server counted far fewer tokens than {n} of its prompts have: it may have cut them."
     if elsewhere := counts_by(lines, lambda line: line.decided)[False]:
@@ -155,7 +154,6 @@ def sums_of(roles: Mapping[Asked, RoleSums]) -> RoleSums:
 
 
 def share_of(count: int, of: int) -> Share:
-    """Return a count out of a total, and the rate in percent; None if the total is 0."""
     return {"count": count, "of": of, "rate": 100.0 * count / of if of else None}
 
 
@@ -178,8 +176,7 @@ def is_same_model(models: str | None, server_model: str | None) -> bool | None:
 
 def _names(model: str) -> set[str]:
     """The names of a model: with and without its provider, its options and its version."""
-    name = model.lower().split("#")[0]
-    parts = name.split("/")
+    parts = model.lower().split("#")[0].split("/")
     tails = {"/".join(parts[first:]) for first in range(len(parts))}
     return tails | {_VERSION.sub("", _VERSION.sub("", tail)) for tail in tails}
 
@@ -240,8 +237,7 @@ def _digest(part: Any) -> str:
 
 def _rates(pool: PoolFigures) -> OverrideRates | None:
     """The measured override rate, split by its effect on the answer; None if EL-DGR was not run."""
-    audit = pool["audit"]
-    if audit is None or not pool["n"]:
+    if (audit := pool["audit"]) is None or not pool["n"]:
         return None
     return {
         "questions": pool["n"],

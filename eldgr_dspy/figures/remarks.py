@@ -21,7 +21,6 @@ _INSTEAD: Mapping[Consulted, str] = {
 
 
 def remarks_of(rows: DecidedRows) -> list[str]:
-    """Return the remarks on a pool, a sentence or two each; empty if there is nothing to remark."""
     roles = {label: rows.roles[label].marks.counts() for label in in_order(rows.roles) if label in rows.roles}
     part = "The {part} of the {role} could not be used on {of} ({first}); the rest of the reply counts."
     server = "The server of the {role} reported counts that cannot be true on {of} ({first}); they count as unknown."
@@ -93,7 +92,6 @@ def _of(count: int, n: int) -> str:
 
 
 def never_asked(why: Mapping[Consulted, int]) -> str:
-    """Return in words on how many questions which role was never asked where a rule needs it."""
     clauses = " and ".join(f"the {role} was never asked on {questions(n)}" for role, n in why.items())
     return f"{clauses} where this rule needs it"
 

@@ -37,8 +37,7 @@ def official_of(rows: DecidedRows, rule: str) -> Scores | None:
 
 def flips_of(rows: DecidedRows, before: str, after: str) -> Flips:
     """Return how many answers of a rule were lost and fixed by another one; None without a question."""
-    pairs = rows.rules[before].beside(rows.rules[after]).counts(rows.scored)
-    if not pairs:
+    if not (pairs := rows.rules[before].beside(rows.rules[after]).counts(rows.scored)):
         return {"correct_to_incorrect": None, "incorrect_to_correct": None}
     flips = counts_by(pairs, lambda pair: (pair[0].defined.em, pair[1].defined.em))
     return {"correct_to_incorrect": flips[True, False], "incorrect_to_correct": flips[False, True]}

@@ -93,8 +93,7 @@ def _rule_figures(rows: DecidedRows, rule: str) -> RuleFigures:
 
 def _on_officials(rules: Mapping[str, RuleFigures]) -> Iterator[str]:
     """A sentence if marks around answers would have changed a score."""
-    officials = {name: of["official"] for name, of in rules.items() if of["official"] is not None}
-    if officials:
+    if officials := {name: of["official"] for name, of in rules.items() if of["official"] is not None}:
         scores = ", ".join(
             f"{name} {official['em']:.2f}" + (f" (F1 {official['f1']:.2f})" if official["f1"] is not None else "")
             for name, official in officials.items()

@@ -66,11 +66,8 @@ def _as_ending(reason: str) -> str:
     return f"{clip(reason, _LONGEST).removesuffix('.')}."
 
 
-Piece = str | tuple[str, str]
-"""A stretch of a passage: plain, or marked with what it is marked as."""
-
-_Marks = dict[tuple[int, int], str]
-"""The labels of what is marked in a field, by its first character and the one behind it."""
+Piece = str | tuple[str, str]  # a stretch of a passage: plain, or marked with what it is marked as
+_Marks = dict[tuple[int, int], str]  # the labels of what is marked, by its first character and the one behind it
 
 
 class ShownPassage(NamedTuple):

@@ -24,8 +24,6 @@ _CERTIFIED = {True: "certified", False: "uncertified", None: "inapplicable"}
 
 
 class RunQuestion(NamedTuple):
-    """A question of a run, with all that the run knows of it."""
-
     pool: str
     row: Row
     case: Case | None  # under the settings of the run; None where they need code that was not given
@@ -46,8 +44,7 @@ def question_tables(question: RunQuestion) -> Iterator[Table]:
     rows, notes = [], []
     entries, left_out = passages(question.row.evidence, question.case, question.decisions)
     for passage in entries:
-        pieces = (*passage.title, *passage.text)
-        labels = dict.fromkeys(piece[1] for piece in pieces if not isinstance(piece, str))
+        labels = dict.fromkeys(piece[1] for piece in (*passage.title, *passage.text) if not isinstance(piece, str))
         title, text = (
             "".join(piece if isinstance(piece, str) else f"[[{piece[0]}]]" for piece in field)
             for field in (passage.title, passage.text)

@@ -96,8 +96,7 @@ def authority_table(name: str, pool: Authority, allowed: Allowed | None = None) 
         "price": lambda rule: f"at most {figure(of['at_most'])}" if (of := price[rule]) else UNDEFINED,
     }
     notes = []
-    asking = [rule for rule in changes if changes[rule][repairer] != 0]
-    if asking:
+    if asking := [rule for rule in changes if changes[rule][repairer] != 0]:
         notes.append(
             f"Under any judge the {repairer} is assumed to abstain; {word_list(asking)} may be outside by asking it."
         )

@@ -115,8 +115,7 @@ def _notes(pool: PoolFigures, remedy: str | None) -> Iterator[str]:
     elif pool["rules"] and "eldgr" not in pool["rules"]:
         yield f"{UNDEFINED} under Δ: eldgr has no result here to set against the others."
     for rule, why in pool["withheld"].items():
-        of = pool.get("judges", {}).get(judge_in(rule) or "")
-        if of and of["lacks"]:
+        if (of := pool.get("judges", {}).get(judge_in(rule) or "")) and of["lacks"]:
             yield f"{rule} is not applicable: {of['lacks']}."
             continue
         judge = judge_in(rule) if "judge" in why else None
@@ -189,8 +188,7 @@ def bounds_table(name: str, pool: PoolFigures) -> Table:
         any_other = "any judge, any deriver" if derives else "any judge, any span as repair"
         columns = {**columns, any_other: lambda rule: interval(widest.get(rule))}
     notes = []
-    asking = [rule for rule, of in rules.items() if of["asked"]["deriver"] or of["asked"]["repairer"]]
-    if asking:
+    if asking := [rule for rule, of in rules.items() if of["asked"]["deriver"] or of["asked"]["repairer"]]:
         condition, listing = "under any judge " if derives else "", word_list(dict.fromkeys(map(unlabelled, asking)))
         notes.append(
             f"The bounds {condition}hold with repairer and deriver silent; {listing} asked them, and may be outside."
@@ -205,8 +203,7 @@ def _price_lines(pool: PoolFigures) -> Iterator[str]:
     prices = {unlabelled(rule): price for rule, price in pool["price"].items()}
     derives = "bounds_any_deriver" in pool
     rules, lms = (("judge", "support", "eldgr"), "judge or deriver") if derives else (("judge", "eldgr"), "judge")
-    costs = [f"{rule} {figure(price['at_most'])}" for rule in rules if (price := prices.get(rule))]
-    if costs:
+    if costs := [f"{rule} {figure(price['at_most'])}" for rule in rules if (price := prices.get(rule))]:
         yield (
             f"Price: the most points of accuracy against majority that any {lms} can cost on new questions, with 95 % "
             f"confidence: {', '.join(costs)}."

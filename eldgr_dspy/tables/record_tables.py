@@ -9,7 +9,6 @@ from eldgr_dspy.words import Branch
 
 
 def record_table(record: Record) -> Table:
-    """Return the judge's record as two columns: what, and what is stated."""
     rows = (*_rule(record), *_overrides(record), *_roles(record), *_sums(record))
     return Table("the judge's record", ("what", "stated"), tuple(rows), tuple(record["remarks"]))
 

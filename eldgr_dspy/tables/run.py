@@ -33,8 +33,7 @@ def main_tables(summary: Summary) -> Iterator[Table]:
     """Yield the main table, judges, baselines and bounds of each pool; remarks on the run are below the last."""
     builds = (paper_table, judges_table, baselines_table, bounds_table)
     built = (build(name, pool) for name, pool in summary["pools"].items() for build in builds)
-    tables = [table for table in built if table is not None]
-    if tables:
+    if tables := [table for table in built if table is not None]:
         tables[-1] = replace(tables[-1], notes=(*tables[-1].notes, *summary["remarks"]))
     return iter(tables)
 
@@ -54,8 +53,7 @@ def pool_tables(name: str, pool: PoolFigures, remedy: str | None = None) -> Iter
 
 def contrasts_table(name: str, pool: PoolFigures) -> Table | None:
     """Return the contrasts of right and wrong, in percentage points; None without contrasts."""
-    contrasts = {f"{one['rule']} − {one['against']}": one for one in pool["contrasts"]}
-    if not contrasts:
+    if not (contrasts := {f"{one['rule']} − {one['against']}": one for one in pool["contrasts"]}):
         return None
     descriptive = "a contrast with a rule that is not one of the matched selectors is descriptive, not tested"
     notes = [f"{UNDEFINED}: {descriptive}."] if any(one["p_holm"] is None for one in contrasts.values()) else []

@@ -63,9 +63,7 @@ def columns_of(kind: type, names: str) -> Columns:
 
 
 def score_columns(task: Task) -> Columns:
-    """Return the columns of the scores of a task's answers."""
-    scores = zip(shown_type(task).scores, ("em", "f1"), strict=False)
-    return {f"{heading} %": field(name) for heading, name in scores}
+    return {f"{heading} %": field(name) for heading, name in zip(shown_type(task).scores, ("em", "f1"), strict=False)}
 
 
 def field(name: str) -> Callable[[Any], str]:
