@@ -4,31 +4,25 @@ A question is written as it is read, and a consultation is looked up in the jour
 with the texts of a run.
 """
 
-import io
-import json
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import IO
 
 from eldgr_dspy.base.files import replacing
-from eldgr_dspy.base.system import open_file
 from eldgr_dspy.errors import ArgumentError, PoolError, RunChangedError
 from eldgr_dspy.figures.finished_run import RunRead
 from eldgr_dspy.figures.results.decision_fields import Decided
 from eldgr_dspy.figures.results.summary_fields import Summary
-from eldgr_dspy.formats.journal_lines import consultation_of, parse
 from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.pools import Pool, pool_name
+from eldgr_dspy.programs.run.recordings import ConsultationStore
 from eldgr_dspy.programs.run.redecisions import reopen
 from eldgr_dspy.report.page import render_report
 from eldgr_dspy.report.question_tables import RunQuestion
 from eldgr_dspy.report.questions_page import MOST_QUESTIONS, QuestionsPage
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.certifying import certify_again, naming_question
-from eldgr_dspy.rule.consultations import Consultation, Key
-from eldgr_dspy.rule.named_judges import Asked, labelled
 from eldgr_dspy.rule.questions import Settings
 from eldgr_dspy.rule.replies import journaled_reply
 
@@ -103,11 +97,9 @@ def question_of(run: RunRead, name: str, files: Sequence[Path] = (), rules: Sequ
     if row is None:
         raise ArgumentError(f"{run.path}: decisions.jsonl decides {id!r}, which its pool {pool!r} does not have.")
     selection = [decided for decided in decisions if not rules or decided["rule"] in rules]
-    with open_file(run.path / "journal.jsonl", buffer=io.DEFAULT_BUFFER_SIZE) as journal:
-        consultations = _consultations(run, journal, _places(journal), pool, id)
+    store = ConsultationStore(one for one in run.consultations() if (one.pool, one.id) == (pool, id))
     with naming_question(pool, id):
-        case = _case(run, None if run.ungiven else run.settings, pool, row, consultations)
-    return RunQuestion(pool, row, case, selection, consultations, run.ungiven)
+        return _question(run, None if run.ungiven else run.settings, store, pool, row, selection)
 
 
 def _decided_on(run: RunRead, summary: Summary, name: str) -> tuple[str, str, list[Decided]]:
@@ -148,56 +140,28 @@ def _questions(run: RunRead, summary: Summary, pools: Sequence[Pool], report: st
     decided = groupby(run.decisions(summary), key=lambda line: (line["pool"], line["id"]))
     (name, id), lines = next(decided, ((None, None), iter(())))
     yield page.head
-    with open_file(run.path / "journal.jsonl", buffer=io.DEFAULT_BUFFER_SIZE) as journal:
-        places = _places(journal)
-        for pool in pools:
-            for row in pool.rows(summary["pools"][pool.name]["n"]):
-                decisions = list[Decided]()
-                if (name, id) == (pool.name, row.id):
-                    decisions = [*lines]
-                    (name, id), lines = next(decided, ((None, None), iter(())))
-                consultations = _consultations(run, journal, places, pool.name, row.id)
-                with naming_question(pool.name, row.id):
-                    case = _case(run, settings, pool.name, row, consultations)
-                    yield page.question(RunQuestion(pool.name, row, case, decisions, consultations, run.ungiven))
+    store = ConsultationStore(run.consultations())
+    for pool in pools:
+        for row in pool.rows(summary["pools"][pool.name]["n"]):
+            decisions = list[Decided]()
+            if (name, id) == (pool.name, row.id):
+                decisions = [*lines]
+                (name, id), lines = next(decided, ((None, None), iter(())))
+            with naming_question(pool.name, row.id):
+                yield page.question(_question(run, settings, store, pool.name, row, decisions))
     if id is not None:
         raise ArgumentError(f"{run.path}: decisions.jsonl decides {id!r} of {name!r} out of the order of its pools.")
     yield page.foot()
 
 
-def _places(journal: IO[bytes]) -> dict[Key, int]:
-    """Return where in a journal the last line of each consultation starts."""
-    places: dict[Key, int] = {}
-    begins = 0
-    for line in journal:
-        if line.strip():
-            record = json.loads(line.decode("utf-8-sig"))
-            if record["kind"] == "consultation":
-                label = labelled(record["role"], record.get("judge"))
-                places[record.get("pool", ""), record["id"], label] = begins
-        begins += len(line)
-    return places
-
-
-def _consultations(
-    run: RunRead, journal: IO[bytes], places: Mapping[Key, int], pool: str, id: str
-) -> dict[Asked, Consultation]:
-    consultations: dict[Asked, Consultation] = {}
-    for label in run.totals.roles:
-        place = places.get((pool, id, label))
-        if place is not None:
-            journal.seek(place)
-            where = run.path / "journal.jsonl", f"byte {place}"
-            consultations[label] = consultation_of(parse(journal.readline(), *where), *where)
-    return consultations
-
-
-def _case(
-    run: RunRead, settings: Settings | None, pool: str, row: Row, consultations: Mapping[Asked, Consultation]
-) -> Case | None:
-    """Return the case with the certificates that its run got, or None if its settings need the user's code."""
-    if settings is None:
-        return None
-    case = Case(run.question(pool, row), settings)
-    certify_again(case, {name: journaled_reply(case.question, entry) for name, entry in consultations.items()})
-    return case
+def _question(
+    run: RunRead, settings: Settings | None, store: ConsultationStore, pool: str, row: Row, decisions: list[Decided]
+) -> RunQuestion:
+    """Return a question with the certificates that its run got; `settings` are None if they need the user's code."""
+    found = {label: store.find((pool, row.id, label)) for label in run.totals.roles}
+    consultations = {label: entry for label, entry in found.items() if entry is not None}
+    case = None
+    if settings is not None:
+        case = Case(run.question(pool, row), settings)
+        certify_again(case, {name: journaled_reply(case.question, entry) for name, entry in consultations.items()})
+    return RunQuestion(pool, row, case, decisions, consultations, run.ungiven)
