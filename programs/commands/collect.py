@@ -40,7 +40,6 @@ from eldgr_dspy.words import SchemaUse
 @click.option("--temperature", type=ABOVE_0, help="Of the samples.  [default: the model's]")
 @click.option("--limit", type=click.IntRange(min=1), help="Questions to take.  [default: all]")
 @click.option("--workers", type=click.IntRange(1, 1024), default=8, help="Samples in parallel.")
-@click.option("--fresh", is_flag=True, help="Start again; the old journal is kept.")
 @limit_options("sample")
 @click.pass_context
 def collect(

@@ -58,9 +58,10 @@ class GroupedCommand(click.Command):
 
 
 def limit_options(call: str) -> Callable[[Command], Command]:
-    """Return the options of a run's limits; `call` says what the timeout limits."""
+    """Return `--fresh` and the options of a run's limits; `call` says what the timeout limits."""
     return with_options(
         (
+            click.option("--fresh", is_flag=True, help="Start again; the old journal is kept."),
             click.option(
                 "--timeout", type=ABOVE_0, default=600.0, metavar="SECONDS", help=f"Limit for one {call}, with retries."
             ),
@@ -102,7 +103,6 @@ def limit_options(call: str) -> Callable[[Command], Command]:
     "--workers", type=click.IntRange(1, 1024), help="Questions in parallel.  [default: 8 with a model, else 1]"
 )
 @replay_option
-@click.option("--fresh", is_flag=True, help="Start again; the old journal is kept.")
 @click.option("--freeze", type=FILE, metavar="FILE", help="File of eldgr freeze; refuse anything else.")
 @click.option("--engine", type=click.Choice(["ray"]), help="Ask in the processes of a Ray cluster.")
 @limit_options("role on one question")
@@ -194,7 +194,7 @@ def prepare_run(
 
 def _print(context: click.Context, summary: "Summary", out: Path, form: Form, *, quiet: bool) -> None:
     from eldgr_dspy.programs.commands.console import print_tables
-    from eldgr_dspy.programs.run.pages import left_out
+    from eldgr_dspy.programs.run.results import left_out
     from eldgr_dspy.tables.run import main_tables
 
     if form != "json" and quiet:

@@ -45,7 +45,7 @@ def report(
     results = run_of(run, **own)
     summary = results.summary()
     if form == "html":
-        from eldgr_dspy.programs.run.pages import questions_beside, write_pages
+        from eldgr_dspy.programs.run.results import questions_beside, write_pages
 
         path = out or run / "report.html"
         require_no_input(path)
@@ -82,7 +82,7 @@ def show(
     It prints the votes, the candidates, the evidence with each witness, what the roles said, and what each rule ships
     and why. The texts are in the run's pools; give POOLS if they have moved. --rules shows only some rules.
     """
-    from eldgr_dspy.programs.run.pages import question_of
+    from eldgr_dspy.programs.run.results import question_of
     from eldgr_dspy.report.question_tables import question_tables
 
     results = run_of(run, **own)

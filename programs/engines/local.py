@@ -64,7 +64,9 @@ def local(
         if type(value) is not int or value < 1:
             raise ArgumentError(f"{name} must be a whole number of at least 1; got {value!r:.80}.")
     _require_model(file)
-    identity = _identity(file)
+    with file.open("rb") as stream:
+        start = stream.read(2**20)  # which has the model's description
+    identity = hashlib.sha256(start + str(file.stat().st_size).encode()).hexdigest()[:16]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with _LOCK:
         key = (file, identity, context, parallel, threads)
@@ -95,13 +97,6 @@ def _require_model(file: Path) -> None:
             f"{file} takes {size / 2**30:.1f} GiB of memory, and {free / 2**30:.1f} GiB are free. Use a smaller model, "
             "or one of fewer bits."
         )
-
-
-def _identity(file: Path) -> str:
-    """Return 16 hexadecimal digits of a hash of the first MiB, which has the model's description, and the size."""
-    with file.open("rb") as stream:
-        start = stream.read(2**20)
-    return hashlib.sha256(start + str(file.stat().st_size).encode()).hexdigest()[:16]
 
 
 def _free_memory() -> int | None:

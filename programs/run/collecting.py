@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +32,11 @@ from eldgr_dspy.programs.lms.consulting import is_too_long
 from eldgr_dspy.programs.lms.lms import holds_lm
 from eldgr_dspy.programs.lms.rollouts import rollout
 from eldgr_dspy.programs.pools.devsets import DevQuestion, program_named, read_devset
+from eldgr_dspy.programs.run.evaluation import Watcher
 from eldgr_dspy.programs.run.fingerprints import digits
 from eldgr_dspy.programs.run.plan import Collection
-from eldgr_dspy.programs.run.role_calls import RoleCall, metered_settings, role_call
-from eldgr_dspy.programs.run.role_queries import Books, Query
+from eldgr_dspy.programs.run.role_calls import Books, Query, RoleCall, metered_settings, role_call
 from eldgr_dspy.programs.run.run_directory import RunDirectory
-from eldgr_dspy.programs.run.runner import Watcher
 from eldgr_dspy.programs.run.scheduling import map_ordered
 from eldgr_dspy.programs.run.signals import Signals
 from eldgr_dspy.programs.samples import UnfitProgramError, candidate_of, passages_of_sample, require_prediction
@@ -92,7 +92,7 @@ def collect(collection: Collection, watcher: Watcher | None = None, lm: dspy.Bas
     out, folder = Path(collection.out), collection.folder
     if out.exists() and not folder.exists():
         raise ArgumentError(f"{out} exists and was not collected: {folder.name} is not next to it. Give another --out.")
-    signals = Signals()
+    watcher, signals = watcher or Watcher(), Signals()
     with (
         signals,
         RunDirectory(folder, fresh=collection.fresh) as directory,
@@ -102,8 +102,26 @@ def collect(collection: Collection, watcher: Watcher | None = None, lm: dspy.Bas
     ):
         call = role_call(program)
         directory.claim(("settings", "collection", _settings(collection)), ("role", PROGRAM, call.details))
-        books = Books.of(directory, collection, len(questions))
-        _draw(collection, questions, call, books, watcher or Watcher(), signals)
+        books = Books(directory, collection, len(questions))
+        missing = [(one, number) for one in questions for number in _missing(collection, one, books.journal, watcher)]
+        left = Counter(one.entry.name for one, _ in missing)
+        watcher.on_start(len(questions))
+        for _ in range(len(questions) - len(left)):
+            watcher.on_row()
+
+        def steps(item: tuple[DevQuestion, int]) -> Generator[_SampleQuery, Consultation, None]:
+            watcher.on_consultation((yield _SampleQuery(*item, collection, call, books)))
+
+        stop = partial(books.stop, "collection", watcher.on_interrupt)
+        try:
+            with map_ordered(steps, missing, collection.workers, collection.timeout, stop, signals.look) as results:
+                for (one, _), _ in zip(missing, results, strict=True):
+                    left[one.entry.name] -= 1
+                    if not left[one.entry.name]:
+                        watcher.on_row()
+        finally:
+            books.spending.close()
+            books.journal.flush()
         return _write_pool(collection, directory.journal.path, questions)
 
 
@@ -120,41 +138,6 @@ def _settings(collection: Collection) -> dict[str, Any]:
     with suppress(OSError, TypeError):  # a script or a notebook, whose module has no file of that name
         settings["source"] = digits(inspect.getsource(sys.modules[collection.program.partition(":")[0]]).encode())
     return settings
-
-
-def _draw(
-    collection: Collection,
-    questions: Sequence[DevQuestion],
-    call: RoleCall,
-    books: Books,
-    watcher: Watcher,
-    signals: Signals,
-) -> None:
-    """Draw the samples that the journal lacks, in threads."""
-    came: list[None] = [None] * len(books.journal)
-    missing = [(one, number) for one in questions for number in _missing(collection, one, books.journal, watcher)]
-    left = Counter(one.entry.name for one, _ in missing)
-    watcher.on_start(len(questions))
-    for _ in range(len(questions) - len(left)):
-        watcher.on_row()
-
-    def steps(item: tuple[DevQuestion, int]) -> Generator[_SampleQuery, Consultation, None]:
-        watcher.on_consultation((yield _SampleQuery(*item, collection, call, books, came)))
-
-    def stop(error: BaseException) -> None:
-        books.budget.stop("The collection was stopped.")
-        if isinstance(error, KeyboardInterrupt):
-            watcher.on_interrupt()
-
-    try:
-        with map_ordered(steps, missing, collection.workers, collection.timeout, stop, signals.look) as results:
-            for (one, _), _ in zip(missing, results, strict=True):
-                left[one.entry.name] -= 1
-                if not left[one.entry.name]:
-                    watcher.on_row()
-    finally:
-        books.spending.close()
-        books.journal.flush()
 
 
 def _missing(collection: Collection, question: DevQuestion, journal: Journal, watcher: Watcher) -> Iterator[int]:
@@ -177,18 +160,15 @@ def _sample_key(question: DevQuestion, number: int) -> Key:
 
 
 class _SampleQuery(Query):
-    """A sample about to be asked for: metered, journaled and counted, as a role is asked.
-
-    `came` has an item for each sample of the collection that came through; all queries share it.
-    """
+    """A sample about to be asked for: metered, journaled and counted, as a role is asked."""
 
     failures = (Exception,)
 
     def __init__(
-        self, question: DevQuestion, number: int, collection: Collection, call: RoleCall, books: Books, came: list[None]
+        self, question: DevQuestion, number: int, collection: Collection, call: RoleCall, books: Books
     ) -> None:
         super().__init__(_sample_key(question, number), call, books)
-        self._question, self._number, self._collection, self._came = question, number, collection, came
+        self._question, self._number, self._collection = question, number, collection
         self._name = type(call.module).__name__.removeprefix("Metered")
 
     def _ask(self) -> Mapping[str, Any]:
@@ -237,10 +217,9 @@ class _SampleQuery(Query):
         """Count a failure to its question. A program that never fits is refused at once."""
         budget = self._books.budget
         if not isinstance(result, Exception):
-            self._came.append(None)
             budget.earn()
             return
-        if isinstance(result, UnfitProgramError) and not self._came:
+        if isinstance(result, UnfitProgramError) and not (budget.earned or self._books.journal):
             raise result
         if not isinstance(result, RunStoppedError):
             running = budget.stopped is None

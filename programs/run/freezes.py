@@ -152,7 +152,7 @@ def require_frozen(
     freeze: Freeze,
     selector: Selector,
     rules: Sequence[str],
-    judges: Mapping[str, dspy.Module] | None = None,
+    judges: Mapping[str, dspy.Module],
     *,
     ships: str | None = None,
     recordings: Sequence[Path] = (),
@@ -165,7 +165,7 @@ def require_frozen(
     then where its pools are. The `RunChangedError` says what differs.
     """
     own = {name: getattr(selector.settings, name) for name in own_names(freeze.content["settings"])}
-    now = _frozen(selector, rules, Settings(**freeze.arguments(own)), judges or {})
+    now = _frozen(selector, rules, Settings(**freeze.arguments(own)), judges)
     frozen = freeze.content if ships is None else _shipping(freeze.content, now, ships)
     if ships is not None and any(map(judge_in, freeze.content["roles"])):
         now["roles"].pop("judge", None)  # it stands for judges with names, and the rule asks none
@@ -179,14 +179,8 @@ def require_frozen(
             f"{freeze.path}: this is not what was frozen:\n{listing}\n{note}"
             "Undo the change, or freeze the current state in another file."
         )
-    if not same_code:
-        _decide_again(freeze, selector.settings, rules, recordings, note)
-
-
-def _decide_again(
-    freeze: Freeze, settings: Settings, rules: Sequence[str], recordings: Sequence[Path], note: str
-) -> None:
-    """Decide the frozen run again; warn if all is as before, and refuse if not."""
+    if same_code:
+        return
     recording = freeze.content.get("recordings")
     if recording is None:
         raise RunChangedError(
@@ -194,11 +188,11 @@ def _decide_again(
             "freeze the current state in another file, with --run."
         )
     try:
-        finding = require_same_decisions(recording, freeze.path.parent, settings, rules, recordings)
+        finding = require_same_decisions(recording, freeze.path.parent, selector.settings, rules, recordings)
     except EldgrError as error:
         raise RunChangedError(f"{freeze.path}: {note}The frozen run is decided again: {error}") from error
     remedy = "What a role is asked is in no recording. To end this note, freeze the current state in another file."
-    warnings.warn(display_text(f"{freeze.path}: {note}{finding}. {remedy}"), FreezeWarning, stacklevel=4)
+    warnings.warn(display_text(f"{freeze.path}: {note}{finding}. {remedy}"), FreezeWarning, stacklevel=3)
 
 
 def _note(frozen: Mapping[str, Any], now: Mapping[str, Any], same_code: bool) -> str:

@@ -12,20 +12,19 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from contextvars import copy_context
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from threading import Lock
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from eldgr_dspy.errors import ArgumentError, brief, describe_failure
 from eldgr_dspy.figures.results.summary_fields import Summary
 from eldgr_dspy.programs.lms.consulting import RoleOutput
 from eldgr_dspy.programs.requests.metered_lms import admission
 from eldgr_dspy.programs.requests.metering import Entry, current_meter, metering
-from eldgr_dspy.programs.run.evaluation import evaluate
+from eldgr_dspy.programs.run.evaluation import Watcher, evaluate
 from eldgr_dspy.programs.run.plan import Plan
 from eldgr_dspy.programs.run.role_calls import RoleCall, calls_of_roles, metered_settings
-from eldgr_dspy.programs.run.runner import Watcher
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.rule.named_judges import Asked, role_of
 from eldgr_dspy.words import Consulted
@@ -38,16 +37,12 @@ _AGAIN = 2  # further processes in which a question is asked by itself
 _STORE = 80 * 2**20  # bytes of Ray's object store, in which nothing is kept
 
 
-@dataclass(frozen=True, slots=True)
-class _Return:
-    """What a worker returns: what the role said or the call failed with, and what was sent for it."""
+class _Return(NamedTuple):
+    """What a worker returns: what the role said or the call failed with, and what was sent for it, for `Meter.take`."""
 
-    content: Mapping[str, Any] | None
+    content: Mapping[str, Any]
     error: Exception | None
-    entries: Sequence[Entry]
-    failed: int
-    cached: int
-    failure: str | None
+    sent: tuple[Sequence[Entry], int, int, str | None]
 
 
 def evaluate_on_ray(prepare: Prepare, watcher: Watcher | None = None) -> Summary:
@@ -134,10 +129,10 @@ class _Workers:
         except BaseException as error:
             meter.fail(error)
             raise
-        meter.take(result.entries, result.failed, result.cached, result.failure)
+        meter.take(*result.sent)
         if result.error is not None:
             raise result.error
-        return RoleOutput(result.content or {})
+        return RoleOutput(result.content)
 
     def _ask(self, label: Asked, inputs: Mapping[str, object]) -> _Return:
         """Ask a role in the worker that has least to do. If the worker dies, ask in processes of its own."""
@@ -184,13 +179,14 @@ class _Worker:
         return self._context.copy().run(self._ask, label, inputs)
 
     def _ask(self, label: Asked, inputs: Mapping[str, object]) -> _Return:
-        content, error = None, None
+        content: Mapping[str, Any] = {}
+        error = None
         with metering() as meter:
             try:
                 content = self._calls[label].ask(inputs, role_of(label)).content
             except Exception as raised:  # noqa: BLE001 -- raised in the process that decides
                 error = _portable(raised)
-        return _Return(content, error, meter.entries, meter.failed, len(meter.cached), meter.failure)
+        return _Return(content, error, (meter.entries, meter.failed, len(meter.cached), meter.failure))
 
 
 def _ask_alone(prepare: Prepare, label: Asked, inputs: Mapping[str, object]) -> _Return:

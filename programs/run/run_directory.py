@@ -4,6 +4,7 @@ import os
 import threading
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -55,10 +56,9 @@ class RunDirectory:
     def _set_aside(self) -> None:
         journal = self.path / "journal.jsonl"
         if journal.exists():
-            names = {path.name for path in self.path.iterdir()}
-            number = next(n for n in range(1, len(names) + 2) if f"journal.jsonl.{n}" not in names)
+            others = (self.path / f"journal.jsonl.{number}" for number in count(1))
             (self.path / "summary.json").unlink(missing_ok=True)
-            os.rename(journal, self.path / f"journal.jsonl.{number}")  # noqa: PTH104 -- atomic within the folder
+            journal.rename(next(path for path in others if not os.path.lexists(path)))
 
     def _require_stated_roles(self) -> None:
         """Refuse calls of a role that the journal does not state: lines were edited, or come from another run."""

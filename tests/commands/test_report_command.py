@@ -127,7 +127,7 @@ def test_a_run_is_logged(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_beyond_the_limit_an_option_makes_a_page_of_questions(monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr) -> None:
     rows = [row(0), row(1, question='=HYPERLINK("http://x","a"),\n"@b'), row(2, gold=[])]
     pool = write_pool(Path("pool.jsonl"), [*rows, row(3, answers=("Ünï", "-5", "\ttab"))])
-    for module in ("programs.run.pages", "report.page"):
+    for module in ("programs.run.results", "report.page"):
         monkeypatch.setattr(f"eldgr_dspy.{module}.MOST_QUESTIONS", 3)
     reply = eldgr("evaluate", pool, "--out", "run").err
     assert not Path("run/questions.html").exists()

@@ -17,7 +17,7 @@ from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.judges import Comparer, OwnSelector, PairwiseJudge, SwapConsistent
 from eldgr_dspy.programs.lms import consulting
 from eldgr_dspy.programs.lms.consulting import RoleOutput, ask
-from eldgr_dspy.programs.run.role_queries import _reply
+from eldgr_dspy.programs.run.role_calls import _reply
 from eldgr_dspy.programs.testing import scripted_lm
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import Abstention, Consultation, Heard
