@@ -26,7 +26,7 @@ _PERCENT = click.FloatRange(0, 100, min_open=True)
 _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
-@click.command(context_settings={"show_default": True})
+@click.command()
 @click.argument("pools", nargs=-1, required=True, type=FILE)
 @rules_option()
 @click.option(
@@ -73,7 +73,7 @@ def bound(
     names = names_in(_TESTED if tests_default else rules)
     if not names:
         raise click.UsageError(
-            f"--rules must name at least one rule; got {rules!r}. Give one or more of {', '.join(RULES)}.", context
+            f"--rules must name at least one rule; got {rules!r}. Give one or more of {', '.join(RULES)}."
         )
     for name in names:
         require_no_judge(name, "rules")
@@ -93,7 +93,7 @@ def bound(
     write({"pools": value}, tables, form, out, "The bounds")
 
 
-@click.command(context_settings={"show_default": True})
+@click.command()
 @click.option(
     "--gain", type=_PERCENT, required=True, metavar="%", help="Wins minus losses, in percent of the questions."
 )

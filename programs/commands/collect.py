@@ -17,7 +17,6 @@ from eldgr_dspy.words import SchemaUse
 
 @click.command(
     cls=GroupedCommand,
-    context_settings={"show_default": True},
     groups={
         "The program": "devset answer answer_field passages columns lm api_base structured temperature",
         "The collection": "out n limit workers fresh",

@@ -41,7 +41,7 @@ class _GroupedCommands(click.Group):
 
 @click.group(
     cls=_GroupedCommands,
-    context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "ELDGR"},
+    context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "ELDGR", "show_default": True},
     options_metavar="[--version] [--help]",
 )
 @click.version_option(package_name="eldgr_dspy", prog_name="eldgr")

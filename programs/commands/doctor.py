@@ -11,7 +11,7 @@ from eldgr_dspy.programs.commands.output import form_options
 from eldgr_dspy.programs.commands.role_models import require_address
 
 
-@click.command(context_settings={"show_default": True})
+@click.command()
 @click.option("--judge", metavar="MODEL", default="ollama/deepseek-r1:7b", help="Model to check.")
 @api_base_option
 @click.option(
@@ -28,10 +28,7 @@ from eldgr_dspy.programs.commands.role_models import require_address
     help="Limit for each call, and for a pull without progress.",
 )
 @form_options("text", "json")
-@click.pass_context
 def doctor(
-    context: click.Context,
-    /,
     judge: str,
     api_base: str | None,
     pool: Path | None,
@@ -64,7 +61,7 @@ def doctor(
     if form == "json":
         write_out(f"{diagnosis.as_json(findings, judge)}\n")
     if not all(finding.ok for finding in findings):
-        context.exit(1)
+        click.get_current_context().exit(1)
 
 
 def _pull(client: Any, model: str, seconds: float) -> None:

@@ -83,7 +83,6 @@ def limit_options(call: str) -> Callable[[Command], Command]:
 
 @click.command(
     cls=GroupedCommand,
-    context_settings={"show_default": True},
     groups={
         **OF_ROLES,
         "The run": "out limit workers replay fresh freeze engine",
@@ -230,7 +229,6 @@ def _as_frozen(
 
 @click.command(
     cls=GroupedCommand,
-    context_settings={"show_default": True},
     groups={**OF_ROLES, "Models": f"{OF_ROLES['Models']} heuristic"},
 )
 @click.option("--heuristic", is_flag=True, help="Freeze the heuristic role where no model is given.")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _POOLS = (".jsonl", ".gz", ".parquet")
 
 
-@click.command(context_settings={"show_default": True})
+@click.command()
 @click.argument("source", metavar="POOL|FILE", type=FILE)
 @click.option("--nli", metavar="MODEL", help="NLI model: a name on the Hugging Face Hub, or a folder.")
 @click.option("--lm", metavar="MODEL", help="LM that states the scores itself, for example ollama/qwen3:8b.")
@@ -36,10 +36,7 @@ _POOLS = (".jsonl", ".gz", ".parquet")
 @click.option("--k", type=click.IntRange(min=1), default=5, help="Most documents that a step is compared with.")
 @click.option("--reading", type=choice(Reading), default="label", help="How f_NLI is computed.")
 @form_options("text", "json")
-@click.pass_context
 def inspect(
-    context: click.Context,
-    /,
     source: Path,
     nli: str | None,
     lm: str | None,
@@ -69,7 +66,7 @@ def inspect(
         )
     from eldgr_dspy.programs.scoring.texts import text_of_file, texts_of_pool
 
-    context.ensure_object(Session).unbegun = ""
+    click.get_current_context().ensure_object(Session).unbegun = ""
     texts = texts_of_pool(source, limit) if is_pool else [[text_of_file(source, question or "", evidence)]]
     print_scores(source, texts, _scorers(nli, lm, k, reading), as_json=form == "json")
 

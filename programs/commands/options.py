@@ -67,14 +67,12 @@ def _judges(context: click.Context, param: click.Parameter, texts: Sequence[str]
         name, equals, value = entry.partition("=")
         if not is_name(name):
             raise click.BadParameter(
-                f"A judge's name must consist of letters, digits, '-', '_' and '.'; got {name!r:.80}.", context, param
+                f"A judge's name must consist of letters, digits, '-', '_' and '.'; got {name!r:.80}."
             )
         if name in judges:
-            raise click.BadParameter(f"{name!r} names two judges. Give each its own name.", context, param)
+            raise click.BadParameter(f"{name!r} names two judges. Give each its own name.")
         if equals and not value:
-            raise click.BadParameter(
-                f"{name}= lacks a model or a style. Give NAME=MODEL or NAME=STYLE.", context, param
-            )
+            raise click.BadParameter(f"{name}= lacks a model or a style. Give NAME=MODEL or NAME=STYLE.")
         judges[name] = value if equals else None
     return judges
 
@@ -88,7 +86,7 @@ def _replays(context: click.Context, param: click.Parameter, texts: Sequence[str
         path: Any = _RECORDING.convert(file, param, context)
         if name in recordings:
             whose = f"judge {name!r}" if name else "the run"
-            raise click.BadParameter(f"{whose} must have one recording; got another, {path}.", context, param)
+            raise click.BadParameter(f"{whose} must have one recording; got another, {path}.")
         recordings[name] = path
     return recordings
 
@@ -124,7 +122,7 @@ def _certificate(context: click.Context, param: click.Parameter, name: str | Non
     if name is None or ":" in name or name in POLICIES:
         return name
     listing = ", ".join(map(repr, POLICIES))
-    raise click.BadParameter(f"{name!r} is not one of {listing}; MODULE:FUNCTION names your own.", context, param)
+    raise click.BadParameter(f"{name!r} is not one of {listing}; MODULE:FUNCTION names your own.")
 
 
 certificate_option = click.option(

@@ -22,9 +22,7 @@ Form = Literal["text", "markdown", "latex", "csv", "json"]
 def form_options(*forms: str) -> Callable[[Any], Any]:
     """Give a command `--format` (these or all of `Form`, the default first) and `--json`, as its argument `form`."""
     kinds = forms or get_args(Form)
-    form = click.option(
-        "--format", type=click.Choice(kinds), default=kinds[0], show_default=True, help="Output format."
-    )
+    form = click.option("--format", type=click.Choice(kinds), default=kinds[0], help="Output format.")
     as_json = click.option("--json", is_flag=True, help="Short for --format json.")
 
     def gather(values: dict[str, Any]) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def pool(context: click.Context, /) -> None:
     context.ensure_object(Session).unbegun = ""
 
 
-@pool.command(context_settings={"show_default": True})
+@pool.command()
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=FILE)
 @click.option("--out", required=True, type=FILE, metavar="POOL", help="File to write: .jsonl, .jsonl.gz or .parquet.")
 @click.option(
@@ -130,7 +130,7 @@ def check(pools: tuple[Path, ...], answer: str | None, form: Form, out: Path | N
     _show(open_pools(pools, None if answer is None else answer_type(answer)), form=form, out=out)
 
 
-@pool.command(context_settings={"show_default": True})
+@pool.command()
 @click.argument("source", metavar="POOL", type=FILE)
 @click.option(
     "--confirm",
@@ -176,7 +176,7 @@ def join(whole: Path, runs: tuple[Path, ...], parts: tuple[Path, ...], own: dict
     say(f"The journal is in {out}. To finish, with the options of the parts: eldgr evaluate {whole} --out {out}")
 
 
-@pool.command(context_settings={"show_default": True})
+@pool.command()
 @click.argument("source", metavar="POOL", type=FILE)
 @click.option("--out", required=True, type=FILE, metavar="FILE", help="File to write: .jsonl, .jsonl.gz or .parquet.")
 @click.option(
@@ -212,7 +212,7 @@ def pairs(context: click.Context, /, source: Path, out: Path, form: Form, **opti
 
     pairing = Pairing(**{one.name: options.pop(one.name) for one in fields(Pairing)})
     if pairing.gold and context.get_parameter_source("certificate") is not ParameterSource.DEFAULT:
-        raise click.UsageError("--gold and --certificate contradict each other. Give one of them.", context)
+        raise click.UsageError("--gold and --certificate contradict each other. Give one of them.")
     rule_settings = Settings(**options)
     (pool,) = open_pools([source], rule_settings.type)
     with writing(out):

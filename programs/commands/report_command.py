@@ -13,7 +13,7 @@ from eldgr_dspy.programs.commands.output import Form, form_options, out_option, 
 FORMATS = (*get_args(Form), "html")
 
 
-@click.command(context_settings={"show_default": True})
+@click.command()
 @run_argument
 @pools_argument
 @form_options(*FORMATS)
@@ -21,10 +21,7 @@ FORMATS = (*get_args(Form), "html")
 @click.option("--pages", is_flag=True, help="Write questions.html also beyond 20,000 questions.")
 @own_options
 @click.option("--mlflow", is_flag=True, help="Also log results, settings and files to MLflow.")
-@click.pass_context
 def report(
-    context: click.Context,
-    /,
     run: Path,
     pools: tuple[Path, ...],
     form: str,
@@ -41,7 +38,7 @@ def report(
     """
     for what, which, stated in (("POOLS are", "them", pools), ("--pages is", "it", pages)):
         if stated and form != "html":
-            raise click.UsageError(f"{what} only for --format html; got --format {form}. Leave {which} out.", context)
+            raise click.UsageError(f"{what} only for --format html; got --format {form}. Leave {which} out.")
     results = run_of(run, **own)
     summary = results.summary()
     if form == "html":
@@ -116,7 +113,7 @@ def export(run: Path, out: Path) -> None:
     say(f"Written to {out}: {n:,} decisions.")
 
 
-@click.command(context_settings={"show_default": True})
+@click.command()
 @click.argument("runs", nargs=-1, required=True, metavar="[NAME=]RUN[:POOL]...")
 @click.option("--rule", metavar="NAME", default="eldgr", help="Rule whose answers are compared.")
 @click.option(

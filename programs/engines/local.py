@@ -63,10 +63,7 @@ def local(
     for name, value in (("context", context), ("parallel", parallel), ("threads", threads or 1)):
         if type(value) is not int or value < 1:
             raise ArgumentError(f"{name} must be a whole number of at least 1; got {value!r:.80}.")
-    _require_model(file)
-    with file.open("rb") as stream:
-        start = stream.read(2**20)  # which has the model's description
-    identity = hashlib.sha256(start + str(file.stat().st_size).encode()).hexdigest()[:16]
+    identity = _identity_of_model(file)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with _LOCK:
         key = (file, identity, context, parallel, threads)
@@ -81,15 +78,17 @@ def local(
     return lm
 
 
-def _require_model(file: Path) -> None:
+def _identity_of_model(file: Path) -> str:
+    """Return 16 hexadecimal digits of a hash of the first MiB, which has the model's description, and the size."""
     try:
         with file.open("rb") as stream:
-            magic = stream.read(len(_MAGIC))
+            start = stream.read(2**20)
     except OSError as error:
         raise ArgumentError(f"{file} cannot be read ({error.strerror}). Name a GGUF file.") from error
-    if magic != _MAGIC:
+    if not start.startswith(_MAGIC):
+        begins = start[: len(_MAGIC)]
         raise ArgumentError(
-            f"{file} must be a GGUF file; it begins with {magic!r}. Convert the model, or name another."
+            f"{file} must be a GGUF file; it begins with {begins!r}. Convert the model, or name another."
         )
     size, free = file.stat().st_size, _free_memory()
     if free is not None and size > free:
@@ -97,6 +96,7 @@ def _require_model(file: Path) -> None:
             f"{file} takes {size / 2**30:.1f} GiB of memory, and {free / 2**30:.1f} GiB are free. Use a smaller model, "
             "or one of fewer bits."
         )
+    return hashlib.sha256(start + str(size).encode()).hexdigest()[:16]
 
 
 def _free_memory() -> int | None:

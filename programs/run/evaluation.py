@@ -132,7 +132,6 @@ class Run:
         return recorded
 
     def _call(self, label: Asked) -> RoleCall:
-        """The role about to be called."""
         call, role, judge = self.roles[label], role_of(label), judge_in(label)
         if call.without_lm:
             remedy = f"--{role} MODEL or --lm MODEL" if judge is None else f"--judges {judge}=MODEL"

@@ -168,7 +168,6 @@ def rules_for(rules: Any, judges: Mapping[str, dspy.Module]) -> tuple[str, ...]:
 
 
 def require_count(name: str, value: object) -> None:
-    """Refuse anything but a whole number of at least 1."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise ArgumentError(f"{name} must be a whole number; got {value!r:.80} ({type(value).__name__}).")
     if value < 1:
@@ -176,7 +175,6 @@ def require_count(name: str, value: object) -> None:
 
 
 def require_amount(name: str, value: object) -> None:
-    """Refuse anything but a positive number."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
         raise ArgumentError(f"{name} must be a positive number; got {value!r:.80}.")
 

@@ -177,8 +177,13 @@ class Recordings:
             if entry.pool in names:
                 if entry.judge in self._judges:
                     self._require_same_source(entry, models)
-                if entry.recorded:
-                    self._require_same(entry)
+                now = self._get(entry.key) if entry.recorded else None
+                if now and _reply(now) != _reply(entry):
+                    raise RunChangedError(
+                        f"{self._governed[now.pool, entry.label]}: the {entry.label} of question {entry.id!r} of pool "
+                        f"{entry.pool!r} is not the one this run used; undo the change, give another --out, or start "
+                        "anew with --fresh (the old journal is kept)."
+                    )
 
     def _require_same_source(self, entry: Consultation, models: Mapping[Asked, str | None]) -> None:
         path = self._path_of(entry.pool, entry.label)
@@ -193,16 +198,6 @@ class Recordings:
             "Give its former source, name the new judge differently, give another --out, or start anew with --fresh "
             "(the old journal is kept)."
         )
-
-    def _require_same(self, replayed: Consultation) -> None:
-        pool, question, label = replayed.key
-        now = self._get(replayed.key)
-        if now and _reply(now) != _reply(replayed):
-            raise RunChangedError(
-                f"{self._governed[now.pool, label]}: the {label} of question {question!r} of pool {pool!r} is not the "
-                "one this run used; undo the change, give another --out, or start anew with --fresh (the old journal "
-                "is kept)."
-            )
 
     def _get(self, key: Key) -> Consultation | None:
         """Return what is recorded, with its pool as recorded."""

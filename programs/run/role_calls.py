@@ -49,7 +49,6 @@ class RoleCall:
         return not getattr(self.module, "asks_lm", True)
 
     def ask(self, inputs: Mapping[str, object], role: Consulted) -> RoleOutput:
-        """Ask it; raises what `eldgr_dspy.programs.lms.consulting.ask` does."""
         if self.elsewhere is not None:
             return self.elsewhere(inputs, role)
         return (ask_without_lm if self.heuristic else ask)(self.module, inputs, role)
@@ -186,8 +185,6 @@ class Query(ABC):
 
 
 class RoleQuery(Query):
-    """A question that is about to be put to a role."""
-
     def __init__(self, key: Key, case: Case, call: RoleCall, books: Books, inputs: Mapping[str, object]) -> None:
         super().__init__(key, call, books)
         self._case, self._inputs = case, inputs
