@@ -19,7 +19,7 @@ from eldgr_dspy.words import CONSULTED, ROLES, Consulted, JudgeStyle, is_role
 
 if TYPE_CHECKING:
     from eldgr_dspy.figures.finished_run import RunRead
-    from eldgr_dspy.programs.run.redecisions import Redecisions
+    from eldgr_dspy.programs.run.settling import Redecisions
 
 _NO_COMMAND = "no command can ask for it: a program or another version started the run."
 _FROZEN = (
@@ -46,7 +46,7 @@ def decide(run: Path, pools: tuple[Path, ...], rules: str, own: dict[str, Any], 
     moved. MODULE:FUNCTION imports the module, which runs its code. A run is data, and no name in it is imported: if it
     was made with a certificate, refusals or an answer type of your own, name it again.
     """
-    from eldgr_dspy.programs.run.redecisions import decide_again
+    from eldgr_dspy.programs.run.settling import decide_again
     from eldgr_dspy.tables.run import pool_tables
 
     results = run_of(run, **own)

@@ -17,7 +17,7 @@ from eldgr_dspy.journal import read_journal
 from eldgr_dspy.pools import Pool, pool_name
 from eldgr_dspy.programs.run.fingerprints import digits
 from eldgr_dspy.programs.run.plan import collected_folder
-from eldgr_dspy.programs.run.redecisions import reopen, settled_again
+from eldgr_dspy.programs.run.settling import reopen, settled_again
 from eldgr_dspy.rule.certifying import naming_question
 from eldgr_dspy.rule.questions import Settings, own_names
 

@@ -16,8 +16,8 @@ from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.figures.finished_run import RunRead, read_run
 from eldgr_dspy.formats.journal_lines import record_of, seal
 from eldgr_dspy.pools import Pool, open_pool, pool_name
-from eldgr_dspy.programs.run.redecisions import reopen
 from eldgr_dspy.programs.run.run_directory import without_address
+from eldgr_dspy.programs.run.settling import reopen
 from eldgr_dspy.programs.service.file_locks import hold
 from eldgr_dspy.rule.consultations import Key
 

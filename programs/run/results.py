@@ -26,8 +26,7 @@ from eldgr_dspy.figures.summary import pool_figures
 from eldgr_dspy.pools import Pool, Row, pool_name
 from eldgr_dspy.programs.plain_decisions import plain
 from eldgr_dspy.programs.run.recordings import ConsultationStore
-from eldgr_dspy.programs.run.redecisions import reopen
-from eldgr_dspy.programs.run.settling import Settled
+from eldgr_dspy.programs.run.settling import Settled, reopen
 from eldgr_dspy.report.page import render_report
 from eldgr_dspy.report.question_tables import RunQuestion
 from eldgr_dspy.report.questions_page import MOST_QUESTIONS, QuestionsPage

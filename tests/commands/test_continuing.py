@@ -15,8 +15,8 @@ from eldgr_dspy.programs.commands.decide import command_that_asks
 from eldgr_dspy.programs.commands.options import names_in
 from eldgr_dspy.programs.commands.role_models import Models
 from eldgr_dspy.programs.lms.models import is_of_ollama
-from eldgr_dspy.programs.run.redecisions import Redecisions
 from eldgr_dspy.programs.run.role_calls import metered_settings, role_call
+from eldgr_dspy.programs.run.settling import Redecisions
 from eldgr_dspy.rule.questions import Settings
 from eldgr_dspy.rule.refusals import REFUSALS, OwnRefusals
 from eldgr_dspy.words import CONSULT, HOMOGENEOUS, POLICIES, PREFERENCE, REFUSAL, ROLES, STRICTNESS, Role

@@ -17,8 +17,8 @@ from eldgr_dspy.programs.commands.decide import command_that_asks
 from eldgr_dspy.programs.commands.role_models import Models
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
-from eldgr_dspy.programs.run.redecisions import decide_again
 from eldgr_dspy.programs.run.role_calls import metered_settings, role_call
+from eldgr_dspy.programs.run.settling import decide_again
 from eldgr_dspy.words import Replies
 from tests.capitals import Flaky, obliging, row, selector_with, untimed, write_pool
 from tests.case_tables import each_case

@@ -22,7 +22,7 @@ from eldgr_dspy.journal import read_journal
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
-from eldgr_dspy.programs.run.redecisions import decide_again
+from eldgr_dspy.programs.run.settling import decide_again
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import Derivation, Step

@@ -12,7 +12,7 @@ from eldgr_dspy.figures.finished_run import read_run
 from eldgr_dspy.programs.judges.counting_judges import OwnSelector, WeightedVote
 from eldgr_dspy.programs.judges.drm import DimensionalSelector
 from eldgr_dspy.programs.roles import Judge
-from eldgr_dspy.programs.run.redecisions import decide_again
+from eldgr_dspy.programs.run.settling import decide_again
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.rule.ballots import Ballot
 from eldgr_dspy.tables.judges import judges_table

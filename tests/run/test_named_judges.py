@@ -23,7 +23,7 @@ from eldgr_dspy.programs.run.forecast import forecast
 from eldgr_dspy.programs.run.freezes import read_freeze, write_freeze
 from eldgr_dspy.programs.run.frozen import frozen_selector
 from eldgr_dspy.programs.run.recordings import Recordings
-from eldgr_dspy.programs.run.redecisions import decide_again
+from eldgr_dspy.programs.run.settling import decide_again
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, scripted_lm
 from eldgr_dspy.tables.run import tables_of

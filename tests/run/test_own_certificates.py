@@ -26,8 +26,8 @@ from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.forecast import forecast
 from eldgr_dspy.programs.run.freezes import read_freeze, write_freeze
-from eldgr_dspy.programs.run.redecisions import decide_again
 from eldgr_dspy.programs.run.results import question_of, write_pages
+from eldgr_dspy.programs.run.settling import decide_again
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import ScriptedLM, role_of, text_of
 from eldgr_dspy.report.explanations import path
