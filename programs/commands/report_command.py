@@ -82,8 +82,7 @@ def show(
     from eldgr_dspy.programs.run.results import question_of
     from eldgr_dspy.report.question_tables import question_tables
 
-    results = run_of(run, **own)
-    question = question_of(results, id, pools, names_in(rules))
+    question = question_of(run_of(run, **own), id, pools, names_in(rules))
     value = {
         "pool": question.pool,
         **question.row.model_dump(mode="json"),

@@ -195,10 +195,9 @@ class RoleQuery(Query):
         with naming_question(pool, id):
             try:
                 return self.call.ask(self._inputs, role_of(label))
-            except self.failures:
-                raise
             except Exception as error:
-                error.add_note(f"Raised by the {label} on question {id!r} of pool {pool!r}.")
+                if not isinstance(error, self.failures):
+                    error.add_note(f"Raised by the {label} on question {id!r} of pool {pool!r}.")
                 raise
 
     def _read(self, result: RoleOutput | Exception) -> dict[str, Any]:

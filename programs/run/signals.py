@@ -27,7 +27,7 @@ class Signals:
         self._handlers = dict[signal.Signals, Callable[[int, FrameType | None], Any]]()
 
     def __enter__(self) -> "Signals":
-        for number in _NUMBERS if _in_main_thread() else ():
+        for number in _NUMBERS if threading.current_thread() is threading.main_thread() else ():
             handler = signal.getsignal(number)
             if callable(handler):
                 self._handlers[number] = handler
@@ -56,7 +56,7 @@ class Signals:
 @contextmanager
 def signals_held() -> Iterator[None]:
     """Hold off ctrl-C and SIGTERM, whatever their handlers, if Python allows it: in the main thread."""
-    if not _in_main_thread():
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
     came: list[int] = []
@@ -70,7 +70,3 @@ def signals_held() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
         if came:
             signal.raise_signal(came[0])
-
-
-def _in_main_thread() -> bool:
-    return threading.current_thread() is threading.main_thread()
