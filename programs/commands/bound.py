@@ -11,6 +11,7 @@ from eldgr_dspy.decision import RULES
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.commands.options import (
     FILE,
+    SHARE,
     answer_option,
     certificate_option,
     derivation_option,
@@ -23,7 +24,6 @@ from eldgr_dspy.programs.commands.output import Form, form_options, out_option, 
 _TESTED = "majority,certified,eldgr,near(0),near(1),near(2),judge"
 _TESTED_TOO = ("support(0)", "support(1)", "support")  # where the evidence certifies, they are eldgr
 _PERCENT = click.FloatRange(0, 100, min_open=True)
-_SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
 @click.command()
@@ -68,8 +68,7 @@ def bound(
     from eldgr_dspy.rule.rules import require_no_judge, rule_named
     from eldgr_dspy.tables.plan_tables import authority_table
 
-    source = context.get_parameter_source
-    tests_default = worst is not None and source("rules") is ParameterSource.DEFAULT
+    tests_default = worst is not None and context.get_parameter_source("rules") is ParameterSource.DEFAULT
     names = names_in(_TESTED if tests_default else rules)
     if not names:
         raise click.UsageError(
@@ -100,8 +99,8 @@ def bound(
 @click.option(
     "--discordant", type=_PERCENT, required=True, metavar="%", help="Wins plus losses, in percent of the questions."
 )
-@click.option("--power", type=_SHARE, metavar="P", default=0.8, help="Probability of detecting the gain.")
-@click.option("--alpha", type=_SHARE, metavar="P", default=0.05, help="Level of the two-sided exact McNemar test.")
+@click.option("--power", type=SHARE, metavar="P", default=0.8, help="Probability of detecting the gain.")
+@click.option("--alpha", type=SHARE, metavar="P", default=0.05, help="Level of the two-sided exact McNemar test.")
 @form_options()
 @out_option()
 def plan(gain: float, discordant: float, power: float, alpha: float, form: Form, out: Path | None) -> None:

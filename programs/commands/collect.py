@@ -10,7 +10,7 @@ from eldgr_dspy.formats.rows import MAX_CANDIDATES
 from eldgr_dspy.programs.commands import Session
 from eldgr_dspy.programs.commands.evaluate import GroupedCommand, limit_options, without_fresh
 from eldgr_dspy.programs.commands.messages import say
-from eldgr_dspy.programs.commands.options import ABOVE_0, FILE, AnswerName, api_base_option, structured_option
+from eldgr_dspy.programs.commands.options import ABOVE_0, FILE, FROM_1, AnswerName, api_base_option, structured_option
 from eldgr_dspy.programs.commands.role_models import require_address
 from eldgr_dspy.words import SchemaUse
 
@@ -37,7 +37,7 @@ from eldgr_dspy.words import SchemaUse
 @api_base_option
 @structured_option
 @click.option("--temperature", type=ABOVE_0, help="Of the samples.  [default: the model's]")
-@click.option("--limit", type=click.IntRange(min=1), help="Questions to take.  [default: all]")
+@click.option("--limit", type=FROM_1, help="Questions to take.  [default: all]")
 @click.option("--workers", type=click.IntRange(1, 1024), default=8, help="Samples in parallel.")
 @limit_options("sample")
 @click.pass_context

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from eldgr_dspy.programs.commands.options import ABOVE_0, FILE, api_base_option, structured_option
+from eldgr_dspy.programs.commands.options import ABOVE_0, FILE, FROM_1, api_base_option, structured_option
 from eldgr_dspy.programs.commands.output import form_options
 from eldgr_dspy.programs.commands.role_models import require_address
 
@@ -14,9 +14,7 @@ from eldgr_dspy.programs.commands.role_models import require_address
 @click.command()
 @click.option("--judge", metavar="MODEL", default="ollama/deepseek-r1:7b", help="Model to check.")
 @api_base_option
-@click.option(
-    "--num-ctx", type=click.IntRange(min=1), metavar="N", help="Context of Ollama's models, in tokens.  [default: 8192]"
-)
+@click.option("--num-ctx", type=FROM_1, metavar="N", help="Context of Ollama's models, in tokens.  [default: 8192]")
 @structured_option
 @click.option("--pool", type=FILE, metavar="FILE", help="Pool whose longest question is asked too.")
 @click.option("--pull", is_flag=True, help="Let Ollama pull the model if it is missing.")

@@ -18,6 +18,8 @@ from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import (
     ABOVE_0,
     FILE,
+    FROM_1,
+    OUT,
     Command,
     names_in,
     replay_option,
@@ -40,6 +42,16 @@ OF_ROLES = {
 }
 
 
+_LIMITS = (
+    click.option("--fresh", is_flag=True, help="Start again; the old journal is kept."),
+    click.option("--max-failures", default="0", metavar="N|P%", help="Questions that may fail before the run stops."),
+    click.option("--max-calls", type=FROM_1, metavar="N", help="Most requests that the run may send."),
+    click.option(
+        "--max-cost", type=ABOVE_0, metavar="USD", help="Most dollars to spend; requests under way may exceed it."
+    ),
+)
+
+
 class GroupedCommand(click.Command):
     """A command whose options are listed in groups, by the heading of each; the last one, Output, has the rest."""
 
@@ -59,25 +71,9 @@ class GroupedCommand(click.Command):
 
 def limit_options(call: str) -> Callable[[Command], Command]:
     """Return `--fresh` and the options of a run's limits; `call` says what the timeout limits."""
+    what = f"Limit for one {call}, with retries."
     return with_options(
-        (
-            click.option("--fresh", is_flag=True, help="Start again; the old journal is kept."),
-            click.option(
-                "--timeout", type=ABOVE_0, default=600.0, metavar="SECONDS", help=f"Limit for one {call}, with retries."
-            ),
-            click.option(
-                "--max-failures", default="0", metavar="N|P%", help="Questions that may fail before the run stops."
-            ),
-            click.option(
-                "--max-calls", type=click.IntRange(min=1), metavar="N", help="Most requests that the run may send."
-            ),
-            click.option(
-                "--max-cost",
-                type=ABOVE_0,
-                metavar="USD",
-                help="Most dollars to spend; requests under way may exceed it.",
-            ),
-        )
+        (*_LIMITS, click.option("--timeout", type=ABOVE_0, default=600.0, metavar="SECONDS", help=what))
     )
 
 
@@ -97,7 +93,7 @@ def limit_options(call: str) -> Callable[[Command], Command]:
     metavar="DIRECTORY",
     help="Run directory.  [default: runs/NAME]",
 )
-@click.option("--limit", type=click.IntRange(min=1), help="Questions to take from each pool.  [default: all]")
+@click.option("--limit", type=FROM_1, help="Questions to take from each pool.  [default: all]")
 @click.option(
     "--workers", type=click.IntRange(1, 1024), help="Questions in parallel.  [default: 8 with a model, else 1]"
 )
@@ -233,9 +229,7 @@ def _as_frozen(
 )
 @click.option("--heuristic", is_flag=True, help="Freeze the heuristic role where no model is given.")
 @role_options
-@click.option(
-    "--out", type=click.Path(path_type=Path, dir_okay=False), default=Path("rule.freeze.json"), help="File to write."
-)
+@click.option("--out", type=OUT, default=Path("rule.freeze.json"), help="File to write.")
 @click.option("--run", type=FILE, metavar="RUN", help="Run to decide again after an upgrade.")
 def freeze(out: Path, run: Path | None, models: Models, rules: str, heuristic: bool, settings: dict[str, Any]) -> None:
     """Write rules, settings and roles to a freeze.

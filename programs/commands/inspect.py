@@ -9,7 +9,7 @@ import click
 
 from eldgr_dspy.errors import RunStoppedError, brief
 from eldgr_dspy.programs.commands import Session
-from eldgr_dspy.programs.commands.options import FILE, choice
+from eldgr_dspy.programs.commands.options import FILE, FROM_1, choice
 from eldgr_dspy.programs.commands.output import form_options, writing
 from eldgr_dspy.words import Reading
 
@@ -32,8 +32,8 @@ _POOLS = (".jsonl", ".gz", ".parquet")
     type=FILE,
     help="Passages for the text in FILE: paragraphs, or (.jsonl) objects with text and title.",
 )
-@click.option("--limit", type=click.IntRange(min=1), help="Questions to take from the pool.  [default: all]")
-@click.option("--k", type=click.IntRange(min=1), default=5, help="Most documents that a step is compared with.")
+@click.option("--limit", type=FROM_1, help="Questions to take from the pool.  [default: all]")
+@click.option("--k", type=FROM_1, default=5, help="Most documents that a step is compared with.")
 @click.option("--reading", type=choice(Reading), default="label", help="How f_NLI is computed.")
 @form_options("text", "json")
 def inspect(

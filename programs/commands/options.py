@@ -29,7 +29,10 @@ from eldgr_dspy.words import (
 Command: TypeAlias = Callable[..., Any]
 
 FILE: "click.ParamType[Any]" = click.Path(path_type=Path)  # whether it is there is seen when it is opened
+OUT: "click.ParamType[Any]" = click.Path(path_type=Path, dir_okay=False)
 ABOVE_0 = click.FloatRange(0, min_open=True)
+SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
+FROM_1 = click.IntRange(min=1)
 
 run_argument = click.argument("run", type=FILE)
 pools_argument = click.argument("pools", nargs=-1, type=FILE)
@@ -172,7 +175,7 @@ _OF_RULE: Mapping[str, "click.ParamType[Any]"] = {
 }
 _OF_MODELS: Mapping[str, "click.ParamType[Any]"] = {
     "judge_style": choice(JudgeStyle),
-    "num_ctx": click.IntRange(min=1),
+    "num_ctx": FROM_1,
     "orders": click.IntRange(1, 100),
     "replies": choice(Replies),
     "structured": choice(SchemaUse),

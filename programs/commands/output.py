@@ -10,7 +10,7 @@ from click.core import ParameterSource
 
 from eldgr_dspy.base.system import refusal
 from eldgr_dspy.programs.commands.messages import say
-from eldgr_dspy.programs.commands.options import with_options
+from eldgr_dspy.programs.commands.options import OUT, with_options
 
 if TYPE_CHECKING:
     from eldgr_dspy.figures.finished_run import RunRead
@@ -43,8 +43,7 @@ def _one_of(form: str) -> str:
 
 def out_option(default: str = "standard output") -> Callable[[Any], Any]:
     """Return the option `--out` of a command."""
-    kind = click.Path(path_type=Path, dir_okay=False)
-    return click.option("--out", type=kind, help=f"File to write.  [default: {default}]")
+    return click.option("--out", type=OUT, help=f"File to write.  [default: {default}]")
 
 
 def write(

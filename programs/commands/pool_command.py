@@ -13,6 +13,8 @@ from eldgr_dspy.programs.commands import Session
 from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import (
     FILE,
+    FROM_1,
+    SHARE,
     AnswerName,
     answer_option,
     certificate_option,
@@ -132,13 +134,7 @@ def check(pools: tuple[Path, ...], answer: str | None, form: Form, out: Path | N
 
 @pool.command()
 @click.argument("source", metavar="POOL", type=FILE)
-@click.option(
-    "--confirm",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    metavar="SHARE",
-    default=0.4,
-    help="Share of questions for confirmation.",
-)
+@click.option("--confirm", type=SHARE, metavar="SHARE", default=0.4, help="Share of questions for confirmation.")
 @click.option("--seed", type=int, default=0, help="Seed of the split.")
 @click.option("--out-dev", required=True, type=FILE, metavar="POOL", help="File to write: part for development.")
 @click.option("--out-confirm", required=True, type=FILE, metavar="POOL", help="File to write: part for confirmation.")
@@ -185,7 +181,7 @@ def join(whole: Path, runs: tuple[Path, ...], parts: tuple[Path, ...], own: dict
     default="dpo",
     help="Rows with chosen and rejected, or with completion and label.",
 )
-@click.option("--most", type=click.IntRange(min=1), default=1, metavar="N", help="Write at most N pairs a question.")
+@click.option("--most", type=FROM_1, default=1, metavar="N", help="Write at most N pairs a question.")
 @click.option("--gold", is_flag=True, help="Choose right answers over wrong ones, whatever is certified.")
 @click.option("--score", metavar="NAME", help="Recorded score whose difference is the margin of a pair.")
 @click.option("--messages", is_flag=True, help="Write prompts and completions as messages.")

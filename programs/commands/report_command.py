@@ -7,7 +7,7 @@ from typing import Any, get_args
 import click
 
 from eldgr_dspy.programs.commands.messages import say
-from eldgr_dspy.programs.commands.options import names_in, own_options, pools_argument, rules_option, run_argument
+from eldgr_dspy.programs.commands.options import OUT, names_in, own_options, pools_argument, rules_option, run_argument
 from eldgr_dspy.programs.commands.output import Form, form_options, out_option, require_no_input, run_of, write, writing
 
 FORMATS = (*get_args(Form), "html")
@@ -95,9 +95,7 @@ def show(
 
 @click.command()
 @run_argument
-@click.option(
-    "--out", required=True, type=click.Path(path_type=Path, dir_okay=False), help="File to write: .csv or .parquet."
-)
+@click.option("--out", required=True, type=OUT, help="File to write: .csv or .parquet.")
 def export(run: Path, out: Path) -> None:
     """Write the decisions as a CSV or Parquet file.
 

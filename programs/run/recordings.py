@@ -53,9 +53,6 @@ class ConsultationStore:
             end += len(line)
         self._replaced = self._places.end()
 
-    def __contains__(self, key: Key) -> bool:
-        return self._places.find(key) is not None
-
     def find(self, key: Key) -> Consultation | None:
         entry = None if (place := self._places.find(key)) is None else self._at(place)
         return entry if entry and entry.key == key else None  # two keys of one hash
@@ -140,7 +137,9 @@ class Recordings:
                 )
             for pool in pools:
                 own = [key for key, of in self._governed.items() if of == path and key[0] in ("", pool.name)]
-                if own and all((of, row.id, label) not in self._replies for row in pool.rows() for of, label in own):
+                if own and all(
+                    self._replies.find((of, row.id, label)) is None for row in pool.rows() for of, label in own
+                ):
                     raise ArgumentError(
                         f"{path}: must hold replies to questions of {pool.name!r}; none of their ids is in it. Give a "
                         "recording of these questions."

@@ -105,10 +105,9 @@ class Results:
         }
         record = judges_record(summary, heads, totals)
         self._write("record.json", _pretty(record))
-        beside = None
+        beside = None if self._questions is None else "questions.html"
         if self._questions is not None:
-            beside = "questions.html"
-            self._write(beside, self._questions.foot())
+            self._write("questions.html", self._questions.foot())
         for chunk in render_report(summary, record, beside):
             self._write("report.html", chunk)
         self._write("summary.json", _pretty(summary))
