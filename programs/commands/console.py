@@ -1,6 +1,5 @@
 """Show a run at a terminal: a progress bar while it works, tables when it is done."""
 
-import io
 import json
 import os
 import sys
@@ -139,18 +138,11 @@ def write_out(text: str) -> None:
     stream: TextIO | None = sys.stdout
     if stream is None:
         return
+    encoding = getattr(stream, "encoding", None) or "utf-8"
     text = text.replace("\x7f", r"\u007f")  # the one control character that JSON leaves as it is
     try:
         with naming(_OUTPUT):
-            if isinstance(stream, io.TextIOWrapper):
-                before = stream.errors
-                stream.reconfigure(errors="replace")
-                try:
-                    stream.write(text)
-                finally:
-                    stream.reconfigure(errors=before)
-            else:
-                stream.write(text)
+            stream.write(text.encode(encoding, "replace").decode(encoding))
             stream.flush()
     except OSError:  # the end of the process would fail on what is still to be written there
         nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -40,8 +40,6 @@ OF_ROLES = {
     "Models": "lm judge judges deriver repairer api_base",
     "The rule": "rules answer certificate derivation consult set",
 }
-
-
 _LIMITS = (
     click.option("--fresh", is_flag=True, help="Start again; the old journal is kept."),
     click.option("--max-failures", default="0", metavar="N|P%", help="Questions that may fail before the run stops."),
@@ -71,10 +69,9 @@ class GroupedCommand(click.Command):
 
 def limit_options(call: str) -> Callable[[Command], Command]:
     """Return `--fresh` and the options of a run's limits; `call` says what the timeout limits."""
-    what = f"Limit for one {call}, with retries."
-    return with_options(
-        (*_LIMITS, click.option("--timeout", type=ABOVE_0, default=600.0, metavar="SECONDS", help=what))
-    )
+    text = f"Limit for one {call}, with retries."
+    timeout = click.option("--timeout", type=ABOVE_0, default=600.0, metavar="SECONDS", help=text)
+    return with_options((*_LIMITS, timeout))
 
 
 @click.command(
