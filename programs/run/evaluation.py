@@ -201,13 +201,12 @@ def evaluate(
         books = Books(directory, plan, total, plan.max_abstentions)
         ended.callback(books.spending.close)
         files = ended.enter_context(replacing_all(out, total))
-        results = Results(out, plan.rules, files, signals.look, None if lock is None else {"lock": lock})
+        results = Results(out, pools, plan.rules, files, signals.look, None if lock is None else {"lock": lock})
         watcher.on_start(total)
         signals.look()
         stop = partial(books.stop, "run", watcher.on_interrupt)
         run = Run(plan, pools, selector.settings, roles, prepared.recordings, books, watcher)
         for pool in pools:
-            results.begin(pool)
             settle, rows_read = partial(run.settle, pool.name), pool.rows(plan.limit)
             with map_ordered(settle, rows_read, plan.workers, plan.timeout, stop, signals.look) as rows:
                 for settled in rows:

@@ -62,22 +62,18 @@ class Results:
     def __init__(
         self,
         directory: Path,
+        pools: Sequence[Pool],
         rules: Sequence[str],
         files: Mapping[str, IO[bytes]],
         look: Callable[[], None],
         confirmation: Confirmed | None,
     ) -> None:
         """Begin the files that `replacing_all` has opened; `look` is called before something is written."""
-        self._directory, self._rules, self._files, self._look = directory, rules, files, look
-        self._confirmation = confirmation
-        self._rows: dict[str, DecidedRows] = {}
+        self._directory, self._files, self._look, self._confirmation = directory, files, look, confirmation
+        self._rows = {pool.name: DecidedRows(pool.task, rules) for pool in pools}
         self._questions = QuestionsPage() if "questions.html" in files else None
         if self._questions is not None:
             self._write("questions.html", self._questions.head)
-
-    def begin(self, pool: Pool) -> None:
-        """Begin a pool, even one without rows."""
-        self._rows.setdefault(pool.name, DecidedRows(pool.task, self._rules))
 
     def add(self, pool: Pool, settled: Settled) -> None:
         """Score a row and write its decisions."""
