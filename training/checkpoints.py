@@ -36,11 +36,7 @@ class Checkpoint:
 
     @classmethod
     def of(cls, name: str, model: str | Path, base: str | Path | None = None) -> "Checkpoint":
-        """Return the checkpoint in a folder: an adapter where it says so, on `base` or else on the base that it names.
-
-        Raises:
-            ArgumentError: A model cannot be found or has no weights as safetensors, or no base is named.
-        """
+        """Return the checkpoint in a folder: an adapter where it says so, on `base` or else on the one that it names."""
         folder = Path(model).expanduser()
         if not (folder / _ADAPTER).is_file():
             return cls(name, str(find_model(model)), None)
@@ -60,11 +56,7 @@ class Checkpoint:
         return {"weights": [revision_of(Path(place), _WEIGHTS) for place in places]}
 
     def tokenizer(self) -> Any:
-        """Return its tokenizer: its own, or that of its base if the adapter was saved without one.
-
-        Raises:
-            ArgumentError: Neither has one.
-        """
+        """Return its tokenizer: its own, or that of its base if the adapter was saved without one."""
         from transformers import AutoTokenizer
 
         whole: Any = AutoTokenizer
@@ -87,15 +79,8 @@ class Checkpoint:
     def policy(self, tokenizer: Any, *, device: str | None = None, dtype: Precision = "auto") -> Any:
         """Return the model in evaluation mode; its `generation_config` says only what ends a text.
 
-        A model brings its own settings there, such as a penalty on repetition, which would apply silently.
-
-        Args:
-            tokenizer: Its tokenizer, whose end of sequence also ends a text.
-            device: As torch names it; None takes a GPU if there is one.
-            dtype: The precision of the weights; `auto` as they were saved.
-
-        Raises:
-            ArgumentError: It cannot be loaded.
+        A model brings its own settings there, such as a penalty on repetition, which would apply silently. The end of
+        sequence of its tokenizer also ends a text. `device` and `dtype` are those of `sample_pool`.
         """
         import torch
         from transformers import AutoModelForCausalLM, GenerationConfig
@@ -127,26 +112,29 @@ class Checkpoint:
 def render(tokenizer: Any, checkpoint: str, question: str, prompt: Any) -> list[int]:
     """Return the tokens of a prompt as the model must read it, ready for its answer.
 
-    Args:
-        tokenizer: Of transformers.
-        checkpoint: The name of the checkpoint, for errors.
-        question: The id of the question, for errors.
-        prompt: Messages with role and content; text for a model without a chat template.
-
-    Raises:
-        ArgumentError: The prompt is messages without a template, it is text with one, or the template cannot render it
-            or leaves out the question.
+    The prompt is messages, or text for a model without a chat template. Checkpoint and question are named in errors.
     """
     what = f"the prompt of the question {question!r:.80}"
-    template = getattr(tokenizer, "chat_template", None)
-    if isinstance(prompt, str):
-        if template:
-            raise ArgumentError(
-                f"The checkpoint {checkpoint!r} has a chat template, but {what} is text, which would bypass it; give "
-                "messages, as [{'role': 'user', 'content': ...}]."
-            )
-        return _spelling(tokenizer, checkpoint, what, prompt, list(tokenizer(prompt).input_ids))
-    if not template:
+    is_text = isinstance(prompt, str)
+    if is_text and getattr(tokenizer, "chat_template", None):
+        raise ArgumentError(
+            f"The checkpoint {checkpoint!r} has a chat template, but {what} is text, which would bypass it; give "
+            "messages, as [{'role': 'user', 'content': ...}]."
+        )
+    text: str = prompt if is_text else _text_of(tokenizer, checkpoint, what, prompt)
+    tokens = list(tokenizer(text, add_special_tokens=is_text).input_ids)
+    # A tokenizer that was loaded as another kind silently drops what it does not know.
+    if 2 * len(tokenizer.decode(tokens)) < len(text):
+        raise ArgumentError(
+            f"The tokenizer of the checkpoint {checkpoint!r} spells less than half of {what}; save the tokenizer that "
+            "it was trained with into its folder."
+        )
+    return tokens
+
+
+def _text_of(tokenizer: Any, checkpoint: str, what: str, prompt: Any) -> str:
+    """Return messages as the chat template renders them."""
+    if not getattr(tokenizer, "chat_template", None):
         raise ArgumentError(
             f"The checkpoint {checkpoint!r} has no chat template to render {what}, and without one its "
             "completions would be worthless; save the tokenizer that it was trained with into its folder."
@@ -161,7 +149,7 @@ def render(tokenizer: Any, checkpoint: str, question: str, prompt: Any) -> list[
             f"got {prompt!r:.80}."
         )
     try:
-        text = tokenizer.apply_chat_template(prompt, tokenize=False, add_generation_prompt=True)
+        text: str = tokenizer.apply_chat_template(prompt, tokenize=False, add_generation_prompt=True)
     except Exception as error:  # a template may raise anything
         raise ArgumentError(
             f"The chat template of the checkpoint {checkpoint!r} cannot render {what} ({brief(error, 200)}); fix the "
@@ -172,14 +160,4 @@ def render(tokenizer: Any, checkpoint: str, question: str, prompt: Any) -> list[
             f"The chat template of the checkpoint {checkpoint!r} leaves out the last message of {what}; give the "
             "template that it was trained with."
         )
-    return _spelling(tokenizer, checkpoint, what, text, list(tokenizer(text, add_special_tokens=False).input_ids))
-
-
-def _spelling(tokenizer: Any, checkpoint: str, what: str, text: str, tokens: list[int]) -> list[int]:
-    """Refuse a tokenizer that was loaded as another kind: it silently drops what it does not know."""
-    if 2 * len(tokenizer.decode(tokens)) < len(text):
-        raise ArgumentError(
-            f"The tokenizer of the checkpoint {checkpoint!r} spells less than half of {what}; save the tokenizer that "
-            "it was trained with into its folder."
-        )
-    return tokens
+    return text

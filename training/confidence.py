@@ -59,18 +59,12 @@ class TokenConfidence:
     def _of(self, logps: tuple[float, ...]) -> Score:
         if not logps:
             return NO_TOKEN
-        mean = math.fsum(logps) / len(logps) if not any(map(math.isnan, logps)) else math.nan
+        mean = math.fsum(logps) / len(logps)
         return NO_NUMBER if math.isnan(mean) else min(1.0, math.exp(min(mean, 0.0)))
 
 
 def token_confidence(tokenizer: Any, ids: Sequence[int], logps: Sequence[float]) -> TokenConfidence:
-    """Return the text of sampled tokens, with their log-probabilities; special tokens are left out.
-
-    Args:
-        tokenizer: Of transformers.
-        ids: The tokens of one completion.
-        logps: log p of each.
-    """
+    """Return the text of sampled tokens, with their log-probabilities; special tokens are left out."""
     special = set(tokenizer.all_special_ids)
     sampled = [(token, logp) for token, logp in zip(ids, logps, strict=True) if token not in special]
     pieces = spell(tokenizer.decode, [token for token, _ in sampled])

@@ -79,16 +79,10 @@ def complete(
     temperature: float,
     top_p: float,
 ) -> list[Completion]:
-    """Return a completion of each prompt, all sampled in one batch.
+    """Return a completion of each prompt, all sampled in one batch; each has a random number for each token.
 
-    Args:
-        model: A causal language model of transformers, adapters included, in evaluation mode. Its `generation_config`
-            says what ends a completion and nothing else; see `eldgr_dspy.training.checkpoints`.
-        tokenizer: Its tokenizer.
-        prompts: The tokens of each prompt.
-        randoms: For each prompt its random numbers, as many as a completion may have tokens.
-        temperature: See `Sampling`.
-        top_p: See `Sampling`.
+    The model is one of transformers in evaluation mode, adapters included. Its `generation_config` says what ends a
+    completion and nothing else; see `eldgr_dspy.training.checkpoints`.
     """
     import torch
 

@@ -89,7 +89,11 @@ class GroupReward(Reward):
         size = self._size(call)
         _require_whole_groups(call, size)
         answers = [answer.answer if answer else None for answer in call.answers()]
-        scores, questions = self._auxiliary_scores(call), self._questions(call)
+        scores = Scores.of([NO_SCORE] * len(answers))
+        if self.auxiliary is not None:
+            scores = self.auxiliary.measure(replace(call, reward=self.auxiliary.__name__)).scores
+        rows = zip(call.strings("question"), call.tasks(), call.passages(), strict=True)
+        questions = [Question(question, task, (), passages=passages or ()) for question, task, passages in rows]
         places, keys = list[float](), list[Key]()
         for at in range(0, len(answers), size):
             group = slice(at, at + size)
@@ -111,16 +115,6 @@ class GroupReward(Reward):
                 "call it from a trainer of TRL with num_generations."
             )
         return int(size)
-
-    def _auxiliary_scores(self, call: Call) -> Scores:
-        if self.auxiliary is None:
-            return Scores.of([NO_SCORE] * len(call.texts))
-        return self.auxiliary.measure(replace(call, reward=self.auxiliary.__name__)).scores
-
-    def _questions(self, call: Call) -> list[Question]:
-        """Return the question of each row with its evidence, and no candidates yet."""
-        rows = zip(call.strings("question"), call.tasks(), call.passages(), strict=True)
-        return [Question(question, task, (), passages=passages or ()) for question, task, passages in rows]
 
     def _keys(self, question: Question, answers: Sequence[str | None], scores: Sequence[Score]) -> list[Key]:
         case = Case(replace(question, answers=tuple(answers)), self.settings)

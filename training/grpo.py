@@ -31,14 +31,7 @@ class Recipe(NamedTuple):
 
 
 def parse_arguments(arguments: Sequence[str]) -> Recipe:
-    """Return the recipe that `--config` names, with other flags replacing its values.
-
-    Args:
-        arguments: As on the command line.
-
-    Raises:
-        ArgumentError: There is no such recipe, or a field is not known or has a value that is not allowed.
-    """
+    """Return the recipe that `--config` names, with other flags of a command line replacing its values."""
     words = list(arguments)
     for at, argument in enumerate(words[:-1]):
         if argument == "--config":
@@ -66,11 +59,7 @@ def parse_arguments(arguments: Sequence[str]) -> Recipe:
 
 
 def train(recipe: Recipe) -> Any:
-    """Train with a recipe, save the model into its output folder, and return the trainer.
-
-    Raises:
-        ArgumentError: The data lack a column, the tokenizer a chat template, or the folder has another run.
-    """
+    """Train with a recipe, save the model into its output folder, and return the trainer."""
     folder, resume = Path(recipe.training.output_dir), recipe.training.resume_from_checkpoint
     resume = {"true": True, "false": False}.get(str(resume).lower(), resume)  # on the command line it is a text
     if not resume and any(folder.glob("checkpoint-*")):
@@ -99,11 +88,7 @@ def train(recipe: Recipe) -> Any:
 
 
 def trainer_of(recipe: Recipe) -> Any:
-    """Return the trainer of a recipe.
-
-    Raises:
-        ArgumentError: What is missing, as in `train`.
-    """
+    """Return the trainer of a recipe."""
     trl, settings, rewards = _trl(), recipe.training, rewards_of(recipe.rewards)
     if recipe.model.model_name_or_path is None:
         raise ArgumentError("The recipe names no model; give model_name_or_path, a folder or a name on the Hub.")

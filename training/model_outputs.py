@@ -44,14 +44,8 @@ def outputs_of(
 ) -> tuple[Output, ...]:
     """Return what the model itself wrote: with tools, a completion also holds other messages.
 
-    Args:
-        completions: Texts or lists of messages.
-        prompts: The prompt of each; without them no completion begins inside its thinking.
-        trainer: Whose chat template renders the prompts, if it is known.
-        ids: The tokens of each, if they are known: of a message that was parsed, only they tell if its thinking ends.
-
-    Raises:
-        ArgumentError: A completion is neither text nor messages, or a message's content or thinking is not text.
+    The trainer's chat template renders the prompts. Without them no completion begins inside its thinking. `ids` are
+    the tokens of each, if they are known: of a message that was parsed, only they tell if its thinking ends.
     """
     prompts, tokenizer = prompts[: len(completions)], getattr(trainer, "processing_class", None)
     keys = [*map(repr, prompts)]  # the prompt of a group is rendered once

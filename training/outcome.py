@@ -5,9 +5,9 @@ from functools import lru_cache
 from typing import ClassVar
 
 from eldgr_dspy.answer_types.answers import score
-from eldgr_dspy.answer_types.extraction import Extraction, extract_answer
+from eldgr_dspy.answer_types.extraction import extract_answer
 from eldgr_dspy.channels.rewards import FORMAT_WEIGHT, OUTCOME_WEIGHT
-from eldgr_dspy.channels.undefined import Score, Scores, Undefined
+from eldgr_dspy.channels.undefined import Scores, Undefined
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.training.reward_base import Reward, RewardResults, reasons
 from eldgr_dspy.training.reward_calls import COLUMNS, Call, is_marked
@@ -39,8 +39,9 @@ class OutcomeReward(Reward):
     def measure(self, call: Call) -> RewardResults:
         """Return whether each completion is right; see `Reward.measure`."""
         tasks, extractions, golds = call.tasks(), call.answers(), self._golds(call)
-        scores = Scores.of(_right(*row) for row in zip(extractions, golds, tasks, strict=True))
         answers = [extraction.answer if extraction else None for extraction in extractions]
+        rows = zip(answers, golds, tasks, strict=True)
+        scores = Scores.of(float(score(answer, gold, task).em) if gold else NO_GOLD for answer, gold, task in rows)
         parts = {"exact_match": scores, "answered": _flags(extraction is not None for extraction in extractions)}
         notes = [why if extraction else NO_ANSWER for why, extraction in zip(reasons(scores), extractions, strict=True)]
         return RewardResults(scores, parts, {"answer": answers, "note": notes})
@@ -78,20 +79,14 @@ class FormatReward(Reward):
 
 
 def _accepted_answers(call: Call, at: int, gold: object) -> tuple[str, ...]:
-    """Return the answers that a row accepts; an empty list without gold."""
-    accepted = (gold,) if isinstance(gold, str) else tuple(gold) if isinstance(gold, list | tuple) else gold
-    if accepted is None:
-        return ()
-    if not isinstance(accepted, tuple) or not all(isinstance(answer, str) for answer in accepted):
+    """Return the answers that a row accepts: none without gold."""
+    accepted = [gold] if isinstance(gold, str) else [] if gold is None else gold
+    if not isinstance(accepted, list | tuple) or not all(isinstance(answer, str) for answer in accepted):
         raise ArgumentError(
             f"gold[{at}] must be {COLUMNS['gold']}, as strings, for the reward {call.reward!r}; got {gold!r:.80}. Fix "
             "the row of the dataset."
         )
-    return accepted
-
-
-def _right(extraction: Extraction | None, accepted: tuple[str, ...], task: Task) -> Score:
-    return float(score(extraction.answer if extraction else None, accepted, task).em) if accepted else NO_GOLD
+    return tuple(accepted)
 
 
 def _flags(values: Iterable[bool]) -> Scores:
@@ -99,18 +94,10 @@ def _flags(values: Iterable[bool]) -> Scores:
 
 
 def read_gold(where: str, accepted: Sequence[str], task: Task) -> tuple[str, ...]:
-    """Return the accepted answers as answers of a task.
+    """Return the accepted answers as answers of a task; refuse texts of which none is one or states one.
 
-    A text that is not one, but states one, is read for it as a completion is: the 72 of a whole solution of GSM8K,
-    which ends in "#### 72".
-
-    Args:
-        where: What the texts are, for the error.
-        accepted: The accepted answers; empty for a row without gold.
-        task: The answer type.
-
-    Raises:
-        ArgumentError: No text of a row with gold is an answer of the task, or states one.
+    A text that states one is read for it as a completion is: the 72 of a whole solution of GSM8K, which ends in
+    "#### 72". `where` says in the error what the texts are.
     """
     readings = [_read(text, task) for text in accepted]
     readable = tuple(answer for answer in readings if answer is not None)

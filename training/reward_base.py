@@ -156,11 +156,7 @@ def weights_of(rewards: Sequence[Reward]) -> list[float]:
 
 
 def require_names(names: Iterable[str]) -> None:
-    """Raise if two rewards of a run have one name.
-
-    Raises:
-        ArgumentError: TRL would log both under it, as one.
-    """
+    """Raise an `ArgumentError` if two rewards of a run have one name."""
     for name, n in Counter(names).items():
         if n > 1:
             raise ArgumentError(

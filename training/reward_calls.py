@@ -53,11 +53,7 @@ class Call:
     def of(
         cls, reward: str, prompts: Sequence[object], completions: Sequence[Completion], columns: Mapping[str, object]
     ) -> "Call":
-        """Return the call as TRL made it; the trainer owns `log_metric`, if that is a method of one of TRL's.
-
-        Raises:
-            ArgumentError: A completion is neither text nor messages, or a message's content is not text.
-        """
+        """Return the call as TRL made it; the trainer owns `log_metric`, if that is a method of one of TRL's."""
         owner = getattr(columns.get("log_metric"), "__self__", None)
         trainer = owner if hasattr(owner, "model") and hasattr(owner, "num_generations") else None
         ids: Any = columns.get("completion_ids") or ()
@@ -69,14 +65,7 @@ class Call:
         return tuple(output.reasoning for output in self.outputs)
 
     def column(self, name: str) -> list[Any]:
-        """Return a column of the dataset, one entry a completion.
-
-        Args:
-            name: Of `COLUMNS`.
-
-        Raises:
-            ArgumentError: There is no such column, or it has another length.
-        """
+        """Return a column of `COLUMNS`; raise an `ArgumentError` if it is missing, or of another length."""
         values = self.columns.get(name)
         if values is None:
             raise ArgumentError(missing_column(self.reward, name))
@@ -115,11 +104,7 @@ class Call:
         return [extract_answer(output.final, row_task) for output, row_task in rows]
 
     def passages(self) -> list[tuple[Passage, ...] | None]:
-        """Return the passages of each row; None for one without a corpus, which differs from an empty corpus.
-
-        Raises:
-            ArgumentError: A row's evidence is not passages; also as `column`.
-        """
+        """Return the passages of each row; None for one without a corpus, which differs from an empty corpus."""
         return [None if row is None else self._parse(at, row) for at, row in enumerate(self.column("evidence"))]
 
     def require_passages(self) -> None:

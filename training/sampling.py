@@ -237,14 +237,13 @@ def _rows(
             end_of_prompt = plan.tokenizer.decode(plan.prompts[row.id][-_END:])
             for number in range(1, sampling.samples + 1):
                 key = plan.key(row.id, number)
-                entry = journal.find(key)
-                sample = dict(entry.content or {}) if entry is not None else {}
-                text = sample.pop("text")
+                entry: Any = journal.find(key)
+                text, ended, ends, logps = (entry.content[name] for name in ("text", "ended", "ends", "logps"))
                 (output,) = outputs_of([text], [end_of_prompt])
                 answer = extract_answer(output.final, row.task)
                 candidates.append({"text": text, "answer": answer.answer if answer else None, "source": key[0]})
-                del sample["prompt"]
-                records.append({"ended": sample.pop("ended"), "form": answer.form if answer else None, **sample})
+                form = answer.form if answer else None
+                records.append({"ended": ended, "form": form, "ends": ends, "logps": logps})
         yield Row.model_validate({**row.model_dump(), "candidates": candidates, "meta": {"samples": records}})
 
 
