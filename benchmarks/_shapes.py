@@ -12,13 +12,10 @@ from typing import Any, Final, NamedTuple
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast, Qwen2Config
 
+from benchmarks.experiments.partition.tokenizer import TEMPLATE
 from eldgr_dspy.programs.pools.prompts import prompt_of
 
 SPECIAL: Final = ("<|pad|>", "<|im_start|>", "<|im_end|>", "<|unk|>")
-TEMPLATE: Final = (
-    "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>\n' }}{% endfor %}"
-    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
-)
 WORDS, LINE, NUMBERS = 500, 20, 10
 QUESTION, PASSAGES, PASSAGE = (15, 25), 10, (60, 120)
 """Words of a question, passages a question, words of a passage; as in HotpotQA."""
@@ -72,7 +69,6 @@ SHAPES: Final[Mapping[str, Shape]] = {
 
 
 def policy_config(shape: Shape) -> Qwen2Config:
-    """Return the configuration of the policy."""
     named: Any = Qwen2Config
     config: Qwen2Config = named(**shape.policy, tie_word_embeddings=True, pad_token_id=0, eos_token_id=2)
     return config

@@ -17,10 +17,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 from benchmarks._timing import command, pools_dir
 from benchmarks.scale import rows
@@ -91,19 +90,8 @@ def memory() -> float:
     return command("evaluate", "large.jsonl", "--out", "large", "--quiet").peak
 
 
-class Figure(NamedTuple):
-    """What is measured, in which unit."""
-
-    measure: Callable[[], float]
-    unit: str
-
-
-FIGURES = {
-    "decision": Figure(decision, "ms"),
-    "run": Figure(run, "s"),
-    "throughput": Figure(throughput, "ms"),
-    "memory": Figure(memory, "MiB"),
-}
+FIGURES = {"decision": (decision, "ms"), "run": (run, "s"), "throughput": (throughput, "ms"), "memory": (memory, "MiB")}
+"""What is measured, in which unit."""
 
 
 def measured(name: str, checkout: Path) -> float:
@@ -125,7 +113,6 @@ def measured(name: str, checkout: Path) -> float:
 
 
 def main() -> None:
-    """Print a line for each figure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("old", type=Path, help="another checkout")
     parser.add_argument("--rounds", type=int, default=7)
@@ -133,7 +120,8 @@ def main() -> None:
     parser.add_argument("--measure", choices=FIGURES, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
-        print(FIGURES[options.measure].measure())
+        measure, _ = FIGURES[options.measure]
+        print(measure())
         return
     old = options.old.resolve()
     print(f"{'':<12}{'old':>10}{'new':>10}{'new/old':>10}")
@@ -144,7 +132,7 @@ def main() -> None:
             pairs.append((figures[old], figures[ROOT]))
         olds, news = zip(*pairs, strict=True)
         ratio = median(new / before for before, new in pairs)
-        print(f"{name:<12}{median(olds):>10.3f}{median(news):>10.3f}{ratio:>10.3f} {FIGURES[name].unit}", flush=True)
+        print(f"{name:<12}{median(olds):>10.3f}{median(news):>10.3f}{ratio:>10.3f} {FIGURES[name][1]}", flush=True)
 
 
 if __name__ == "__main__":

@@ -54,7 +54,6 @@ class Instant:
 
 
 def reasonings(row: PoolRow) -> list[Reasoning]:
-    """Return the texts of a question."""
     passages = tuple(Passage(passage.title, passage.text) for passage in row.evidence) or None
     return [Reasoning(candidate.text, row.question, passages, candidate.answer or "") for candidate in row.candidates]
 
@@ -77,7 +76,6 @@ def pairs(*rows: MaybeRow) -> list[Pair]:
 
 
 def claims(step: StepPairs) -> tuple[Row, ...]:
-    """Return the rows of a step's claims."""
     return () if isinstance(step.claims, Undefined) else step.claims
 
 
@@ -113,7 +111,6 @@ def seconds_of(scorer: NLIScorer, group: Sequence[Reasoning]) -> float:
 
 
 def main() -> None:
-    """Measure both workloads."""
     folder = pools_dir()
     if not (folder / "gsm8k-openai4.jsonl.gz").is_file():
         sys.exit(f"There are no pools in {folder}; set ELDGR_POOLS to the folder that holds them.")

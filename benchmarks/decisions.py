@@ -72,7 +72,6 @@ def print_samples() -> None:
 
 
 def main() -> None:
-    """Print the results."""
     print_samples()
     n = 500
     certified = [question(i, ("Port Alma", "Port Alma", "Mill Town", "Hillfoot")) for i in range(n)]

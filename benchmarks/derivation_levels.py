@@ -11,7 +11,6 @@ number of the 1,000 within reach bounds every attacker; that bound is printed fo
 POOLS_DIR defaults to ELDGR_POOLS, or else to the folder of pools next to the checkout. It takes about five minutes.
 """
 
-import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,6 +20,7 @@ from itertools import count, islice, takewhile
 from pathlib import Path
 from statistics import quantiles
 
+from benchmarks._timing import pools_dir
 from benchmarks.forging import forged
 from eldgr_dspy.answer_types.answers import numeric_equal
 from eldgr_dspy.derivation.arithmetic import evaluate
@@ -100,7 +100,6 @@ def undone(expression: str, answer: str) -> Iterator[str]:
 
 
 def chains_of(rows: Iterable[Row], steps_in: Callable[[str], tuple[Step, ...]]) -> list[Chain]:
-    """Return the candidates that hold steps."""
     chains: list[Chain] = []
     for row in rows:
         for candidate in row.candidates:
@@ -137,7 +136,6 @@ def within_reach(row: Row, near: int = NEAR, few: int = FEW) -> int:
 
 
 def main(folder: Path) -> None:
-    """Print what each level keeps and lets through, for both pools."""
     for name in POOLS:
         rows, chains = print_levels(folder, name)
         attacked = rows[:: len(rows) // ATTACKED][:ATTACKED]
@@ -188,5 +186,4 @@ def _spread(figures: Iterable[int]) -> str:
 
 
 if __name__ == "__main__":
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("ELDGR_POOLS", beside)))
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else pools_dir())

@@ -16,7 +16,6 @@ POOLS_DIR defaults to ELDGR_POOLS, or else to the folder of pools next to the ch
 
 import gzip
 import json
-import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,6 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple
 
+from benchmarks._timing import pools_dir
 from benchmarks.derivation_levels import POOLS, derivation_of
 from eldgr_dspy.answer_types.answers import numeric_equal
 from eldgr_dspy.decision import drive
@@ -56,7 +56,6 @@ class AtLevel(Case):
     cache: ClassVar[dict[tuple[Derivation, str], dict[str, Checked]]] = {}
 
     def check(self, derivation: Derivation) -> Checked:
-        """Return the check at the level."""
         alone = self._levels(derivation)
         if not self.level.endswith("agreed"):
             return alone[self.level]
@@ -133,7 +132,6 @@ def measure(derived: Sequence[Derived]) -> Iterator[str]:
 
 
 def main(folder: Path) -> None:
-    """Print the table of each pool."""
     for name in POOLS:
         print(f"{name}: ", *measure([*annotated(open_pool(folder / f"{name}.jsonl.gz").rows(), name)]), sep="\n")
     first = folder / "first-try" / "gsm8k-qwen15b-20.jsonl.gz"
@@ -142,5 +140,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("ELDGR_POOLS", beside)))
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else pools_dir())

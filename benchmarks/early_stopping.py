@@ -56,7 +56,6 @@ class Derived(Case):
     """A case in which whatever the deriver says is taken as checked."""
 
     def derived(self, reply: Reply) -> str | None:
-        """Return the answer of the reply."""
         return reply.answer if isinstance(reply, Derivation) else None
 
 
@@ -85,7 +84,6 @@ def replies(question: Question) -> Iterator[dict[str, Reply]]:
 
 
 def ships(case: Case, reply_of: dict[str, Reply]) -> str | None:
-    """Return the class that ships."""
     return class_key(drive(case.rule("eldgr")(case), reply_of.__getitem__).answer, case.task)
 
 
@@ -104,7 +102,6 @@ def spared(name: str, stop: Stop, settings: Settings) -> None:
 
 
 def main() -> None:
-    """Print the results."""
     walls()
     for name in POOLS:
         spared(name, Settled(), Settings())

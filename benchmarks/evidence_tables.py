@@ -64,7 +64,6 @@ def _label(rule: str) -> str:
 
 
 def table(pools: Mapping[str, PoolFigures]) -> str:
-    """Return the Markdown table of pools side by side."""
     cells = {name: dict(rows(pool)) for name, pool in pools.items()}
     labels = dict.fromkeys(label for column in cells.values() for label in column)
     lines = [["%", *cells], ["---"] * (len(cells) + 1)]
@@ -73,7 +72,6 @@ def table(pools: Mapping[str, PoolFigures]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pools", nargs="+")
     chosen = parser.parse_args(arguments)

@@ -74,7 +74,6 @@ class Repeats:
     name = "repeats"
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> Floats:
-        """Return contradiction, neutral and entailment of each pair."""
         entailed = np.array([hypothesis.strip() in premise for premise, hypothesis in pairs], dtype=float)
         return np.stack([np.zeros_like(entailed), 1 - entailed, entailed], axis=1)
 
@@ -148,7 +147,6 @@ def show(points: Sequence[Point]) -> None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Train both policies and print their curves."""
     warnings.simplefilter("ignore", FutureWarning)  # TRL uses names of transformers that it will soon drop
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as scratch:

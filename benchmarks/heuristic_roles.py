@@ -7,7 +7,6 @@ repairer is scored by the exact match of its span over all questions. Neither is
 certificates. A role that abstains counts as wrong here; the scalar-judge rule would ship consensus instead.
 """
 
-import os
 import statistics
 import sys
 import time
@@ -15,10 +14,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from benchmarks._timing import pools_dir
 from eldgr_dspy.answer_types.answers import score
 from eldgr_dspy.pools import Pool, Row, open_pool
 from eldgr_dspy.programs.heuristics import ExtractiveRepairer, LexicalJudge
-from eldgr_dspy.rule.consultations import show_candidate, show_passage
 
 POOLS = ("gsm8k-openai4", "svamp-codex8", "hotpotqa-reflexion12")
 
@@ -33,18 +32,15 @@ def timed(call: Callable[[], Any], seconds: list[float]) -> dict[str, Any]:
 
 def judged(row: Row, seconds: list[float]) -> str | None:
     """Return the answer that the judge prefers; None if it abstains."""
-    evidence = [show_passage(passage.title, passage.text) for passage in row.evidence]
-    candidates = [show_candidate(candidate.text, candidate.answer) for candidate in row.candidates]
-    judge = LexicalJudge()
-    output = timed(lambda: judge(question=row.question, evidence=evidence, candidates=candidates), seconds)
+    inputs, judge = row.to_question().role_inputs("judge"), LexicalJudge()
+    output = timed(lambda: judge(**inputs), seconds)
     return row.candidates[output["preferred"]].answer if "preferred" in output else None
 
 
 def repaired(row: Row, seconds: list[float]) -> str | None:
     """Return the repairer's span; None if it abstains."""
-    evidence = [show_passage(passage.title, passage.text) for passage in row.evidence]
-    repairer = ExtractiveRepairer()
-    return timed(lambda: repairer(question=row.question, evidence=evidence), seconds).get("repaired_answer")
+    inputs, repairer = row.to_question().role_inputs("repairer"), ExtractiveRepairer()
+    return timed(lambda: repairer(**inputs), seconds).get("repaired_answer")
 
 
 def first(row: Row, seconds: list[float]) -> str | None:
@@ -67,9 +63,7 @@ def report(pool: Pool, name: str, role: Callable[[Row, list[float]], str | None]
 
 
 def main() -> None:
-    """Print the lines of every pool that exists."""
-    default = os.environ.get("ELDGR_POOLS", Path(__file__).resolve().parents[2] / "shared" / "data")
-    folder = Path(sys.argv[1] if len(sys.argv) > 1 else default)
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else pools_dir()
     for name in POOLS:
         pool = open_pool(folder / f"{name}.jsonl.gz")
         report(pool, "first", first)

@@ -38,7 +38,6 @@ def measure(statement: str) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Print the results."""
     for statement in STATEMENTS:
         seconds, mib = measure(statement)
         line(f"{statement} ({mib:.0f} MiB)", seconds * 1e3, "ms")

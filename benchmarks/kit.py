@@ -70,7 +70,6 @@ def count(several: Iterator[tuple[str, Check]], runs: int, words: str) -> None:
 
 
 def main() -> None:
-    """Print the results."""
     runs, words = int(sys.argv[1]) if len(sys.argv) > 1 else 20, " ".join(sys.argv[2:])
     settings.register_profile("afresh", derandomize=False, database=None)
     settings.load_profile("afresh")

@@ -91,7 +91,6 @@ def print_pools() -> None:
 
 
 def main() -> None:
-    """Print the results."""
     print_hostile()
     print_pools()
 

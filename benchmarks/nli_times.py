@@ -99,7 +99,6 @@ def remembered(nli: NLI) -> None:
 
 
 def main() -> None:
-    """Print all results."""
     torch.set_num_threads(1)
     pairs = random_pairs(PAIRS, seed=0)
     with tempfile.TemporaryDirectory() as scratch:

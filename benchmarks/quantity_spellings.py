@@ -18,7 +18,6 @@ POOLS = ("hotpotqa-reflexion12", "nq-openqa10", "nq-openqa10-struck")
 
 
 def main() -> None:
-    """Print the counts of each pool and the answers."""
     for name in POOLS:
         counts, lines = Counter[str](), list[str]()
         for row in open_pool(pools_dir() / f"{name}.jsonl.gz").rows():

@@ -54,7 +54,6 @@ def measured(n: int, judges: int) -> float:
 
 
 def main() -> None:
-    """Print the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--judges", type=int, default=50)
     parser.add_argument("--rows", type=int, nargs="+", default=[500, 2_000], help="sizes of the pool")

@@ -55,7 +55,6 @@ def opened(page: Path, folder: Path) -> float:
 
 
 def main() -> None:
-    """Print the results."""
     from tests.browser.chromium import BROWSER
 
     parser = argparse.ArgumentParser(description=__doc__)

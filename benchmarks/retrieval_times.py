@@ -39,7 +39,6 @@ def zipf_texts(texts: int, words: int, seed: int) -> list[str]:
 
 
 def cost(n: int, queries: Sequence[str], rounds: int) -> None:
-    """Print the time of an index of n documents, and of one query."""
     corpus = [Passage("", text) for text in zipf_texts(n, 60, n)]
     index = BM25(corpus)
     line(f"{n:,} documents: the index", cpu(partial(BM25, corpus), rounds=rounds) * 1e3, "ms")
@@ -95,7 +94,6 @@ def in_ten(rows: Sequence[dict[str, Any]]) -> float:
 
 
 def main(folder: Path) -> None:
-    """Print the results."""
     cost(10, zipf_texts(STEPS, 12, 0), 5)
     cost(1_000, zipf_texts(STEPS, 12, 0), 5)
     cost(100_000, zipf_texts(5, 12, 0), 2)

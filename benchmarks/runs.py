@@ -78,7 +78,6 @@ def journal_cost(folder: Path, n: int = 2_000) -> float:
 
 
 def main() -> None:
-    """Print the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=100_000, help="size of the large pool")
     large = parser.parse_args().rows

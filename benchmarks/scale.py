@@ -55,7 +55,6 @@ def measured(folder: Path, n: int, *options: str) -> tuple[Cost, dict[str, int]]
 
 
 def main() -> None:
-    """Print the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--questions", type=int, nargs="+", default=[1_000, 4_000], metavar="N", help="sizes of pools")
     options = parser.parse_args()

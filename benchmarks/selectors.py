@@ -157,7 +157,6 @@ def _row(row: Sequence[str]) -> str:
 
 
 def cells(of: JudgeFigures, cost: float | None) -> list[str]:
-    """Return the cells of a selector's row."""
     facts = ["N/A" if fact is None else str(fact).lower() for fact in (of["gold_in_training"], of["logprobs"])]
     flips = [
         f"{flip['incorrect_to_correct']}–{flip['correct_to_incorrect']}" if flip else "N/A"
@@ -202,7 +201,6 @@ def show(path: Path, *, lm: bool, timed: bool = True) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print a matrix for each pool."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pools", nargs="*", help="Names of pools; the demo pool by default.")
     parser.add_argument("--untimed", action="store_true", help="Measure no processor time, which takes half of it.")

@@ -40,11 +40,9 @@ class Desk(dspy.Module):
         self.respond = dspy.Predict("context: list[str], question -> answer")
 
     def forward(self, question: str) -> Any:
-        """Answer a question."""
         return self.respond(context=PASSAGES, question=question)
 
     async def aforward(self, question: str) -> Any:
-        """Answer a question."""
         return await self.respond.acall(context=PASSAGES, question=question)
 
 
@@ -116,7 +114,6 @@ WAYS: dict[str, Callable[[Any, int], list[float]]] = {
 
 
 def main() -> None:
-    """Print the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--calls", type=int, default=2_000)
     parser.add_argument("--n", type=int, default=5)

@@ -47,7 +47,6 @@ def figures(rows: list[dict[str, Any]], decoration: str, folder: Path) -> dict[s
 
 
 def main() -> None:
-    """Print the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--pools", nargs="*", default=POOLS)

@@ -23,7 +23,6 @@ def token_f1(generator: np.random.Generator, n: int) -> np.ndarray[tuple[int, ..
 
 
 def main() -> None:
-    """Print the results."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--n", type=int, default=1_000_000)
     n = parser.parse_args().n

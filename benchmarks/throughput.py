@@ -123,7 +123,6 @@ def measure(what: str, lm: Any, plan: Plan, n: int, ideal: float) -> None:
 
 
 def main() -> None:
-    """Print the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000)
     parser.add_argument("--delay", type=float, default=0.05)

@@ -37,7 +37,6 @@ POOLS = {"judge": "hotpot5-qwen15b-24", "repairer": "hotpot5-qwen15b-24", "deriv
 
 
 def main() -> None:
-    """Print the medians of both, and their ratio."""
     model, pools = os.environ.get("ELDGR_GGUF"), os.environ.get("ELDGR_POOLS")
     if model is None or pools is None:
         sys.stdout.write("ELDGR_GGUF must name a GGUF file, and ELDGR_POOLS the folder of the pools.\n")

@@ -87,7 +87,6 @@ class Steps(TrainerCallback):
         self.clock, self.began = clock, 0.0
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Start a step."""
         self.began = self.clock.now()
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
@@ -104,7 +103,6 @@ class Counting:
         self.nli, self.name, self.pairs = nli, nli.name, 0
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> Floats:
-        """Return the model's probabilities."""
         self.pairs += len(pairs)
         return self.nli.probabilities(pairs)
 
@@ -166,7 +164,6 @@ def trainer_of(shape: Shape, recipe: Recipe, device: str, clock: Clock) -> tuple
 
 
 def measure(name: str, device: str, steps: int) -> None:
-    """Print the time of a step."""
     clock = Clock(torch.cuda.synchronize if device == "cuda" else lambda: None)
     with tempfile.TemporaryDirectory() as scratch:
         recipe = recipe_of(SHAPES[name], device, steps, Path(scratch))
@@ -194,7 +191,6 @@ def measure(name: str, device: str, steps: int) -> None:
 
 
 def shares(seconds: Mapping[str, float], steps: int) -> None:
-    """Print the parts of a step."""
     parts = {
         "generation": seconds["generation"],
         "confidence": seconds["confidence"],
@@ -208,7 +204,6 @@ def shares(seconds: Mapping[str, float], steps: int) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Read the command line and measure."""
     gpu = torch.cuda.is_available()
     parser = argparse.ArgumentParser(prog="python -m benchmarks.training")
     parser.add_argument("--shape", choices=list(SHAPES), default="qwen2.5-3b" if gpu else "tiny")

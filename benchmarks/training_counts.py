@@ -226,7 +226,6 @@ def show(parts: dict[str, Work]) -> None:
 
 
 def main() -> None:
-    """Print the counts and the bounds."""
     warnings.simplefilter("ignore", FutureWarning)  # TRL uses names of transformers that it will soon drop
     recipe = parse_arguments(["--config", "ra_msd", "--use_cpu", "true", "--bf16", "false"])
     completions, length = COMPLETIONS, recipe.training.max_completion_length

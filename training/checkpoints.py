@@ -36,7 +36,7 @@ class Checkpoint:
 
     @classmethod
     def of(cls, name: str, model: str | Path, base: str | Path | None = None) -> "Checkpoint":
-        """Return the checkpoint in a folder: an adapter where it says so, on `base` or else on the one that it names."""
+        """Return the checkpoint in a folder: an adapter where it says so, on `base` or the one that it names."""
         folder = Path(model).expanduser()
         if not (folder / _ADAPTER).is_file():
             return cls(name, str(find_model(model)), None)

@@ -50,7 +50,6 @@ _GREEDY: Final = Sampling(seed=0, temperature=1.0, top_p=1e-6, max_new_tokens=LO
 
 
 def main() -> None:
-    """Train what is left, answer what is left, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", type=Path, nargs="?", help="the GGUF file of SmolLM2-135M-Instruct")
     parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
@@ -175,7 +174,6 @@ def answers(out: Path, name: str, model: Path, base: Path, rows: Sequence[dict[s
 
 
 def table(results: dict[str, Any]) -> list[str]:
-    """Return the table, as Markdown."""
     lines = [
         "| policy | exact match | against the base, pp (95 % interval) | won-lost | certified | seconds a step |",
         "| --- | --- | --- | --- | --- | --- |",

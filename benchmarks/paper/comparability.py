@@ -29,11 +29,7 @@ _SCORES: Mapping[Task, str] = {
 
 
 def comparable(here: Here, published: Selection) -> Iterator[str]:
-    """Yield a sentence for each respect in which a run matches the paper.
-
-    Args:
-        here: What a run measured. published: the paper's counterpart.
-    """
+    """Yield a sentence for each respect in which a run matches the paper."""
     yield (
         "Comparable: the rules are the paper's, all on one frozen pool and the same replies, so that rows differ by "
         "the rule alone."

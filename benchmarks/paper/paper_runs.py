@@ -14,12 +14,7 @@ from eldgr_dspy.words import ROLES
 
 
 def runs_here(arguments: Sequence[str]) -> dict[str, Here]:
-    """Return what runs measured, each given as `NAME=RUN` or `NAME=RUN:POOL` with a name of `PUBLISHED`.
-
-    Raises:
-        ArgumentError: a name is unknown; the run cannot be read; or it has no such pool of the task that is scored, or
-            several.
-    """
+    """Return what runs measured, each given as `NAME=RUN` or `NAME=RUN:POOL` with a name of `PUBLISHED`."""
     runs = dict[str, Here]()
     for name, named in named_runs(arguments).items():
         if name not in PUBLISHED:

@@ -84,13 +84,7 @@ def each_resolved(contrasts: Sequence[Contrast], alpha: float) -> list[bool]:
 def compared(
     arms: Mapping[int, Mapping[str, Sequence[Measures]]], contrasts: Sequence[Asked], level: float
 ) -> list[Contrast]:
-    """Return the contrasts of arms.
-
-    Args:
-        arms: By seed and arm, the measures of each run.
-        contrasts: The contrasts.
-        level: Of the intervals.
-    """
+    """Return the contrasts of arms, given by seed and arm the measures of each run."""
     return [
         contrast([_difference(runs[one.arm], runs[one.against], one) for runs in arms.values()], level)
         for one in contrasts
@@ -102,9 +96,7 @@ def compared_rules(
 ) -> list[dict[str, Any]]:
     """Return the contrasts of rules, each with its pool and error rate; the mean of both tasks is compared.
 
-    Args:
-        scores: By seed, pool and task, the exact match of each rule.
-        outcomes: What is asked.
+    `scores` has by seed, pool and task the exact match of each rule.
     """
     return [
         {

@@ -28,7 +28,6 @@ RECIPE: Final = Path(__file__).with_name("recipe.yaml")
 
 
 def write_rows(path: Path, questions: Iterable[Solved]) -> None:
-    """Write the rows that a trainer reads."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
         file.writelines(json.dumps(solved.row()).encode("ascii") + b"\n" for solved in questions)
@@ -37,12 +36,7 @@ def write_rows(path: Path, questions: Iterable[Solved]) -> None:
 def flags(folder: Path, arm: str, run: int, size: Size, seed: int) -> list[str]:
     """Return the flags of `python -m eldgr_dspy.training.grpo` by which an arm is trained.
 
-    Args:
-        folder: Of the seed, with its start, reader and data.
-        arm: Its name.
-        run: Its number; with the seed it determines order and completions.
-        size: Of the experiment.
-        seed: Of the start.
+    Seed and number of the run determine order and completions.
     """
     rewards = ARMS[arm]
     own: dict[str, object] = {

@@ -26,7 +26,6 @@ def derivation_in(text: str) -> Derivation | None:
 
 
 def content_of(derivation: Derivation) -> dict[str, Any]:
-    """Return the fields of the deriver's signature."""
     return {
         "derivation_steps": [{"expression": step.expression, "value": step.value} for step in derivation.steps],
         "derived_answer": derivation.answer,

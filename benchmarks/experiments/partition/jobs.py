@@ -32,12 +32,6 @@ class Job:
 def do_all(folder: Path, jobs: Sequence[Job], processes: int, say: Callable[[str], object]) -> None:
     """Do the jobs that are not done; the order does not matter.
 
-    Args:
-        folder: Where the file of each job is.
-        jobs: The jobs.
-        processes: How many at once; with 1 they are done in this process.
-        say: Called with the name of each job that ends, and the seconds that it took.
-
     Raises:
         Exception: That of the first job that failed, once those under way have ended; finished ones stay done.
     """
@@ -73,7 +67,6 @@ def do(folder: Path, job: Job) -> float:
 
 
 def found_by(folder: Path, name: str) -> Any:
-    """Return what a finished job found."""
     return json.loads(_file(folder, name).read_text("utf-8"))["found"]
 
 

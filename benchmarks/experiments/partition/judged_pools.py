@@ -39,15 +39,7 @@ def judge_named(rate: float) -> str:
 
 
 def sample_pools(folder: Path, source: str, questions: Questions, size: Size, seed: int) -> None:
-    """Sample the pools of a policy, with the paper's temperature and top-p, and the derivations of the start.
-
-    Args:
-        folder: Of the seed.
-        source: The policy.
-        questions: Of the seed.
-        size: Of the experiment.
-        seed: Its seed.
-    """
+    """Sample the pools of a policy, with the paper's temperature and top-p, and the derivations of the start."""
     (folder / "pools").mkdir(exist_ok=True)
     sampling = Sampling(seed=seed, samples=size.samples, max_new_tokens=size.reply)
     alone = Sampling(seed=seed, temperature=1.0, top_p=GREEDY, max_new_tokens=size.reply)
@@ -60,14 +52,7 @@ def sample_pools(folder: Path, source: str, questions: Questions, size: Size, se
 
 
 def decide(folder: Path, source: str, rates: Sequence[float], seed: int) -> dict[str, Any]:
-    """Decide on the pools of a policy by all rules, and return the exact match of each by task, in percent.
-
-    Args:
-        folder: Of the seed, with the pools.
-        source: The policy that they were sampled from.
-        rates: The error rates of the judges.
-        seed: Of the judges' errors.
-    """
+    """Decide on the pools of a policy by all rules, and return the exact match of each by task, in percent."""
     paths = [_pool(folder, source, task) for task in TASKS]
     replay: dict[str, Path] = {"": folder / "pools" / f"{source}.others.jsonl"}
     pools = [open_pool(path) for path in paths]
@@ -89,11 +74,6 @@ def verdicts(pools: Sequence[Pool], rate: float, seed: int) -> Iterator[Consulta
     """Yield what a judge prefers, which for each question depends on its id, the rate and the seed.
 
     It abstains only if no candidate has an answer. It errs at the rate where some candidates are right and some wrong.
-
-    Args:
-        pools: Its questions.
-        rate: Its error rate.
-        seed: Of its errors.
     """
     for pool in pools:
         for row in pool.rows():

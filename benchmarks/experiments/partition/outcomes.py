@@ -60,7 +60,6 @@ class Outcomes:
 
 
 def outcomes() -> Outcomes:
-    """Return what the file states."""
     content = FILE.read_bytes()
     table: dict[str, Any] = tomllib.loads(content.decode("utf-8"))
     return Outcomes(

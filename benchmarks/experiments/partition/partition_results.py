@@ -1,5 +1,6 @@
 """The results of a run: what each job found, and the contrasts that the file of outcomes asks for."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,7 @@ Arms = dict[int, dict[str, list[Measures]]]
 
 
 def results_of(out: Path, size: Size, plan: Outcomes) -> dict[str, Any]:
-    """Return the results of a finished run as plain JSON.
-
-    Args:
-        out: Its folder.
-        size: Its size.
-        plan: What the experiment asks.
-    """
+    """Return the results of a finished run as plain JSON."""
     jobs = out / "jobs"
     arms = {seed: _arms(out, size, seed) for seed in size.seeds}
     scores = {seed: found_by(jobs, f"{seed}/pools") for seed in size.seeds}
@@ -75,16 +70,7 @@ def _mean(values: list[float]) -> float:
 
 def _family(questions: tuple[Asked, ...], contrasts: list[Contrast], resolutions: list[bool]) -> list[dict[str, Any]]:
     return [
-        {
-            "name": one.name,
-            "arm": one.arm,
-            "against": one.against,
-            "measure": one.measure,
-            "task": one.task,
-            "expected": one.expected,
-            **contrast._asdict(),
-            "resolved": is_resolved,
-        }
+        {**asdict(one), **contrast._asdict(), "resolved": is_resolved}
         for one, contrast, is_resolved in zip(questions, contrasts, resolutions, strict=True)
     ]
 

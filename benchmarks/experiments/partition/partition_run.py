@@ -38,18 +38,7 @@ _PACKAGES: Final = ("eldgr_dspy", "torch", "transformers", "trl", "sentence-tran
 
 
 def run(out: Path, size: Size, say: Callable[[str], object]) -> dict[str, Any]:
-    """Run the experiment, or its unfinished part, and return its results.
-
-    Args:
-        out: Its folder.
-        size: Its size.
-        say: Called with each job that ends.
-
-    Raises:
-        ArgumentError: A library is missing, the folder holds something else, or a start is outside its range.
-        RunChangedError: The folder holds a run of another size, with other outcomes, or made with other releases.
-        RunLockedError: Another process is at work in it.
-    """
+    """Run the experiment, or its unfinished part, and return its results."""
     require_libraries()
     plan = outcomes()
     begin(out, stated_by(size, plan))
@@ -77,7 +66,6 @@ def first_jobs(out: Path, size: Size) -> Iterator[Job]:
 
 
 def training_jobs(out: Path, size: Size) -> Iterator[Job]:
-    """Yield the trainings."""
     for run_ in range(1, size.runs + 1):
         for seed in size.seeds:
             for arm in size.arms:
@@ -98,7 +86,6 @@ def policies(size: Size) -> list[str]:
 
 
 def folder_of(out: Path, seed: int) -> Path:
-    """Return the folder of a seed."""
     return out / f"seed-{seed}"
 
 
@@ -113,12 +100,10 @@ def start(out: Path, size: Size, seed: int) -> Mapping[str, Any]:
 
 
 def reader(out: Path, size: Size, seed: int) -> Mapping[str, float]:
-    """Teach the reader of a seed."""
     return teach_reader(folder_of(out, seed) / "reader", drawn_questions(size, seed), size, seed)
 
 
 def replies(out: Path, policy: str, size: Size, seed: int) -> None:
-    """Have a policy answer the held-out questions."""
     greedy(folder_of(out, seed), policy, drawn_questions(size, seed), size)
 
 
@@ -134,12 +119,7 @@ def pools(out: Path, size: Size, seed: int, plan: Outcomes) -> Mapping[str, Any]
 
 
 def begin(out: Path, settings: Mapping[str, Any]) -> None:
-    """Start a run in a folder, or resume one that was started with the same settings.
-
-    Raises:
-        RunChangedError: It was started with others, saying what differs.
-        ArgumentError: The folder holds something else.
-    """
+    """Start a run in a folder, or resume one that was started with the same settings."""
     path, plain = out / FILE, json.loads(json.dumps(settings))
     if path.exists():
         if changed := differences(json.loads(path.read_text("utf-8")), plain):

@@ -25,7 +25,6 @@ SHOWN: Final[Mapping[str, str]] = {
 
 
 def write_tables(path: Path, results: Mapping[str, Any]) -> None:
-    """Write the tables of a run as Markdown."""
     with replacing(path) as out:
         out.write(as_markdown(list(tables(results))).encode("utf-8"))
 

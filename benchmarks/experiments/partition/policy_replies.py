@@ -34,14 +34,7 @@ MEASURES: Final = ("exact_match", "certified", "true_steps", "conflated", "step_
 
 
 def greedy(folder: Path, policy: str, questions: Questions, size: Size) -> None:
-    """Ask a policy the held-out questions, and write a line of measures for each reply to `POLICY.replies.jsonl`.
-
-    Args:
-        folder: Of the seed.
-        policy: The name of its folder there.
-        questions: Of the seed.
-        size: Of the experiment.
-    """
+    """Ask a policy the held-out questions, and write a line of measures for each reply to `POLICY.replies.jsonl`."""
     sampling = Sampling(seed=0, temperature=1.0, top_p=GREEDY, max_new_tokens=size.reply)
     solved, texts = list[Solved](), list[str]()
     (folder / "greedy").mkdir(exist_ok=True)
@@ -74,11 +67,6 @@ def measured(solved: Sequence[Solved], texts: Sequence[str], scorer: Scorer) -> 
       the steps before (`logic` of at least 0.85): Eq. 1, with what the generator knows in the place of documents.
       Undefined without steps.
     * `step_reward`: what the step reward gives for it, without token confidence, as a trainer gets it.
-
-    Args:
-        solved: The questions.
-        texts: The reply to each.
-        scorer: Of the step reward.
     """
     reasonings = [
         Reasoning(text, question.question, question.evidence or None, _answer(question, text) or "")

@@ -42,11 +42,7 @@ def held_out() -> frozenset[str]:
 def problems(split: str, count: int, seed: int, *, unseen: bool) -> list[Solved]:
     """Return problems, as many of three steps as of four and five; the same for the same arguments.
 
-    Args:
-        split: The name of the part that they are for.
-        count: How many.
-        seed: Of templates, numbers and words.
-        unseen: Whether from the templates that are held out, or from the others.
+    Those that are `unseen` have templates that are held out.
     """
     rng, out = random.Random(f"{split} problems {seed}"), held_out()
     allowed = [template for template in TEMPLATES if (template in out) == unseen]
@@ -89,5 +85,4 @@ def _worked(template: str, rng: random.Random) -> tuple[list[int], list[str]]:
 
 
 def apply(sign: str, left: int, right: int) -> int:
-    """Return what an operator gives."""
     return {"+": left + right, "-": left - right, "*": left * right}[sign]

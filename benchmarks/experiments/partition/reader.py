@@ -27,12 +27,6 @@ def teach_reader(folder: Path, questions: Questions, size: Size, seed: int) -> d
 
     The word problems in its pairs are those that starts are taught. Those in the pairs that it is tried on are the ones
     for validation, of templates that it has not read.
-
-    Args:
-        folder: Where it is saved.
-        questions: Of the seed.
-        size: Of the experiment.
-        seed: Of weights and pairs.
     """
     import torch
 

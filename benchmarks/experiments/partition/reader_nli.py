@@ -16,8 +16,6 @@ _SPECIAL: Final = ("[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]")
 
 
 class Pair(NamedTuple):
-    """A pair and its label."""
-
     premise: str
     hypothesis: str
     label: str

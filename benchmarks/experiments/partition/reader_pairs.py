@@ -33,7 +33,6 @@ class Pairs:
     rng: random.Random
 
     def batch(self, count: int) -> list[Pair]:
-        """Return this many pairs."""
         return [self.of(self.rng.choice([*KINDS, "problem"])) for _ in range(count)]
 
     def of(self, kind: str) -> Pair:

@@ -30,12 +30,6 @@ _SPELLED: Final = 3000  # questions of a task whose text makes the tokenizer
 def teach_start(folder: Path, questions: Questions, size: Size, seed: int) -> dict[str, Any]:
     """Teach a policy and save it with its tokenizer.
 
-    Args:
-        folder: Where it is saved.
-        questions: Of the seed.
-        size: Of the experiment.
-        seed: Of weights and batches.
-
     Returns:
         Its number of `parameters`, and its `exact_match` by task: after the first phase, at batch 0, and at each look
         during the second.

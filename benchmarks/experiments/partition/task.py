@@ -20,7 +20,6 @@ Questions = Mapping[tuple[Task, Part], Sequence[Solved]]
 
 
 def drawn_questions(size: Size, seed: int) -> Questions:
-    """Return the questions of a seed."""
     counts: dict[Part, int] = {
         "taught": size.warm.questions,
         "validation": size.warm.validated,

@@ -16,11 +16,8 @@ TEMPLATE: Final = (
 def byte_tokenizer(texts: Sequence[str], size: int = 2000) -> Any:
     """Return a tokenizer of pieces of the texts that spells anything else byte by byte.
 
-    It splits as Qwen2 does, since a loader of a folder with a model of that name assumes its tokenizer.
-
-    Args:
-        texts: Its source; pieces that occur once in them are spelled out.
-        size: Pieces at most.
+    It splits as Qwen2 does, since a loader of a folder with a model of that name assumes its tokenizer. A piece that
+    occurs once in the texts is spelled out.
     """
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast, Qwen2Tokenizer

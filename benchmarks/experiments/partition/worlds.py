@@ -80,14 +80,7 @@ OBJECTS: Final[Mapping[Relation, str]] = {
 
 
 def questions(split: str, count: int, seed: int, people: int) -> list[Solved]:
-    """Return questions about fresh worlds; the same for the same split, count and seed.
-
-    Args:
-        split: The name of the part that they are for; two splits share no world.
-        count: How many; one of five asks for a full name.
-        seed: Of the worlds.
-        people: In each world.
-    """
+    """Return questions about fresh worlds; the same for the same split, count and seed. Two splits share no world."""
     rng = random.Random(f"{split} worlds {seed}")
     plain = [kind for kind in ASKED if not kind.endswith("full")]
     full = round(count * ALIASES)
@@ -102,12 +95,7 @@ def tell(facts: Facts, subject: str, relation: Relation) -> str:
 
 
 def drawn_world(people: int, rng: random.Random) -> tuple[tuple[str, ...], dict[tuple[str, Relation], str]]:
-    """Return the subjects of a world, people first and then their towns and firms, and all facts about them.
-
-    Args:
-        people: How many.
-        rng: The source of random numbers.
-    """
+    """Return the subjects of a world, people first and then their towns and firms, and all facts about them."""
     left = {kind: iter(rng.sample(names, len(names))) for kind, names in NAMES.items()}
     persons = [next(left["person"]) for _ in range(people)]
     facts: dict[tuple[str, Relation], str] = {}

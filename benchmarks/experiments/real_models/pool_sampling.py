@@ -4,11 +4,10 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import dspy
 
-from benchmarks.experiments.real_models.real_questions import write_questions
+from benchmarks.experiments.real_models.real_questions import records, write_questions
 from eldgr_dspy.programs.run.collecting import Collection, collect
 from eldgr_dspy.programs.run.evaluation import Watcher
 from eldgr_dspy.words import Task
@@ -47,16 +46,12 @@ def _sample(name: str, questions: Path, lm: dspy.LM, out: Path, samples: int, wo
 
 def mix(lms: Sequence[dspy.LM], out: Path, workers: int) -> None:
     """Write the pool whose candidates are of different strength: two of the first model's, one of each other's."""
-    pools = [_rows(out / "hotpotqa.jsonl")]
+    pools = [[*records(out / "hotpotqa.jsonl")]]
     for lm in lms:
         path = out / f"hotpotqa.{lm.model.removeprefix('openai/')}.jsonl"
-        pools.append(_rows(_sample("hotpotqa", out / "hotpotqa.questions.jsonl", lm, path, 1, workers)))
+        pools.append([*records(_sample("hotpotqa", out / "hotpotqa.questions.jsonl", lm, path, 1, workers))])
     lines = []
     for first, *others in zip(*pools, strict=True):
         candidates = [*first["candidates"][:OF_THE_FIRST], *(row["candidates"][0] for row in others)]
         lines.append(json.dumps(first | {"candidates": candidates}, ensure_ascii=False) + "\n")
     (out / "mixed.jsonl").write_text("".join(lines), encoding="utf-8")
-
-
-def _rows(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]

@@ -1,6 +1,5 @@
 """The questions: HotpotQA with five passages by BM25, and GSM8K, drawn by a seed, without those tried before."""
 
-import gzip
 import json
 import random
 from collections.abc import Iterator
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from eldgr_dspy.certificates import Passage
+from eldgr_dspy.pools import read_records
 from eldgr_dspy.programs.scoring.bm25 import BM25
 
 SEED = 2029
@@ -16,10 +16,8 @@ PASSAGES = 5
 
 
 def records(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the records of a compressed file, one a line."""
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            yield json.loads(line)
+    """Yield the records of a file of JSON lines, compressed or not."""
+    yield from (record for _, record in read_records(path))
 
 
 def sample(rows: list[dict[str, Any]], tried: set[str], n: int) -> list[dict[str, Any]]:

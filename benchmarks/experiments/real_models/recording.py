@@ -19,7 +19,7 @@ def keep(out: Path) -> None:
     KEPT.mkdir(parents=True, exist_ok=True)
     for name in POOLS:
         if (pool := out / f"{name}.jsonl").exists():
-            answers = ({name: row[name] for name in ("id", "task", "candidates")} for row in _lines(pool))
+            answers = ({name: row[name] for name in ("id", "task", "candidates")} for row in records(pool))
             _write(KEPT / f"{name}.candidates.jsonl.gz", answers)
         if (journal := out / name / "journal.jsonl").exists():
             _write(KEPT / f"{name}.replies.jsonl.gz", _replies(journal))
@@ -39,15 +39,9 @@ def restore(data: Path, out: Path) -> None:
         sys.stdout.write(f"{out / name}.jsonl: {len(answers)} questions.\n")
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            yield json.loads(line)
-
-
 def _replies(journal: Path) -> Iterator[dict[str, Any]]:
     """Yield the consultations; `served` and a line's checksum, which covers it, go: it names a file of the machine."""
-    for line in _lines(journal):
+    for line in records(journal):
         if line["kind"] == "consultation":
             yield {name: value for name, value in line.items() if name not in ("served", "crc32")}
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from benchmarks.experiments.real_models.real_questions import records
 from eldgr_dspy.statistics import Contrast, contrast
 
 RETRIEVAL = ("hotpotqa", "mixed")
@@ -35,8 +36,7 @@ class Run:
     @cached_property
     def decisions(self) -> list[dict[str, Any]]:
         """The lines of `decisions.jsonl`."""
-        with (self.folder / "decisions.jsonl").open(encoding="utf-8") as lines:
-            return [json.loads(line) for line in lines]
+        return [*records(self.folder / "decisions.jsonl")]
 
     @cached_property
     def right(self) -> dict[str, dict[str, bool]]:
