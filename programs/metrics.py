@@ -17,8 +17,6 @@ from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.rule.reasons import NOT_ACCEPTED, refusal_of_derivation
 from eldgr_dspy.words import ROLES, Role, Task, is_role
 
-_INPUTS = ("question", "candidates", "evidence")
-
 
 def examples_of(rows: Iterable[Row]) -> list[dspy.Example]:
     """Return the labelled rows of a pool as examples whose inputs are those of a `Selector`.
@@ -43,7 +41,7 @@ def _example(row: Row) -> dspy.Example:
         gold=list(row.gold),
         id=row.id,
         **options,
-    ).with_inputs(*_INPUTS, *options)
+    ).with_inputs("question", "candidates", "evidence", *options)
 
 
 def selection_score(gold: dspy.Example, pred: dspy.Prediction, trace: Any = None) -> bool:

@@ -160,13 +160,8 @@ def preferring(
     """Return the verdict of a judge that scores each candidate: the highest score wins.
 
     Of several, the answer with more votes wins, then the earliest answer. Of the spellings of one answer with one
-    score, it is the one with most votes in both tasks, then the earliest. Source: ours.
-
-    Args:
-        scores: One a candidate, or why there is none. The whole is an abstention then, because that candidate may have
-            been the best.
-        candidates: As they are shown.
-        rationale: Why a candidate is preferred, by its index. more: further fields of the verdict.
+    score, it is the one with most votes in both tasks, then the earliest. If a candidate has no score, the whole is an
+    abstention, because that candidate may have been the best. `more` are further fields of the verdict. Source: ours.
     """
     for index, score in enumerate(scores):
         if isinstance(score, Abstention):

@@ -33,9 +33,6 @@ def judge_in_style(judge: dspy.Module, style: JudgeStyle = "listwise", orders: i
             for the smaller question; any other judge is given two candidates at a time.
         style: What is asked about at once; `listwise` is the whole pool.
         orders: In how many orders candidates that are shown together are shown.
-
-    Raises:
-        ArgumentError: the style is not known, or does not fit the judge or the orders.
     """
     require_one_of("judge_style", style, get_args(JudgeStyle))
     asks_lm = isinstance(judge, Judge)
@@ -66,12 +63,7 @@ def style_of(word: str | None, style: JudgeStyle, model: str | None) -> tuple[Ju
 
 
 def judge_named(word: str) -> dspy.Module | None:
-    """Return the judge of a word: a formula, `drm`, `autodspy:FILE` or `MODULE:NAME`; None for others, such as a model.
-
-    Raises:
-        ArgumentError: The formula lacks something, or the module has no such object. PoolError: The training pool of
-            `autodspy` cannot be read.
-    """
+    """Return the judge of a word: a formula, `drm`, `autodspy:FILE` or `MODULE:NAME`; None for another, as a model."""
     name, _, rest = word.partition(":")
     if name in WEIGHINGS:
         return WeightedVote(word)
@@ -87,11 +79,7 @@ def judge_named(word: str) -> dspy.Module | None:
 
 
 def own_judge(judge: object) -> dspy.Module:
-    """Return a judge: a module, a class of one, or a function of a ballot; each as it is or by its `module:object`.
-
-    Raises:
-        ArgumentError: It cannot be found, or is something else.
-    """
+    """Return a judge: a module, a class of one, or a function of a ballot; each as it is or by its `module:object`."""
     value: Any = object_named(judge, "judges", "my_selectors:longest") if isinstance(judge, str) else judge
     name = judge if isinstance(judge, str) else name_of(judge)
     if isinstance(value, type) and issubclass(value, dspy.Module):

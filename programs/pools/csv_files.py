@@ -5,7 +5,7 @@ The first row names the columns. Rows on one question, by its id or else by its 
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
 from pathlib import Path
@@ -69,21 +69,18 @@ def read_table(path: Path, columns: Columns, *, samples: bool = True) -> Iterato
     columns.unread[:] = dict.fromkeys(unread)
     several = len(places["prediction"]) > 1
     sources = [header[at] for at in places["prediction"]] if several else [""] * samples
-    # A further row on a question has a further sample, unless a row has all of them: that is refused at the join.
-    questions = _Questions(columns.by) if samples and not several else None
-    for where, cells in rows:
-        row = dict(zip(header, cells, strict=True))
-        entry = _entry({of: [_cell(of, cells[at]) for at in places[of]] for of in places}, sources, where)
-        right = {header[at]: cell for at in places["gold"] if (cell := _cell("gold", cells[at])).strip()}
-        entry = replace(entry, gold=_gold(right, where, columns, predicted=samples))
-        if not several and is_cut(row):
-            entry = replace(entry, samples=tuple(sample._replace(cut=True) for sample in entry.samples))
-        if questions is None:
+
+    def entries() -> Iterator[Entry]:
+        for where, cells in rows:
+            entry = _entry({of: [_cell(of, cells[at]) for at in places[of]] for of in places}, sources, where)
+            right = {header[at]: cell for at in places["gold"] if (cell := _cell("gold", cells[at])).strip()}
+            entry = replace(entry, gold=_gold(right, where, columns, predicted=samples))
+            if not several and is_cut(dict(zip(header, cells, strict=True))):
+                entry = replace(entry, samples=tuple(sample._replace(cut=True) for sample in entry.samples))
             yield entry
-        else:
-            questions.take(entry)
-    if questions is not None:
-        yield from questions.entries.values()
+
+    # A further row on a question has a further sample, unless a row has all of them: that is refused at the join.
+    yield from _by_question(entries(), columns.by) if samples and not several else entries()
 
 
 def table_rows(path: Path) -> tuple[str, list[str], list[tuple[str, list[str]]]]:
@@ -121,24 +118,20 @@ def _gold(right: Mapping[str, str], where: str, columns: Columns, *, predicted: 
     return gold_at(right, where, predicted=predicted)
 
 
-class _Questions:
-    def __init__(self, by: By | None) -> None:
-        self._by = by
-        self._asked: dict[str, Entry] = {}
-        self.entries: dict[tuple[By, str], Entry] = {}
-
-    def take(self, entry: Entry) -> None:
-        """Take the next row: of a new question, or a further sample."""
-        folded = folded_question(entry.question or "")
-        other = self._asked.setdefault(folded, entry)
-        if self._by is None and folded and other.id != entry.id:
+def _by_question(rows: Iterable[Entry], by: By | None) -> Iterable[Entry]:
+    """Return the questions of rows, each with the samples of all its rows."""
+    first, questions = dict[str, Entry](), dict[tuple[By, str], Entry]()
+    for row in rows:
+        folded = folded_question(row.question or "")
+        other = first.setdefault(folded, row)
+        if by is None and folded and other.id != row.id:
             raise PoolError(
-                f"{entry.where}: has the question of {other.where} but another id, {entry.id!r:.80} for "
-                f"{other.id!r:.80}. Give --by question if ids number the rows, --by id if they number the questions."
+                f"{row.where}: has the question of {other.where} but another id, {row.id!r:.80} for {other.id!r:.80}. "
+                "Give --by question if ids number the rows, --by id if they number the questions."
             )
-        by_id = self._by != "question" and entry.id is not None
-        key: tuple[By, str] = ("id", entry.id or "") if by_id else ("question", folded)
-        self.entries[key] = _join(self.entries[key], entry) if key in self.entries else entry
+        key: tuple[By, str] = ("id", row.id) if by != "question" and row.id is not None else ("question", folded)
+        questions[key] = _join(questions[key], row) if key in questions else row
+    return questions.values()
 
 
 def _rows(path: Path) -> list[tuple[int, list[str]]]:

@@ -89,14 +89,7 @@ class CrossEncoderNLI:
         }
 
     def probabilities(self, pairs: Sequence[Pair]) -> Floats:
-        """Return the probabilities of (premise, hypothesis) pairs.
-
-        Returns:
-            Shape (n, 3): contradiction, neutral, entailment. A row of NaN is a pair that it could not read.
-
-        Raises:
-            ArgumentError: `pairs` holds something other than pairs of texts.
-        """
+        """Return what the model reads in (premise, hypothesis) pairs; see `NLI`."""
         with self._alone:
             return self.reader.probabilities(pairs, self._logits, self._columns)
 

@@ -8,8 +8,7 @@ import numpy as np
 from eldgr_dspy.channels.protocols import NLI
 from eldgr_dspy.channels.undefined import Floats, Undefined
 from eldgr_dspy.errors import ArgumentError, result_of
-
-Pair = tuple[str, str]  # premise and hypothesis
+from eldgr_dspy.programs.scoring.pair_reader import Pair
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,6 @@ def find_model(model: str | Path, revision: str | None = None) -> Path:
     """Return the folder of a model, given a folder or a name on the Hub; `revision` is a branch, tag or commit.
 
     A model that is on this disk needs no network. One that the cache of the Hub lacks is fetched into it.
-
-    Raises:
-        ArgumentError: The model is not on this disk and cannot be fetched. The message says how to get it.
     """
     folder = Path(model).expanduser()
     if not folder.is_dir():
