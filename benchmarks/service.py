@@ -48,13 +48,9 @@ class Desk(dspy.Module):
 
 def one_by_one(program: Any, calls: int) -> list[float]:
     """Return the processor time after every twenty calls."""
-    return _marks(calls, lambda: program(question=QUESTION))
-
-
-def _marks(calls: int, call: Callable[[], Any]) -> list[float]:
     marks = [time.process_time()]
     for number in range(1, calls + 1):
-        call()
+        program(question=QUESTION)
         if number % STEP == 0:
             marks.append(time.process_time())
     return marks

@@ -37,11 +37,7 @@ def main() -> None:
         ("contrast, right and wrong", lambda: statistics.contrast(*right), "5"),
         ("contrast, token F1", lambda: statistics.contrast(*f1), "5"),
         ("contrast, all distinct", lambda: statistics.contrast(*graded), "5"),
-        (
-            "contrast_of_units, five outcomes each",
-            lambda: statistics.contrast_of_units(units),
-            "5",
-        ),
+        ("contrast_of_units, five outcomes each", lambda: statistics.contrast_of_units(units), "5"),
         ("seed_variance, five seeds", lambda: statistics.seed_variance(seeds), "5"),
     ]
     print(f"{n:,} paired outcomes; F1 has {np.unique(f1[0] - f1[1]).size:,} distinct differences")
