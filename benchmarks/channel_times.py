@@ -31,8 +31,9 @@ from eldgr_dspy.pools import Row as PoolRow
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.scoring.bm25 import BM25
 from eldgr_dspy.programs.scoring.group import StepPairs, gather
-from eldgr_dspy.programs.scoring.nli_pairs import MaybeRow, Pair, Row
+from eldgr_dspy.programs.scoring.nli_pairs import MaybeRow, Row
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
+from eldgr_dspy.programs.scoring.pair_reader import Pair
 
 K = 5
 DISTINCT = np.array([[0.1, 0.2, 0.7], [0.2, 0.6, 0.2], [0.7, 0.2, 0.1]])

@@ -9,6 +9,7 @@ import json
 import sys
 from collections.abc import Sequence, Sized
 from dataclasses import asdict
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,10 +33,7 @@ class Recipe(NamedTuple):
 
 def parse_arguments(arguments: Sequence[str]) -> Recipe:
     """Return the recipe that `--config` names, with other flags of a command line replacing its values."""
-    words = list(arguments)
-    for at, argument in enumerate(words[:-1]):
-        if argument == "--config":
-            words[at + 1] = str(recipe_path(words[at + 1]))
+    words = [str(recipe_path(word)) if flag == "--config" else word for flag, word in pairwise(["", *arguments])]
     from yaml import YAMLError  # which transformers brings
 
     trl = _trl()

@@ -100,12 +100,8 @@ def sample_pool(
             return write_pool(path, _rows(rows, plans, sampling, journal))
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """A question: its row, in which one empty candidate is a placeholder for the samples, and its prompt."""
-
-    row: Row
-    prompt: Any
+_Question = tuple[Row, Any]
+"""A question: its row, in which one empty candidate is a placeholder for the samples, and its prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +121,7 @@ def _questions(path: Path, questions: Iterable[Mapping[str, Any]]) -> list[_Ques
     """Return the questions, checked as a pool before hours are spent on them."""
     rows = [_question(f"questions[{at}]", record) for at, record in enumerate(questions)]
     with tempfile.TemporaryDirectory() as folder:
-        write_pool(Path(folder) / path.name, (question.row for question in rows))
+        write_pool(Path(folder) / path.name, (row for row, _ in rows))
     return rows
 
 
@@ -146,13 +142,13 @@ def _question(where: str, fields: Mapping[str, Any]) -> _Question:
     }
     row = validate(record, where)
     row = row.model_copy(update={"gold": list(read_gold(f"{where}: gold", row.gold, row.task))})
-    return _Question(row, fields["prompt"])
+    return row, fields["prompt"]
 
 
 def _plan(checkpoint: Checkpoint, questions: Sequence[_Question], sampling: Sampling) -> _Plan:
     """Render every prompt, so that what a checkpoint lacks is reported before another one is sampled for hours."""
     tokenizer, window = checkpoint.tokenizer(), checkpoint.window()
-    prompts = {one.row.id: render(tokenizer, checkpoint.name, one.row.id, one.prompt) for one in questions}
+    prompts = {row.id: render(tokenizer, checkpoint.name, row.id, prompt) for row, prompt in questions}
     for id, tokens in prompts.items():
         if window is not None and len(tokens) + sampling.max_new_tokens > window:
             raise ArgumentError(
@@ -231,8 +227,8 @@ def _rows(
     questions: Sequence[_Question], plans: Sequence[_Plan], sampling: Sampling, journal: Journal
 ) -> Iterator[Row]:
     """Yield each question with its samples; what a model thinks is part of the text, and holds no answer."""
-    for question in questions:
-        row, candidates, records = question.row, list[dict[str, Any]](), list[dict[str, Any]]()
+    for row, _ in questions:
+        candidates, records = list[dict[str, Any]](), list[dict[str, Any]]()
         for plan in plans:
             end_of_prompt = plan.tokenizer.decode(plan.prompts[row.id][-_END:])
             for number in range(1, sampling.samples + 1):

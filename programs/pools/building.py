@@ -14,7 +14,7 @@ from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.pools import Pool, pool_name, write_pool
 from eldgr_dspy.programs.pools.csv_files import Columns, Field
 from eldgr_dspy.programs.pools.entries import NOT_GOLD, By, Entry, Sample, plain_name
-from eldgr_dspy.programs.pools.entry_store import QUESTIONS, EntryStore, Unaligned
+from eldgr_dspy.programs.pools.entry_store import QUESTIONS, EntryStore
 from eldgr_dspy.programs.pools.predictions import Layout, read_predictions
 from eldgr_dspy.programs.pools.question_files import Evidence, read_questions
 from eldgr_dspy.splitting import folded_question
@@ -151,17 +151,17 @@ class _JoinedFiles:
         self._store.refuse_twins(main, "id")
         spine = self._recipe.questions or self._recipe.sources[0]
         for source, path in self._sources.items():
-            self._refuse(self._store.strangers(source, main, by), path, f"that {spine} does not have")
-            self._refuse(self._store.unanswered(source, main, by), path, "without a prediction here, unlike others")
+            self._refuse(*self._store.strangers(source, main, by), path, f"that {spine} does not have")
+            self._refuse(*self._store.unanswered(source, main, by), path, "without a prediction here, unlike others")
 
-    def _refuse(self, unaligned: Unaligned, path: Path, what: str) -> None:
-        if unaligned.n:
+    def _refuse(self, n: int, first: Sequence[Entry], path: Path, what: str) -> None:
+        if n:
             by_id = self.by == "id"
-            keys = [f"id {one.id!r:.80}" if by_id else f"{one.question!r:.80}" for one in unaligned.first]
-            listing = ", ".join(f"{key} ({one.where})" for key, one in zip(keys, unaligned.first, strict=True))
-            more = ", ..." if unaligned.n > len(unaligned.first) else "."
+            keys = (f"id {one.id!r:.80}" if by_id else f"{one.question!r:.80}" for one in first)
+            listing = ", ".join(f"{key} ({one.where})" for key, one in zip(keys, first, strict=True))
+            more = ", ..." if n > len(first) else "."
             raise PoolError(
-                f"{path}: {questions(unaligned.n)} {what}: {listing}{more} Give files on the same questions, "
+                f"{path}: {questions(n)} {what}: {listing}{more} Give files on the same questions, "
                 f"or join them by {'question' if by_id else 'id'}."
             )
 

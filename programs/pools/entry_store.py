@@ -6,7 +6,7 @@ import sqlite3
 import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import TypeAdapter
 
@@ -22,13 +22,6 @@ _TABLE = """
     CREATE INDEX by_id ON entries (id, source);
     CREATE INDEX by_question ON entries (folded, source);
 """
-
-
-class Unaligned(NamedTuple):
-    """Entries that lack a counterpart: how many there are, and the first of them."""
-
-    n: int
-    first: list[Entry]
 
 
 class EntryStore(AbstractContextManager["EntryStore"]):
@@ -80,16 +73,16 @@ class EntryStore(AbstractContextManager["EntryStore"]):
                 "Several samples of a question must be a list in one row, or separate files."
             )
 
-    def strangers(self, source: int, questions: int, by: By) -> Unaligned:
-        """Return the entries of a source whose questions are not among those under the number `questions`."""
+    def strangers(self, source: int, questions: int, by: By) -> tuple[int, list[Entry]]:
+        """Return how many entries a source has that are not among those under `questions`, and the first of them."""
         column = _COLUMNS[by]
         return self._unaligned(
             f"WHERE source = ? AND NOT EXISTS (SELECT 1 FROM entries q WHERE q.source = ? AND q.{column} = e.{column})",
             *(source, questions),
         )
 
-    def unanswered(self, source: int, questions: int, by: By) -> Unaligned:
-        """Return the questions for which a source has no entry although another source has one."""
+    def unanswered(self, source: int, questions: int, by: By) -> tuple[int, list[Entry]]:
+        """Return on how many questions a source has no entry although another source has one, and the first of them."""
         column = _COLUMNS[by]
         return self._unaligned(
             f"WHERE source = ? "
@@ -98,9 +91,9 @@ class EntryStore(AbstractContextManager["EntryStore"]):
             *(questions, source),
         )
 
-    def _unaligned(self, condition: str, *arguments: int) -> Unaligned:
+    def _unaligned(self, condition: str, *arguments: int) -> tuple[int, list[Entry]]:
         (n,) = self._ask(f"SELECT count(*) FROM entries e {condition}", *arguments).fetchone()
-        return Unaligned(n, [*self._select(f"{condition} ORDER BY place LIMIT 3", *arguments)])
+        return n, [*self._select(f"{condition} ORDER BY place LIMIT 3", *arguments)]
 
     def _select(self, condition: str, *arguments: Any) -> Iterator[Entry]:
         for (content,) in self._ask(f"SELECT content FROM entries e {condition}", *arguments):

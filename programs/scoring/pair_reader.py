@@ -5,9 +5,9 @@ mostly ones that the tokenizer does not know, or if the hypothesis leaves the pr
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +22,6 @@ Logits = Callable[[list[Pair]], NDArray[Any]]
 """The model's output for n pairs, shape (n, 3), in its own order of columns."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-class _Text(NamedTuple):
-    tokens: int
-    legible: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,24 +55,27 @@ class Reader:
 
     def _readable(self, pairs: Sequence[Pair]) -> list[int]:
         """Return which pairs can be read. A hypothesis is never cut; a cut premise keeps half of the room (ours)."""
-        texts = self._texts(list({text: None for pair in pairs for text in pair}))
+        lengths = self._lengths(dict.fromkeys(text for pair in pairs for text in pair))
         room = self.window - self.tokenizer.num_special_tokens_to_add(pair=True)
-        known = ((texts[premise], texts[hypothesis]) for premise, hypothesis in pairs)
         return [
             at
-            for at, (premise, hypothesis) in enumerate(known)
-            if premise.legible and hypothesis.legible and hypothesis.tokens <= max(room - premise.tokens, room // 2)
+            for at, (premise, hypothesis) in enumerate(pairs)
+            if premise in lengths
+            and hypothesis in lengths
+            and lengths[hypothesis] <= max(room - lengths[premise], room // 2)
         ]
 
-    def _texts(self, texts: list[str]) -> dict[str, _Text]:
-        by_text = {text: _Text(0, False) for text in texts}
+    def _lengths(self, texts: Iterable[str]) -> dict[str, int]:
+        """Return how many tokens each text has that can be read."""
+        lengths = dict[str, int]()
         worded = [text for text in texts if any(map(str.isalnum, text)) and not _SURROGATE.search(text)]
         if worded:
             off = dict.fromkeys(("add_special_tokens", "padding", "truncation", "verbose"), False)
             cut = self.tokenizer(worded, return_offsets_mapping=True, **off)
             for text, ids, spans in zip(worded, cut["input_ids"], cut["offset_mapping"], strict=True):
-                by_text[text] = _Text(len(ids), self._legible(text, ids, spans))
-        return by_text
+                if self._legible(text, ids, spans):
+                    lengths[text] = len(ids)
+        return lengths
 
     def _legible(self, text: str, ids: Sequence[int], spans: Sequence[tuple[int, int]]) -> bool:
         """Return whether at least half of the letters and digits are known to the tokenizer.
