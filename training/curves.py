@@ -72,11 +72,11 @@ def read_curve(run: str | Path, *, exact_match: str = EXACT_MATCH) -> list[Point
                 break
             except ArgumentError as error:  # a kill tears a file that is written; the checkpoint before is whole
                 refusals.append(error)
-    if not curves and not refusals:
-        raise ArgumentError(f"{run}: has no {FILE}; give the output folder of a run that has a checkpoint or ended.")
-    if not curves:
+    if curves:
+        return max(curves, key=len)
+    if refusals:
         raise refusals[0]
-    return max(curves, key=len)
+    raise ArgumentError(f"{run}: has no {FILE}; give the output folder of a run that has a checkpoint or ended.")
 
 
 def _curve(path: Path, exact_match: str) -> list[Point]:

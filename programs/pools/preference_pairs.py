@@ -186,12 +186,11 @@ def _rows(row: Row, case: Case, result: Preferences, pairing: Pairing, where: st
                 yield {"prompt": prompt, "completion": completions[index], "label": label}
         return
     for chosen, rejected in result.pairs:
-        record = {"prompt": prompt, "chosen": completions[chosen], "rejected": completions[rejected]}
-        if pairing.score is None:
-            yield record
-        else:
+        record: dict[str, Any] = {"prompt": prompt, "chosen": completions[chosen], "rejected": completions[rejected]}
+        if pairing.score is not None:
             scores = [row.candidates[index].scores[pairing.score] for index in (chosen, rejected)]
             numbers = [score for score in scores if isinstance(score, float)]
             if len(numbers) < 2:
                 raise PoolError(f"{where}: score must name one number a candidate; got one a step. Give another score.")
-            yield {**record, "margin": numbers[0] - numbers[1]}
+            record["margin"] = numbers[0] - numbers[1]
+        yield record

@@ -116,7 +116,7 @@ class CrossEncoderNLI:
         return logits
 
 
-def stated_columns(folder: Path, model: str) -> tuple[int, ...]:
+def stated_columns(folder: Path, model: str) -> tuple[int, int, int]:
     """Return the columns of contradiction, neutral and entailment as the config.json of a model's folder states them.
 
     The file is read before transformers reads it, which makes up labels if it states none.
@@ -137,7 +137,8 @@ def stated_columns(folder: Path, model: str) -> tuple[int, ...]:
             f"{labels!r:.120} as id2label. If it is a three-way NLI model, name its columns there in the order of its "
             'training, as "id2label": {"0": "contradiction", "1": "entailment", "2": "neutral"}.'
         )
-    return tuple(int(columns[label]) for label in LABELS)
+    contradiction, neutral, entailment = (int(columns[label]) for label in LABELS)
+    return contradiction, neutral, entailment
 
 
 def _loaded_again(settings: Mapping[str, Any], name: str) -> CrossEncoderNLI:

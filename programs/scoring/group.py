@@ -6,7 +6,7 @@ calls an NLI model.
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 from typing import TypeVar
 
@@ -94,19 +94,15 @@ def gather(
         reasoning.confidences_of(len(text.steps), f"reasonings[{at}].confidences") or [NO_CONFIDENCE] * len(text.steps)
         for at, (reasoning, text) in enumerate(zip(reasonings, texts, strict=True))
     ]
-    corpora = [retriever] * len(texts) if retriever is not None else _own(reasonings)
+    index = cache(BM25)  # one for equal passages
+    corpora: list[Retriever | None] = [
+        retriever if retriever is not None or one.passages is None else index(tuple(one.passages)) for one in reasonings
+    ]
     steps = [step for pair in zip(reasonings, texts, strict=True) for step in _in_context(*pair)]
     searched = [corpus for corpus, text in zip(corpora, texts, strict=True) for _ in text.steps]
     silent = [unmeasurable(step.text) for step in steps]
     compared = _pairs_of_steps(steps, silent, list(_hits(steps, silent, searched, k)), claims, counterfactuals)
     return Group(tuple(reasonings), texts, tuple(chain.from_iterable(confidences)), tuple(compared))
-
-
-def _own(reasonings: Sequence[Reasoning]) -> list[Retriever | None]:
-    """An index of each text's own passages, the same one for equal passages."""
-    corpora = [None if reasoning.passages is None else tuple(reasoning.passages) for reasoning in reasonings]
-    indexed = {corpus: BM25(corpus) for corpus in dict.fromkeys(corpora) if corpus is not None}
-    return [None if corpus is None else indexed[corpus] for corpus in corpora]
 
 
 def _in_context(reasoning: Reasoning, text: Steps) -> Iterator[StepInContext]:
