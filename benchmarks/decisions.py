@@ -64,11 +64,8 @@ def print_samples() -> None:
     samples = [
         f"{before}{steps}\n{end}" for before in ("", "<think>Maybe 17?</think>") for end in ("#### 18", "So it is 18.")
     ]
-    line(
-        "reading a sample of 250 characters",
-        cpu(lambda: [read_sample(one, "number") for one in samples * 100]) / 400 * 1e6,
-        "us",
-    )
+    seconds = cpu(lambda: [read_sample(one, "number") for one in samples * 100]) / 400
+    line("reading a sample of 250 characters", seconds * 1e6, "us")
 
 
 def main() -> None:

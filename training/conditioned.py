@@ -45,9 +45,7 @@ class Conditioned(Reward):
             raise ArgumentError(f"at_least must be a finite number; got {at_least!r:.80}. Give one, such as 1.0.")
         parts = [on] if on is reward else [on, reward]
         require_names(part.__name__ for part in parts)
-        needs = dict.fromkeys(column for part in parts for column in part.needs)
-        confidence = any(part.confidence for part in parts)
-        super().__init__(name or f"{reward.__name__}_conditioned", list(needs), confidence=confidence, parts=parts)
+        super().__init__(name or f"{reward.__name__}_conditioned", [], parts=parts)
         self.at_least = float(at_least)
 
     def measure(self, call: Call) -> RewardResults:

@@ -68,9 +68,7 @@ class GroupReward(Reward):
         """
         if group_size is not None and (type(group_size) is not int or group_size < 1):
             raise ArgumentError(f"group_size must be a whole number of at least 1; got {group_size!r:.80}.")
-        columns = ["question", "evidence", "task", *(auxiliary.needs if auxiliary else ())]
-        needs_confidence, parts = auxiliary is not None and auxiliary.confidence, [auxiliary] if auxiliary else []
-        super().__init__(name, list(dict.fromkeys(columns)), confidence=needs_confidence, parts=parts)
+        super().__init__(name, ["question", "evidence", "task"], parts=[auxiliary] if auxiliary else [])
         self.auxiliary, self.group_size = auxiliary, group_size
         self.settings = Settings(certificate=certificate)
 

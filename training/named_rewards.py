@@ -20,14 +20,15 @@ from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.training.conditioned import Conditioned
 from eldgr_dspy.training.outcome import orm
 from eldgr_dspy.training.steps_reward import StepReward
-from eldgr_dspy.words import CHANNELS, Reading
+from eldgr_dspy.words import CHANNELS, Channel, Reading
 
 NLI_VARIABLE: Final = "ELDGR_NLI"
 
 BATCH: Final = 16
 """Pairs that an NLI model reads at once, unless a recipe says otherwise."""
 
-LOGIC_ALONE: Final[Weighting] = PAPER.without(*(name for name in CHANNELS if name != "logic"))
+_OTHERS: tuple[Channel, ...] = tuple(name for name in CHANNELS if name != "logic")
+LOGIC_ALONE: Final[Weighting] = PAPER.without(*_OTHERS)
 """The weighting of `prm`: the mean of `logic` over the steps."""
 
 

@@ -75,10 +75,9 @@ class Reward(ABC):
     def __init__(
         self, name: str, needs: Sequence[str], *, confidence: bool = False, parts: Sequence["Reward"] = ()
     ) -> None:
-        self.__name__ = name
-        self.needs = tuple(needs)
-        self.confidence = confidence
-        self.parts = tuple(parts)
+        self.__name__, self.parts = name, tuple(parts)
+        self.needs = tuple(dict.fromkeys([*needs, *(column for part in parts for column in part.needs)]))
+        self.confidence = confidence or any(part.confidence for part in parts)
 
     def prepare(self) -> None:
         """Load its model, so that a missing one is reported before a run and not at its first step.
