@@ -76,8 +76,9 @@ class Reward(ABC):
         self, name: str, needs: Sequence[str], *, confidence: bool = False, parts: Sequence["Reward"] = ()
     ) -> None:
         self.__name__, self.parts = name, tuple(parts)
-        self.needs = tuple(dict.fromkeys([*needs, *(column for part in parts for column in part.needs)]))
-        self.confidence = confidence or any(part.confidence for part in parts)
+        columns = dict.fromkeys([*needs, *(column for part in parts for column in part.needs)])
+        self.needs: tuple[str, ...] = tuple(columns)
+        self.confidence: bool = confidence or any(part.confidence for part in parts)
 
     def prepare(self) -> None:
         """Load its model, so that a missing one is reported before a run and not at its first step.
