@@ -156,6 +156,8 @@ def _differences(reference: NamedRun, named: NamedRun) -> Iterator[str]:
 
 
 class SeedRun(WinsLosses):
+    """One seed: the scores of both rules, and their difference."""
+
     name: str
     run: str
     pool: str

@@ -41,12 +41,16 @@ _Scores = tuple[Score | None, Score | None]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
+    """One rule's decision on one question, with the consultations that this rule needed."""
+
     decision: Decision | None  # None if a role that the rule needs was never asked
     missing: Consulted | None = None  # that role
     consultations: Sequence[Consultation] = ()
 
 
 class Facts(NamedTuple):
+    """What a question is, apart from the rules."""
+
     scored: bool  # it has a gold answer
     failed: bool  # a call for it failed
     candidates: int
@@ -59,6 +63,8 @@ class Facts(NamedTuple):
 
 
 class Ruled(NamedTuple):
+    """What a rule decided on a question."""
+
     missing: Consulted | None = None  # the role that was never asked, so that nothing is decided
     score: Score | None = None  # of the answer; None without a gold answer
     official: Score | None = None  # by the official script, if that differs
@@ -164,6 +170,8 @@ class RoleColumns:
 
 
 class DecidedRows:
+    """The decided questions of one pool, in the pool's order."""
+
     def __init__(self, task: Task, rules: Sequence[str]) -> None:
         self.type = answer_type(task)
         self.task = self.type.name_in_files

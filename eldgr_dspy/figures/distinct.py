@@ -21,6 +21,8 @@ Units: TypeAlias = Mapping[tuple[Value, ...], int]
 
 
 class Column(Generic[Value]):
+    """A column, one value a question; values must be hashable."""
+
     def __init__(self, values: Iterable[Value] = ()) -> None:
         self._numbers: dict[Value, int] = {}
         self._codes = array("i")  # of each question, the number of its value

@@ -37,6 +37,8 @@ _MEND = f"restore it from a copy, or {_AGAIN}, which makes it anew and asks noth
 
 @dataclass(frozen=True)
 class RunRead:
+    """A run directory, read."""
+
     path: Path
     heads: list[dict[str, Any]]  # settings, pools and roles, in order, see `eldgr_dspy.journal`
     totals: JournalTotals

@@ -16,6 +16,8 @@ _MOST_TWINS = 1_000
 
 
 class Census:
+    """What one reading of a pool's rows collects: half a byte of digests a row, and the hash of its id."""
+
     def __init__(self, path: Path) -> None:
         self._path = path
         self.task: Task | None = None  # before the first row

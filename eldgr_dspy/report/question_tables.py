@@ -24,6 +24,8 @@ _CERTIFIED = {True: "certified", False: "uncertified", None: "inapplicable"}
 
 
 class RunQuestion(NamedTuple):
+    """A question of a run, with all that the run knows of it."""
+
     pool: str
     row: Row
     case: Case | None  # under the settings of the run; None where they need code that was not given

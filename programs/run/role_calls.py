@@ -185,6 +185,8 @@ class Query(ABC):
 
 
 class RoleQuery(Query):
+    """A question that is about to be put to a role."""
+
     def __init__(self, key: Key, case: Case, call: RoleCall, books: Books, inputs: Mapping[str, object]) -> None:
         super().__init__(key, call, books)
         self._case, self._inputs = case, inputs
