@@ -64,9 +64,9 @@ def resolved(text: str) -> list[Piece]:
         before, behind = text[at - 1 : at] or " ", tag
         while behind and behind[1].lower() in INLINE.split():  # tags may stand between a number and its power
             behind = TAG.match(text, behind.end())
-        raising = behind[0][:4].lower() if behind else ""
-        if (raising == "<sup" and before in "0123456789)") or (raising == "<sub" and before in "0123456789"):
-            shown, end = ("^" if raising == "<sup" else "_"), behind.end()  # 10^2 is not 102
+        raising = behind and {"<sup": "0123456789)", "<sub": "0123456789"}.get(behind[0][:4].lower(), "")
+        if behind and raising and before in raising:
+            shown, end = ("^" if ")" in raising else "_"), behind.end()  # 10^2 is not 102
         elif tag and tag[1].lower() in ("sup sub " + INLINE + " " + BLOCKS).split():
             shown, end = (" " if tag[1].lower() in BLOCKS.split() else ""), tag.end()
         elif entity and len(html.unescape(entity[0])) <= len(entity[0]):
