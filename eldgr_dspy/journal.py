@@ -91,6 +91,8 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         """Open or create the journal at `path`, drop a torn last line with a `TornLineWarning`, and index the rest."""
+        if path.is_symlink():
+            raise JournalError(f"{path}: must be a file of its own; got a link. Give another directory.")
         self.path = path
         created = not path.exists()
         self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
@@ -207,7 +209,7 @@ class Journal:
             with self._write_lock, naming(self.path):  # threads share the position; appending has one of its own
                 os.lseek(self._file, offset, os.SEEK_SET)
                 block = os.read(self._file, size)
-            offset += len(block)
+            offset, size = offset + len(block), _BLOCK  # a line may be long
             *lines, rest = (rest + block).split(b"\n")
             _require_short(self.path, rest)
             yield from (line + b"\n" for line in lines)
@@ -220,6 +222,8 @@ class Journal:
         index, offset = _Index(), 0
         for number, line in enumerate(self._lines(), start=1):
             if not line.endswith(b"\n"):
+                if number == 1 and line[:7] != b'{"kind"'[: len(line)]:
+                    raise JournalError(f"{self.path}: must be a journal; got another file. Give another directory.")
                 self._drop_torn(number, offset, len(line))
                 break
             self._take(index, line, f"line {number}", offset)

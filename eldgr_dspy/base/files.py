@@ -63,7 +63,8 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
                 out.close()  # writes the rest, and fails where the first write did
             raise
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # the error of the write says more
+            temporary.unlink(missing_ok=True)
         _begun.discard(temporary)
 
 

@@ -16,7 +16,7 @@ from typing import Any, TypeGuard, get_args
 
 from eldgr_dspy.base.named_objects import NamedFunction, cause, name_of, object_named, source_of
 from eldgr_dspy.certificates import Certificate, Level, Passage, Witness, holds
-from eldgr_dspy.errors import ArgumentError, CertificateError, EldgrError, result_of
+from eldgr_dspy.errors import ArgumentError, CertificateError, result_of
 
 EMPTY = Certificate(False, "empty answer")
 _EXAMPLE = "my_certificates:quoted"
@@ -31,14 +31,10 @@ class OwnCertificate(NamedFunction):
     def certify(self, answer: str, evidence: Sequence[Passage], question: str) -> Certificate:
         """Return the certificate of an answer that is not empty; whatever fails is a `CertificateError`."""
         try:
-            value = result_of(
-                self.call(answer, tuple(evidence), question), "certificate", "give a function that is not"
-            )
-        except EldgrError:
-            raise
+            value = self.call(answer, tuple(evidence), question)
         except Exception as error:
             raise self.failure(answer, error) from error
-        return self.read(value, answer, tuple(evidence))
+        return self.read(result_of(value, "certificate", "give a function that is not"), answer, tuple(evidence))
 
     def call(self, answer: str, evidence: tuple[Passage, ...], question: str) -> Any:
         return self.function(*(answer, evidence, question)[: _arguments(self.function)])

@@ -92,7 +92,7 @@ def usefulness(pool: PoolFigures) -> Iterator[str]:
 
 
 def _places(use: Usefulness) -> list[tuple[str, JudgeUse]]:
-    return [("alone", use["alone"]), ("inside the lock", use["locked"])]
+    return [("alone", use["alone"]), ("inside the lock without repairs", use["locked"])]
 
 
 def _against(use: JudgeUse) -> str:

@@ -21,7 +21,7 @@ NOT_NEEDED: dict[str, Any] = {
 }
 """The fields that no rule needs, each with the value that a reply without it has."""
 _NUMERAL = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?")
-_MOST_FIELDS = 50  # one with more is refused anyway
+_MOST_FIELDS, _LONGEST_NAME = 50, 40  # more, or a longer one, is refused anyway
 _TAG = re.compile(r"[<◁][/|]?[a-z]|\[/?think", re.IGNORECASE)
 """How a thinking block begins or ends, by whatever name."""
 
@@ -62,7 +62,7 @@ def _object_in_prose(text: str) -> dict[str, Any] | None:
     around = text[:start] + text[start + end :]
     if not isinstance(value, dict) or "{" in around or "}" in around or _TAG.search(around):
         return None
-    names = "|".join(map(re.escape, [*value][:_MOST_FIELDS]))
+    names = "|".join(re.escape(name) for name in [*value][:_MOST_FIELDS] if len(name) <= _LONGEST_NAME)
     return None if re.search(rf"\b({names})\b\W{{0,3}}[:=#]", around, re.IGNORECASE) else value
 
 

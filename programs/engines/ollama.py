@@ -189,7 +189,7 @@ def fault_of(error: Exception, model: str, host: str, seconds: float) -> lm15.LM
         return lm15.TimeoutError(f"{model} at {host} had not answered in full after {seconds:g} s; raise timeout=.")
     remember(os.environ.get("OLLAMA_API_KEY", ""))
     status, why = getattr(error, "status_code", None), brief(redacted_message(str(getattr(error, "error", error))), 200)
-    kind, advice = lm15.TransportError, "is that the address of `ollama serve`?"
+    kind, advice = lm15.TransportError, "check that this is the address of `ollama serve`"
     if status == 404 and "model" in why:
         kind, advice = lm15.UnsupportedModelError, f"get the model with: ollama pull {model}"
     elif status == 400 and "context" in why:

@@ -104,14 +104,19 @@ def refuses_schema(lm: Any) -> bool:
     return _server(lm) in _REFUSING
 
 
+def is_on_trial(lm: Any) -> bool:
+    """Return whether the next request to an LM has a JSON schema that its server may refuse."""
+    server = _server(lm)
+    return getattr(lm, "structured", "auto") == "auto" and server is not None and server not in _REFUSING
+
+
 @contextmanager
-def without_schema(lm: Any, error: Exception) -> Iterator[None]:
+def without_schema(lm: Any, error: Exception, on_trial: bool) -> Iterator[None]:
     """Ask the server again without a schema. If it replies, no later request has one; otherwise schemas stay on trial.
 
     Raise the error if it does not speak of a schema that was sent on trial.
     """
     server = _server(lm)
-    on_trial = getattr(lm, "structured", "auto") == "auto" and server is not None and server not in _REFUSING
     if not (on_trial and _ABOUT_SCHEMA.search(str(error))):
         raise error
     _REFUSING.add(server)

@@ -24,6 +24,7 @@ from eldgr_dspy.programs.engines.json_objects import UnreadableError, read_objec
 from eldgr_dspy.programs.engines.reply_forms import (
     REFUSALS,
     counts_of,
+    is_on_trial,
     lengths_of,
     limit,
     reply_form,
@@ -140,18 +141,20 @@ class StrictJSONAdapter(dspy.JSONAdapter):
 
     def __call__(self, lm: Any, lm_kwargs: dict[str, Any], signature: Any, demos: Any, inputs: Any) -> Any:
         """Ask once; a second time without a schema, if the server refuses the one that it was sent on trial."""
+        on_trial = is_on_trial(lm)  # before the request: another one may be refused while this one is under way
         try:
             return super().__call__(lm, dict(lm_kwargs), signature, demos, inputs)
         except REFUSALS as error:
-            with without_schema(lm, error):
+            with without_schema(lm, error, on_trial):
                 return super().__call__(lm, lm_kwargs, signature, demos, inputs)
 
     async def acall(self, lm: Any, lm_kwargs: dict[str, Any], signature: Any, demos: Any, inputs: Any) -> Any:
         """Do the same as `__call__`, without blocking."""
+        on_trial = is_on_trial(lm)
         try:
             return await super().acall(lm, dict(lm_kwargs), signature, demos, inputs)
         except REFUSALS as error:
-            with without_schema(lm, error):
+            with without_schema(lm, error, on_trial):
                 return await super().acall(lm, lm_kwargs, signature, demos, inputs)
 
     def _prepare_response_format(self, lm: Any, lm_kwargs: dict[str, Any], signature: Any) -> None:

@@ -291,6 +291,9 @@ def _require_whole(path: Path, content: Mapping[str, Any]) -> None:
     lacking = [name for name in _PARTS if not isinstance(content.get(name), dict)]
     roles = {} if lacking else content["roles"]
     lacking += [name for name, of in roles.items() if type(of) is not dict or type(of.get("code", {})) is not dict]
+    of_run = content.get("recordings", {"run": "", "decisions": {}})
+    if type(of_run) is not dict or [type(of_run.get(name)) for name in ("run", "decisions")] != [str, dict]:
+        lacking.append("the run and the decisions in its recordings")
     if lacking:
         raise ArgumentError(f"{path}: not a freeze (it lacks {', '.join(lacking)}); restore it from a copy.")
     settings: Mapping[str, Any] = content["settings"]

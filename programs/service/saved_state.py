@@ -12,8 +12,9 @@ from typing import Any
 import dspy
 from dspy.predict.parameter import Parameter
 
+from eldgr_dspy.base import file_limits
 from eldgr_dspy.base.differences import differences
-from eldgr_dspy.base.file_limits import MAX_DOCUMENT, MAX_DOCUMENT_VALUES, parsed_json
+from eldgr_dspy.base.file_limits import MAX_DOCUMENT, MAX_DOCUMENT_VALUES
 from eldgr_dspy.base.files import read_whole
 from eldgr_dspy.errors import ArgumentError, describe_failure
 from eldgr_dspy.rule.questions import require_hashes
@@ -22,6 +23,8 @@ CHOICES = "choices"
 """The name under which choices are saved."""
 
 _METADATA = "metadata"
+_OF_PREDICTOR = frozenset("traces train demos signature lm fields".split())  # what DSPy saves of a predictor
+_HARMLESS = frozenset({"api_base", "base_url", "metadata"})  # DSPy drops two, and sends no key to the third
 _REMEDY = "Make the program as it was when it was saved, or compile and save it anew."
 
 
@@ -102,6 +105,31 @@ class Saved(dspy.Module):
                     f"The saved {name} must have the fields {', '.join(fields)}; it has {n} fields. {_REMEDY}"
                 )
         super().load_state(state, **options)
+
+
+def parsed_json(data: bytes, where: str, most: int) -> Any:
+    """Return what a file holds. Refuse one that would set more of a predictor than DSPy saves, or name an address.
+
+    DSPy sets any attribute that a file names, and would send a key to the `api_base` in a `config` or in `fallbacks`.
+    """
+    saved = file_limits.parsed_json(data, where, most)
+    for name, state in saved.items() if isinstance(saved, dict) else ():
+        if isinstance(state, dict) and "signature" in state:
+            if extra := state.keys() - _OF_PREDICTOR:
+                raise ArgumentError(
+                    f"{where}: the saved {name:.80} must have only {', '.join(sorted(_OF_PREDICTOR))}; it has "
+                    f"{', '.join(f'{key!r:.80}' for key in sorted(extra))}. {_REMEDY}"
+                )
+            lm = state.get("lm") or {}
+            if any(_names_address(value) for key, value in lm.items() if key not in _HARMLESS):
+                raise ArgumentError(f"{where}: the LM of the saved {name:.80} must name no further address. {_REMEDY}")
+    return saved
+
+
+def _names_address(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(key in ("api_base", "base_url") or _names_address(inner) for key, inner in value.items())
+    return any(map(_names_address, value)) if isinstance(value, list) else "://" in str(value)
 
 
 def _name_keys(verb: str, keys: Iterable[str]) -> list[str]:

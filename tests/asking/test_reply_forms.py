@@ -1,7 +1,9 @@
 """A server at an address of the user's is sent a JSON schema until it refuses one; then it is asked without."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any, Literal
 
 import dspy
@@ -61,6 +63,22 @@ def test_a_server_that_refuses_a_schema_is_asked_without_once_and_from_then_on(r
         assert [ask(lm_at(address, "openai/local"), call=call).repaired_answer for _ in range(2)] == ["e", "e"]
         assert refuses_schema(lm_at(address, "openai/local"))
     assert server.formatted == [True, False, False]
+
+
+def test_requests_at_once_that_a_server_refuses_are_all_sent_again_without_a_schema() -> None:
+    together = Barrier(4)
+
+    class Slow(Server):
+        def __call__(self, body: dict[str, Any]) -> Any:
+            if body.get("response_format") is not None:
+                together.wait(30)  # all are under way before the first is refused
+            return super().__call__(body)
+
+    with openai_server(server := Slow(REPAIR, (400, "json_schema is not supported"))) as address:
+        lm = lm_at(address, "openai/local")
+        with ThreadPoolExecutor(4) as threads:
+            replies = [*threads.map(lambda _: ask(lm).repaired_answer, range(4))]
+    assert (replies, sorted(server.formatted)) == (["e"] * 4, [False] * 4 + [True] * 4)
 
 
 @pytest.mark.parametrize("refusal", [(500, "out of memory"), (404, "no such model"), (400, "context is too long")])

@@ -65,7 +65,7 @@ def test_the_conclusion_is_first_and_then_the_bound_of_what_was_run() -> None:
     scores: Any = {name: {"em": 50.0, "sources": [], "reason": None} for name in NAMES}
     of["pools"]["hotpot"]["baselines"] = {"scores": scores, "judges": {"judge": {"alone": use, "locked": use}}}
     why = "it is 2.00 points below certified majority [-4.00, -1.00]"
-    verdict = f"The judge is not useful here: alone {why}; inside the lock {why}."
+    verdict = f"The judge is not useful here: alone {why}; inside the lock without repairs {why}."
     assert f"EL-DGR evaluation hotpot {verdict} {reply} Each question" in words(page(of=of))
     assert headline(of["pools"]["hotpot"]) == f"{verdict} {reply}"
     asked, silent = rule_figures(80.0, 71.5, repairer=11), rule_figures(61.0, 71.5)

@@ -9,6 +9,7 @@ import tempfile
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -138,6 +139,31 @@ def test_an_error_of_the_disk_names_the_journal(tmp_path: Path, monkeypatch: pyt
         with monkeypatch.context() as patch:
             patch.setattr(os, call, full)
             refuses(OSError, message, Journal, path)
+
+
+def test_another_file_in_the_place_of_a_journal_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    token, path = tmp_path / "token", tmp_path / "journal.jsonl"
+    for content in (b"a token", b"{", b'{"kinds'):
+        token.write_bytes(content)
+        path.unlink(missing_ok=True)
+        path.symlink_to(token)
+        assert refused(lambda: Journal(path), JournalError) == (
+            f"{path}: must be a file of its own; got a link. Give another directory."
+        )
+        if content != b"{":  # which a killed process may have left
+            assert refused(lambda: Journal(token), JournalError) == (
+                f"{token}: must be a journal; got another file. Give another directory."
+            )
+        assert token.read_bytes() == content
+
+
+def test_a_long_line_is_found_among_others(tmp_path: Path) -> None:
+    entries = [replace(one(id), content={"text": id * 100_000}) for id in ("one", "two")]
+    with Journal(tmp_path / "j") as journal:
+        for entry in entries:
+            journal.append(entry)
+    with Journal(tmp_path / "j") as journal:
+        assert all(journal.find(entry.key) == entry for entry in entries)
 
 
 def test_a_torn_last_line_is_passed_over_where_somebody_is_told(tmp_path: Path) -> None:

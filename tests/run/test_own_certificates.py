@@ -68,6 +68,10 @@ def raises(answer: str, evidence: tuple[Passage, ...], question: str) -> bool:
     raise KeyError(answer)
 
 
+def misuses(answer: str, evidence: Any, question: Any) -> bool:
+    return certify(answer, evidence, question).certified is True
+
+
 def says_yes(answer: str, evidence: tuple[Passage, ...]) -> str:
     return "yes"
 

@@ -223,6 +223,35 @@ def test_a_file_of_another_program_is_refused_whole(change: Any, sentence: str, 
     assert says(sentence, refused_after(change, lambda: Selector(rule=rule), tmp_path, ArgumentError))
 
 
+EVIL = "http://evil.test/v1"
+
+
+@pytest.mark.parametrize(
+    ("of_predictor", "of_lm", "sentence"),
+    [
+        ({"config": {"api_base": EVIL}}, {}, "it has 'config'. Make the program"),
+        ({"forward": "x"}, {}, "it has 'forward'. Make the program"),
+        ({}, {"fallbacks": [{"model": "openai/x", "api_base": "evil.test"}]}, "must name no further address."),
+        ({}, {"extra_body": {"to": [{"base_url": "evil.test"}]}}, "must name no further address."),
+        ({}, {"model": f"huggingface/{EVIL}"}, "must name no further address."),
+        ({}, {"api_base": EVIL}, None),  # DSPy drops it
+    ],
+)
+def test_a_file_cannot_say_where_a_key_is_sent(
+    of_predictor: dict[str, Any], of_lm: dict[str, Any], sentence: str | None, tmp_path: Path
+) -> None:
+    select, file = Selector(), tmp_path / "saved.json"
+    select.set_lm(dspy.LM("openai/gpt-4o-mini"))
+    select.save(file)
+    state = json.loads(file.read_text())
+    judge = {**state["judge.predict"], **of_predictor}
+    file.write_text(json.dumps({**state, "judge.predict": {**judge, "lm": {**judge["lm"], **of_lm}}}))
+    if sentence is None:
+        assert "api_base" not in loaded_into(Selector(), file).judge.predict.lm.kwargs
+    else:
+        assert sentence in refused(lambda: Selector().load(file), ArgumentError)
+
+
 @pytest.mark.parametrize("key", ["choices", "select.choices"])
 def test_a_sampled_program_without_choices_is_refused_by_the_key_that_misses(key: str, tmp_path: Path) -> None:
     message = f"the keys of this Sampled; it lacks '{key}'. Make the program as it was"
