@@ -250,6 +250,9 @@ def test_a_freeze_that_was_made_by_hand_is_refused(freeze: Path) -> None:
         r"not a freeze \(it lacks judge\); restore it from a copy": lambda content: content["roles"]["judge"].update(
             code=None
         ),
+        r"not a freeze \(it lacks the run and the decisions in its recordings\)": lambda content: content.update(
+            recordings={}
+        ),
         "settings: .*unexpected keyword": lambda content: content.update(settings={"certificat": "best"}),
         "certificate='best' is": lambda content: content.update(settings={"certificate": "best"}),
     }
