@@ -32,7 +32,7 @@ from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import Derivation
-from eldgr_dspy.rule.derivations import Checked, check_derivation
+from eldgr_dspy.rule.derivations import CheckResult, check_derivation
 from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.rule.replies import read_reply
 from eldgr_dspy.words import STRICTNESS
@@ -53,9 +53,9 @@ class AtLevel(Case):
     """A case at one of `LEVELS`, with checks that are made once for all cases."""
 
     level = ""
-    cache: ClassVar[dict[tuple[Derivation, str], dict[str, Checked]]] = {}
+    cache: ClassVar[dict[tuple[Derivation, str], dict[str, CheckResult]]] = {}
 
-    def check(self, derivation: Derivation) -> Checked:
+    def check(self, derivation: Derivation) -> CheckResult:
         alone = self._levels(derivation)
         if not self.level.endswith("agreed"):
             return alone[self.level]
@@ -64,10 +64,10 @@ class AtLevel(Case):
         agrees = any(other.passed and other.answer == alone[base].answer for other in others)
         return alone[base] if agrees else replace(alone[base], passed=False)
 
-    def _levels(self, derivation: Derivation) -> dict[str, Checked]:
+    def _levels(self, derivation: Derivation) -> dict[str, CheckResult]:
         plain, text = replace(derivation, others=()), self.question.text
         if (plain, text) not in self.cache:
-            checks: dict[str, Checked] = {level: check_derivation(plain, text, level) for level in STRICTNESS[:-1]}
+            checks: dict[str, CheckResult] = {level: check_derivation(plain, text, level) for level in STRICTNESS[:-1]}
             traced = checks["traced"]
             within = traced.passed and (traced.answer == 0 or traced.answer in reach(text))
             self.cache[plain, text] = {**checks, "unchecked": replace(traced, passed=within)}

@@ -16,7 +16,7 @@ from eldgr_dspy.base.formatting import UNDEFINED, figure
 from eldgr_dspy.figures.results.summary_fields import PoolFigures
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
-from eldgr_dspy.rule.named_judges import judge_in, unlabelled
+from eldgr_dspy.rule.named_judges import judge_in, name_in
 from eldgr_dspy.tables.judges import NAMES, usefulness
 from eldgr_dspy.words import ASKING_NOBODY
 
@@ -53,14 +53,14 @@ def rows(pool: PoolFigures) -> Iterator[tuple[str, str]]:
             least = (pool.get("bounds_any_deriver") or {}).get(rule)
             derived = f", any deriver ≥ {figure(least[0])}" if least else ""
             yield _label(rule), f"{figure(of['em'])}, any judge ≥ {figure(ends[0])}{derived}"
-    for rule, price in {unlabelled(name): price for name, price in prices.items()}.items():
+    for rule, price in {name_in(name): price for name, price in prices.items()}.items():
         if price and rule not in ("first", "majority"):
             yield f"price of {rule}", f"{price['lost']:,} lost: at most {figure(price['at_most'])}"
 
 
 def _label(rule: str) -> str:
     judge = judge_in(rule)
-    return unlabelled(rule) if judge is None else f"{unlabelled(rule)}, {judge}"
+    return name_in(rule) if judge is None else f"{name_in(rule)}, {judge}"
 
 
 def table(pools: Mapping[str, PoolFigures]) -> str:

@@ -22,10 +22,10 @@ from hashlib import sha256
 from typing import Any, Literal
 from unicodedata import name
 
-from eldgr_dspy.base.structured import Structured, text_of_leaf
+from eldgr_dspy.base.structured import Structure, text_of_leaf
 from eldgr_dspy.derivation.amounts import quantity_key, spellings_of
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.matching.occurrences import FUNCTION_WORDS, STOP_WORDS, Letter, Sought, Source, letters_of
+from eldgr_dspy.matching.occurrences import FUNCTION_WORDS, STOP_WORDS, Letter, Source, Target, letters_of
 from eldgr_dspy.matching.text_keys import POLAR, read_answer, short_class, text_key
 from eldgr_dspy.text.folding import BIDI_CONTROLS
 from eldgr_dspy.text.stripping import strip_answer
@@ -115,22 +115,22 @@ class Evidence:
 
     def certify(self, answer: str | None, question: str = "") -> Certificate:
         """Return the certificate of an answer, which may be any text. The question only sets the flag `in_question`."""
-        if isinstance(answer, Structured):
+        if isinstance(answer, Structure):
             return self._of_leaves([text_of_leaf(leaf) for leaf in answer.leaves()])
         text = "" if answer is None else answer.strip()
-        letter: Sought | Certificate = Sought(text, text) if text else _EMPTY
-        wanted = letter if self.policy == "substring" else _wanted(text, self.policy == "token")
-        if isinstance(wanted, Certificate):
-            return wanted
+        letter: Target | Certificate = Target(text, text) if text else _EMPTY
+        target = letter if self.policy == "substring" else _wanted(text, self.policy == "token")
+        if isinstance(target, Certificate):
+            return target
         for number, source in enumerate(self._each_source()):
-            if wanted.answer in source.text and (span := source.as_written(wanted)):
-                return self._certified(number, span, wanted, question)
+            if target.answer in source.text and (span := source.exact(target)):
+                return self._certified(number, span, target, question)
         for number, source in enumerate(self._sources):
-            if source.may_hold(wanted) and (span := source.first(wanted)):
-                return self._certified(number, span, wanted, question)
+            if source.may_hold(target) and (span := source.first(target)):
+                return self._certified(number, span, target, question)
         if not any(source.text.strip() for source in self._sources):
             return _NO_EVIDENCE
-        return Certificate(False, f"does not occur in the evidence{_remark(wanted)}")
+        return Certificate(False, f"does not occur in the evidence{_remark(target)}")
 
     def _of_leaves(self, leaves: Sequence[str | None]) -> Certificate:
         """The certificate of a list or an object: of all its leaves. None applies to a truth value or to null."""
@@ -153,22 +153,22 @@ class Evidence:
     def _source(self, text: str, is_title: bool = False) -> Source:
         return Letter(text) if self.policy == "substring" else Source(text, self.policy == "token", is_title)
 
-    def _in_question(self, wanted: Sought, question: str) -> bool:
+    def _in_question(self, target: Target, question: str) -> bool:
         if self._asked.text != question:  # several answers to one question are certified
             self._asked = self._source(question)
-        return self._asked.first(wanted) is not None
+        return self._asked.first(target) is not None
 
-    def _certified(self, number: int, span: tuple[int, int], wanted: Sought, question: str) -> Certificate:
+    def _certified(self, number: int, span: tuple[int, int], target: Target, question: str) -> Certificate:
         flags = {
-            "short": len(wanted.key) <= 2,
-            "stopword": wanted.key.casefold() in STOP_WORDS | POLAR,
-            "in_question": bool(question) and self._in_question(wanted, question),
+            "short": len(target.key) <= 2,
+            "stopword": target.key.casefold() in STOP_WORDS | POLAR,
+            "in_question": bool(question) and self._in_question(target, question),
         }
         source = self._sources[number].text
         text = source[slice(*span)]
-        level: Level = "exact" if text == wanted.answer else "folded"
-        raised = tuple(flag for flag, is_raised in flags.items() if is_raised)
-        witness = Witness(number // 2, _FIELDS[number % 2], *span, text, level, raised, _digest(source))
+        level: Level = "exact" if text == target.answer else "folded"
+        names = tuple(flag for flag, is_raised in flags.items() if is_raised)
+        witness = Witness(number // 2, _FIELDS[number % 2], *span, text, level, names, _digest(source))
         return Certificate(True, _OCCURS[level], witness)
 
 
@@ -193,10 +193,10 @@ def _digest(text: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _wanted(answer: str, keep_case: bool) -> Sought | Certificate:
+def _wanted(answer: str, keep_case: bool) -> Target | Certificate:
     """Return what to look for, or the certificate of an answer that is settled without the evidence."""
-    stripped = strip_answer(answer)
-    if not BIDI_CONTROLS.isdisjoint(stripped):
+    plain = strip_answer(answer)
+    if not BIDI_CONTROLS.isdisjoint(plain):
         return _BIDI
     class_ = short_class(answer)
     if class_ is None:
@@ -208,13 +208,13 @@ def _wanted(answer: str, keep_case: bool) -> Sought | Certificate:
     if not any(map(str.isalnum, class_.key)):
         return _SYMBOLS
     key = quantity_key(text_key(read_answer(answer, keep_case=True))) if keep_case else class_.key
-    return Sought(stripped, key, tuple(map(letters_of, spellings_of(key))))
+    return Target(plain, key, tuple(map(letters_of, spellings_of(key))))
 
 
-def _remark(wanted: Sought) -> str:
-    if wanted.key.casefold() in FUNCTION_WORDS:
+def _remark(target: Target) -> str:
+    if target.key.casefold() in FUNCTION_WORDS:
         return " as a name: a function word counts in capitals, with dots, or after 'the' with a capital"
-    for word in [] if wanted.answer.isascii() else re.findall(r"[^\W\d_]+", wanted.answer):
+    for word in [] if target.answer.isascii() else re.findall(r"[^\W\d_]+", target.answer):
         scripts = {name(letter, "").partition(" ")[0] for letter in word} & _CONFUSABLE
         if len(scripts) > 1:
             return f"; mixed script: {word!r} has letters that are {' and '.join(sorted(map(str.title, scripts)))}"

@@ -281,11 +281,11 @@ def relayed(steps: Steps, hear: Callable[[Role, Any], Generator[Any, Any, None] 
 
 def drive(steps: Generator[Q, Any, T], ask: Callable[[Q], Any]) -> T:
     """Run a rule, or any generator that asks, to its end with `ask(role)`; what `ask` raises is raised here."""
-    ended, value = _step(steps, None)
-    while not ended:
-        ended, value = _step(steps, ask(value))
-    returned: T = value
-    return returned
+    is_over, value = _step(steps, None)
+    while not is_over:
+        is_over, value = _step(steps, ask(value))
+    result: T = value
+    return result
 
 
 async def adrive(
@@ -297,10 +297,10 @@ async def adrive(
     reply: Any = None
     while True:
         step = partial(_step, steps, reply)
-        ended, value = step() if taking is None else await taking(step)
-        if ended:
-            returned: T = value
-            return returned
+        is_over, value = step() if taking is None else await taking(step)
+        if is_over:
+            result: T = value
+            return result
         reply = await ask(value)
 
 
@@ -374,7 +374,7 @@ def decide(
         (True, True, False): ("judge", preference, "preference_certified"),
         (True, False, True): ("repair", repair, "repair_certified"),
     }
-    unsettled = "default" if consensus else "no_answers"
-    settled = "consensus_certified" if m else "consensus_inapplicable" if m is None else unsettled
-    branch, answer, reason = table.get((m is False, s is True, r is True), ("consensus", consensus, settled))
+    otherwise = "default" if consensus else "no_answers"
+    default = "consensus_certified" if m else "consensus_inapplicable" if m is None else otherwise
+    branch, answer, reason = table.get((m is False, s is True, r is True), ("consensus", consensus, default))
     return Decision(answer, branch, reason, marks.get(answer, False), consensus=consensus, repair=repair)

@@ -7,7 +7,7 @@ never a traceback of one of these errors. Text from outside is shown as `eldgr_d
 import inspect
 from typing import TypeVar
 
-from eldgr_dspy.redaction import redacted
+from eldgr_dspy.redaction import redact
 from eldgr_dspy.showing import display_text
 
 T = TypeVar("T")
@@ -84,7 +84,7 @@ def describe_failure(error: Exception) -> str:
 
 def brief(value: object, longest: int = 300) -> str:
     """Return foreign text as a message quotes it: as `display_text` returns it, and cut with an ellipsis if long."""
-    text = display_text(redacted(str(value))[: longest + 1_000])  # a credential that is cut in two would not be found
+    text = display_text(redact(str(value))[: longest + 1_000])  # a credential that is cut in two would not be found
     if len(text) <= longest:
         return text
     head, _, _ = text[: longest + 1].rpartition(" ")

@@ -33,7 +33,7 @@ from eldgr_dspy.formats.journal_lines import (
     without_credentials,
 )
 from eldgr_dspy.rule.consultations import Consultation, Key
-from eldgr_dspy.rule.named_judges import Asked
+from eldgr_dspy.rule.named_judges import Label
 from eldgr_dspy.showing import display_text
 
 _BLOCK, _LINE = 2**18, 2**12  # bytes that are read at once, of all lines and of one
@@ -70,9 +70,9 @@ class Places:
 
     def find(self, key: Key) -> int | None:
         """Return where the consultation is; None if there is none."""
-        wanted = hash(key)
-        at = bisect_left(self._keys, wanted)
-        return self._places[at] if at < len(self._keys) and self._keys[at] == wanted else None
+        code = hash(key)
+        at = bisect_left(self._keys, code)
+        return self._places[at] if at < len(self._keys) and self._keys[at] == code else None
 
 
 @dataclass(slots=True)
@@ -83,7 +83,7 @@ class _Index:
     n_values: int = 0
     settled: Places = field(default_factory=Places)
     failed: dict[Key, int] = field(default_factory=dict)
-    calls: dict[tuple[Asked, str | None], str] = field(default_factory=dict)
+    calls: dict[tuple[Label, str | None], str] = field(default_factory=dict)
 
 
 class Journal:
@@ -94,12 +94,12 @@ class Journal:
         if path.is_symlink():
             raise JournalError(f"{path}: must be a file of its own; got a link. Give another directory.")
         self.path = path
-        created = not path.exists()
+        is_new = not path.exists()
         self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
         self._write_lock, self._sync_lock = threading.Lock(), threading.Lock()
         self._synced = self._end = 0
         try:
-            if created:
+            if is_new:
                 sync_folder(path.parent)
             self._index = self._read_index()
         except BaseException:
@@ -128,7 +128,7 @@ class Journal:
         return self._index.heads
 
     @property
-    def calls(self) -> Mapping[tuple[Asked, str | None], str]:
+    def calls(self) -> Mapping[tuple[Label, str | None], str]:
         """The roles and fingerprints that had calls when the journal was opened, with the first line of each."""
         return self._index.calls
 
@@ -236,8 +236,8 @@ class Journal:
         with naming(self.path):
             os.ftruncate(self._file, offset)
             os.fsync(self._file)
-        torn = f"{self.path}, line {number}: torn after {size} bytes and dropped"
-        warnings.warn(display_text(f"{torn}; what it recorded will be asked again."), TornLineWarning, stacklevel=4)
+        place = f"{self.path}, line {number}: torn after {size} bytes and dropped"
+        warnings.warn(display_text(f"{place}; what it recorded will be asked again."), TornLineWarning, stacklevel=4)
 
     def _take(self, index: _Index, line: bytes, where: str, offset: int) -> None:
         record = parse(line, self.path, where)
@@ -255,11 +255,11 @@ class Journal:
 
 
 def read_journal(
-    path: Path, heads: list[dict[str, Any]] | None = None, on_torn: Callable[[JournalError], None] | None = None
+    path: Path, heads: list[dict[str, Any]] | None = None, on_tear: Callable[[JournalError], None] | None = None
 ) -> Iterator[Consultation]:
     """Yield the consultations of a finished or recorded journal, plain or .gz, without opening it for writing.
 
-    Other lines are added to `heads`. A torn last line, as after a crash or during a run, is given to `on_torn` and
+    Other lines are added to `heads`. A torn last line, as after a crash or during a run, is given to `on_tear` and
     skipped. Without it, it is a `JournalError`, as is any other line that cannot be read.
     """
     in_memory = 0
@@ -270,9 +270,9 @@ def read_journal(
             record = parse(line, path, where := f"line {number}")
             entry = (consultation_of if record.get("kind") == "consultation" else head_of)(record, path, where)
         except JournalError as error:
-            if on_torn is None or line.endswith(b"\n"):
+            if on_tear is None or line.endswith(b"\n"):
                 raise
-            on_torn(error)
+            on_tear(error)
             return
         if isinstance(entry, Consultation):
             yield entry
@@ -305,14 +305,14 @@ def short_lines(path: Path, file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield (number, line); a plain journal may have any number of lines, a compressed one has the limits of a pool."""
-    expected = "a recording is a journal, plain or .gz"
+    remedy = "a recording is a journal, plain or .gz"
     try:
         with open_file(path) as file:
             beginning = file.peek()
             if not beginning.startswith(GZIP):
-                require_text(path, beginning, expected)
+                require_text(path, beginning, remedy)
                 yield from short_lines(path, file)
                 return
-        yield from whole_lines(path, expected)
+        yield from whole_lines(path, remedy)
     except PoolError as error:
         raise JournalError(str(error)) from error

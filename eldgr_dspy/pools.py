@@ -21,7 +21,7 @@ from eldgr_dspy.base.files import read_lines, read_object, replacing, require_fi
 from eldgr_dspy.base.system import refusal
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.formats.census import BLOCK, DIGEST, Census, digest_of
-from eldgr_dspy.formats.foreign_formats import Wanted, one_document, refuse_csv
+from eldgr_dspy.formats.foreign_formats import Content, one_document, refuse_csv
 from eldgr_dspy.formats.parquet import read_parquet, unpack_row, write_parquet, write_table
 from eldgr_dspy.formats.rows import Row, schema, validate
 from eldgr_dspy.words import Task
@@ -73,9 +73,9 @@ class Pool:
         Raises:
             PoolError: The file has changed since the pool was opened.
         """
-        return islice(self._unchanged(), None if limit is None else min(limit, sys.maxsize))
+        return islice(self._same_rows(), None if limit is None else min(limit, sys.maxsize))
 
-    def _unchanged(self) -> Iterator[Row]:
+    def _same_rows(self) -> Iterator[Row]:
         """Yield all rows, a block at a time if it is what it was."""
         rows = _rows(self.path)
         for start in range(0, len(self.digests), DIGEST):
@@ -119,7 +119,7 @@ def open_pools(paths: Sequence[str | Path], kind: AnswerType | None = None) -> l
     pools = [open_pool(path) for path in paths]
     for pool in pools:
         if kind is not None and pool.task != kind.name_in_files:
-            kind_name = next((name for name, filed in NAMES_IN_FILES.items() if filed == pool.task), pool.task)
+            kind_name = next((name for name, word in NAMES_IN_FILES.items() if word == pool.task), pool.task)
             raise ArgumentError(f"{pool.path} must have answers of the type {kind.name!r}; got {kind_name!r}.")
     return pools
 
@@ -206,17 +206,17 @@ def _kind(path: Path) -> _Kind:
     raise PoolError(f"{path}: the format is not known by its name; use one of {', '.join(SUFFIXES)}.")
 
 
-def read_records(path: Path, wanted: Wanted = "rows") -> Iterator[tuple[str, Any]]:
+def read_records(path: Path, content: Content = "rows") -> Iterator[tuple[str, Any]]:
     """Yield the records of a file in one of the formats of pools, not validated, each with its place in the file.
 
-    One record is in memory at a time. In Parquet, empty fields are left out. `wanted` is what the records must be, for
+    One record is in memory at a time. In Parquet, empty fields are left out. `content` is what the records must be, for
     the message if the file is CSV.
 
     Raises:
         PoolError: The file cannot be read, is damaged, or its name states no known format.
     """
     require_file(path)
-    refuse_csv(path, wanted)
+    refuse_csv(path, content)
     if path.name.endswith(".json"):
         raise one_document(str(path), path)
     yield from read_parquet(path) if _kind(path) == "parquet" else _json_records(path)
@@ -243,15 +243,15 @@ def _files(path: Path) -> list[Path]:
 
 
 def _json_records(path: Path) -> Iterator[tuple[str, Any]]:
-    filled = ((number, line) for number, line in read_lines(path) if line.strip())
-    for index, (number, line) in enumerate(filled):
+    lines = ((number, line) for number, line in read_lines(path) if line.strip())
+    for index, (number, line) in enumerate(lines):
         if index == 0 and line.lstrip().startswith(b"["):
             raise one_document(f"{path}, line {number}", path)
         yield f"line {number}", read_object(line, f"{path}, line {number}")
 
 
 def _record(row: Row) -> dict[str, Any]:
-    return row.model_dump(exclude=row.unstated)
+    return row.model_dump(exclude=row.empty_fields)
 
 
 def line_of(path: Path, row: Row) -> bytes:
@@ -269,7 +269,7 @@ def _line(record: dict[str, Any]) -> bytes:
 
 def _write_lines(kind: _Kind, out: IO[bytes], lines: Iterable[bytes]) -> None:
     if kind == "gz":
-        with gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0) as packed:  # the same rows, the same bytes
-            packed.writelines(lines)
+        with gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0) as archive:  # the same rows, the same bytes
+            archive.writelines(lines)
     else:
         out.writelines(lines)

@@ -1,8 +1,8 @@
 """Replace credentials by `***` in every text that leaves the process.
 
-By value: `remember` takes a credential, and `redacted` replaces it wherever it occurs, also when all or some of its
+By value: `remember` takes a credential, and `redact` replaces it wherever it occurs, also when all or some of its
 characters are escaped for a URL, for JSON, Python or HTML, or when it is written in hexadecimal or in base64, also in
-several lines (so also inside `Basic ...`). By name: `redacted_message` also replaces what follows the name of a
+several lines (so also inside `Basic ...`). By name: `redact_message` also replaces what follows the name of a
 credential in an address, a header or an error.
 
 A part of a credential is not found, nor an encrypted one. These do not count as credentials: a value of fewer than
@@ -54,7 +54,7 @@ _SCHEME = re.compile(
 )
 _USER_INFO = re.compile(r"(?<=://)[^/@\s]{1,999}@|(?<![\w.-])[^\s/@:'\"]{1,99}:[^\s/@'\"]{1,99}@(?=[\w\[])")
 _PARAMETER = re.compile(r"(?<=[?&])([^=&?\s]{1,99})=[^&#\s'\"]+")
-_NAMED = re.compile(
+_FIELD = re.compile(
     r"((?<![a-z])(?:(?:access|api|auth|client|id|private|refresh|secret|session)[-_]?)?"
     r"(?:key|token|secret|password|passwd|pwd|auth|authorization|cookie|credentials?)[\"'\\]*\s*[:=]\s*[\"'\\]*)"
     r"(?=[^\s\"']{0,99}\d|[^\s\"']{16})[^\s\"'\\,;&<>(){}*]{8,}",
@@ -69,7 +69,7 @@ _API_KEY = re.compile(r"api_?key|(?:access|auth)_?token", re.IGNORECASE)
 _WORKING_FOLDER = frozenset(("PWD", "OLDPWD"))
 
 
-class _Known:
+class _Secrets:
     def __init__(self) -> None:
         self.spellings: tuple[tuple[str, str, bool], ...] = ()
         self._secrets = set[str]()
@@ -83,60 +83,60 @@ class _Known:
                     *((text, False) for text in _spellings(secret)),
                     *((text, True) for text in _in_base64(secret)),
                 ]
-                forms = {(_bare(text), text.replace("\\", ""), wrapped) for text, wrapped in pairs} | {*self.spellings}
+                forms = {(_bare(text), text.replace("\\", ""), breaks) for text, breaks in pairs} | {*self.spellings}
                 long = (spelling for spelling in forms if len(spelling[0]) >= LEAST)
                 self.spellings = tuple(sorted(long, key=lambda spelling: (-len(spelling[0]), spelling)))
 
 
-_KNOWN = _Known()
+_SECRETS = _Secrets()
 _ENCODER = json.JSONEncoder(default=repr)
 
 
-def redacted(text: str) -> str:
+def redact(text: str) -> str:
     """Return a text without the credentials that were remembered, in any spelling."""
-    if _KNOWN.spellings:
+    if _SECRETS.spellings:
         forms = _forms(text)
-        for bare, whole, wrapped in _KNOWN.spellings:
+        for bare, whole, breaks in _SECRETS.spellings:
             if bare in forms:
-                text = _pattern(whole, wrapped).sub(MASK, text)
+                text = _pattern(whole, breaks).sub(MASK, text)
                 forms = _forms(text)
     return text
 
 
-def redacted_value(value: Any) -> Any:
-    """Return a JSON value with every text in it, names of fields too, as `redacted` returns it."""
-    if not _KNOWN.spellings:
+def redact_value(value: Any) -> Any:
+    """Return a JSON value with every text in it, names of fields too, as `redact` returns it."""
+    if not _SECRETS.spellings:
         return value
     text = _ENCODER.encode(value)  # one quick look at the whole; replacing here could tear an escape apart
-    return value if redacted(text) == text else _redacted_within(value)
+    return value if redact(text) == text else _redact_within(value)
 
 
-def _redacted_within(value: Any) -> Any:
+def _redact_within(value: Any) -> Any:
     if isinstance(value, str):
-        return redacted(value)
+        return redact(value)
     if isinstance(value, Mapping):
-        return {redacted(str(name)): _redacted_within(inner) for name, inner in value.items()}
-    return [_redacted_within(inner) for inner in value] if isinstance(value, list | tuple) else value
+        return {redact(str(name)): _redact_within(inner) for name, inner in value.items()}
+    return [_redact_within(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
-def redacted_message(text: str) -> str:
+def redact_message(text: str) -> str:
     """Return an error, an address or a header without credentials, also without those that were never remembered."""
-    masked = redacted(text)
-    if "@" in masked:
-        masked = _USER_INFO.sub(f"{MASK}@", masked)
-    if "=" in masked:
-        masked = _PARAMETER.sub(_without_secret, masked)
-    lowered = masked.lower()
-    if any(name in lowered for name in _NAMES):  # the expressions take a hundred times as long
-        masked = _NAMED.sub(rf"\1{MASK}", _SCHEME.sub(rf"\1\2{MASK}", masked))
-    return masked
+    clean = redact(text)
+    if "@" in clean:
+        clean = _USER_INFO.sub(f"{MASK}@", clean)
+    if "=" in clean:
+        clean = _PARAMETER.sub(_without_secret, clean)
+    lower = clean.lower()
+    if any(name in lower for name in _NAMES):  # the expressions take a hundred times as long
+        clean = _FIELD.sub(rf"\1{MASK}", _SCHEME.sub(rf"\1\2{MASK}", clean))
+    return clean
 
 
 def remember(value: str) -> None:
     """Remember a credential, and any credential within it, such as the token after `Bearer`."""
     for secret in _within(value.strip()):
         if _may_be_secret(secret):
-            _KNOWN.add(secret)
+            _SECRETS.add(secret)
 
 
 def remember_settings(settings: Mapping[str, Any], *, within: str = "", any_text: bool = True) -> None:
@@ -246,9 +246,9 @@ def _bare(text: str) -> str:
 
 def _forms(text: str) -> str:
     """A text bare, then also with its escapes undone, and in one line: a credential may hide in each of them."""
-    forms, unescaped = [text], _unescape(text)
-    if unescaped != text:
-        forms.append(unescaped)
+    forms, plain = [text], _unescape(text)
+    if plain != text:
+        forms.append(plain)
     if "\n" in text or "\\" in text:
         forms.append("".join(text.replace("\\n", "").replace("\\r", "").split()))
     return _bare("\n".join(forms))
@@ -262,8 +262,8 @@ def _unescape(text: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _pattern(spelling: str, wrapped: bool) -> re.Pattern[str]:
-    between = f"{_LINE_BREAK}{{0,4}}" if wrapped else ""
+def _pattern(spelling: str, breaks: bool) -> re.Pattern[str]:
+    between = f"{_LINE_BREAK}{{0,4}}" if breaks else ""
     return re.compile(r"(?<!\\)" + between.join(map(_escape, spelling)), re.IGNORECASE)
 
 
@@ -286,7 +286,7 @@ def _in_base64(secret: str) -> Iterator[str]:
     """The fixed part of its base64 at each of the three offsets that it may have in a longer text."""
     data = secret.encode("utf-8", "surrogatepass")
     for offset in range(3):
-        encoded = b64encode(bytes(offset) + data).decode("ascii")
-        fixed = encoded[(8 * offset + 5) // 6 : 8 * (offset + len(data)) // 6]
-        yield fixed
-        yield fixed.translate({ord("+"): "-", ord("/"): "_"})
+        code = b64encode(bytes(offset) + data).decode("ascii")
+        part = code[(8 * offset + 5) // 6 : 8 * (offset + len(data)) // 6]
+        yield part
+        yield part.translate({ord("+"): "-", ord("/"): "_"})

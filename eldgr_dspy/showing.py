@@ -6,11 +6,11 @@ raised. Pages and tables show texts that were redacted when they were journaled,
 
 import re
 
-from eldgr_dspy.redaction import redacted_message
+from eldgr_dspy.redaction import redact_message
 
 # Controls except tab and line end (a carriage return is kept only before a line end), marks and overrides of direction,
 # separators that some programs read as line ends, halves of surrogate pairs, and code points that are not characters.
-_OBEYED = re.compile(
+_CONTROL = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
     "(?!(?<=\r)\n)"
 )
@@ -18,17 +18,17 @@ _OBEYED = re.compile(
 
 def printable(text: str) -> str:
     """Return a text with each control or bidirectional character as its code point, such as `[U+001B]`."""
-    return _OBEYED.sub(lambda match: f"[U+{ord(match[0]):04X}]", text)
+    return _CONTROL.sub(lambda match: f"[U+{ord(match[0]):04X}]", text)
 
 
 def is_printable(text: str) -> bool:
     """Return whether `printable` leaves a text as it is."""
-    return _OBEYED.search(text) is None
+    return _CONTROL.search(text) is None
 
 
 def display_text(text: str) -> str:
     """Return a text from outside as it may be printed: without credentials, and as `printable` returns it."""
-    return printable(redacted_message(text))
+    return printable(redact_message(text))
 
 
 def encodable(text: str) -> str:

@@ -36,7 +36,7 @@ from eldgr_dspy.laws import Law, LawBroken
 from eldgr_dspy.laws.literals import around, literals
 from eldgr_dspy.laws.of_rules import OF_RULES
 from eldgr_dspy.laws.of_types import LAWS_OF_TYPES, laws_of_type
-from eldgr_dspy.laws.situations import classes_of_examples, derived_sum, situations, typed
+from eldgr_dspy.laws.situations import classes_of_examples, derived_sum, situations, trials_of_type
 from eldgr_dspy.laws.trials import SILENT, Outcome, Subject, Trial, laws_left, require_laws
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import OUTPUTS, Abstention, Derivation, Repair, Reply, Step, Verdict
@@ -99,7 +99,7 @@ def evidence(words: Sequence[str] = WORDS) -> st.SearchStrategy[tuple[Passage, .
 
 @cache
 def _situations(kind: AnswerType) -> Sequence[Trial]:
-    return [*typed(situations(kind), kind)]
+    return [*trials_of_type(situations(kind), kind)]
 
 
 @st.composite
@@ -152,9 +152,9 @@ _SCORES = st.sampled_from((0.5, 0.0, 1.0, 0.9, 0.1)) | st.floats(0, 1)
 
 def lm_replies() -> st.SearchStrategy[str]:
     """Draw what an LM may return: any text, any JSON, JSON that is almost valid, cut short or doubled."""
-    judged = st.fixed_dictionaries({"preferred": st.integers(-1, 5), "assessments": st.just([]) | json_values})
-    repaired = st.fixed_dictionaries({"repaired_answer": _SPANS, "repair_passage": st.integers(-2, 3)})
-    whole = st.one_of(judged, repaired, lm_contents, json_values).map(json.dumps)
+    of_judge = st.fixed_dictionaries({"preferred": st.integers(-1, 5), "assessments": st.just([]) | json_values})
+    of_repairer = st.fixed_dictionaries({"repaired_answer": _SPANS, "repair_passage": st.integers(-2, 3)})
+    whole = st.one_of(of_judge, of_repairer, lm_contents, json_values).map(json.dumps)
     return st.one_of(whole, whole.map(lambda text: text[:-1]), whole.map(lambda text: f"{text} {text}"), raw_text)
 
 
@@ -207,9 +207,9 @@ def consultations(draw: st.DrawFn, answer: Task | AnswerType | None = None) -> T
     question = draw(questions(answer))
     roles: tuple[Role, ...] = ("judge", question.type.repairer)
     replies: dict[Role, Reply] = {role: draw(replies_of(question, role)) for role in roles}
-    listed = next((one for one in _situations(question.type) if one.question is question), None)
-    if listed and draw(st.integers(0, 3)):
-        replies |= {role: listed.reply(role) for role in roles}
+    situation = next((one for one in _situations(question.type) if one.question is question), None)
+    if situation and draw(st.integers(0, 3)):
+        replies |= {role: situation.reply(role) for role in roles}
     offers = [reply.answer for reply in replies.values() if isinstance(reply, Repair | Derivation)]
     right = [answer for answer in (*question.answers, *offers) if answer and answer.strip()] or [""]
     return Trial(question, draw(rule_settings), replies, draw(st.sampled_from(right[::-1])), draw(evidence(right)))
@@ -253,10 +253,10 @@ def check_laws(
             raise ArgumentError("certificate is async, and it was called without await; give a function that is not.")
         subject = Subject(rule, lambda question, settings: Case(question, replace(settings, certificate=own)))
     kind = None if answer is None else answer_type(answer, "answer", BUILT_IN)
-    chosen = laws_left(OF_RULES, laws, without)
-    unguarded = getattr(rule, "__wrapped__", rule)
-    texts = around(literals(unguarded, own and own.function), "retrieval" if rule is evidence_locked else kind)
-    return _check(subject.settle_twice, chosen, kind, chain(situations(kind), texts), max_examples)
+    selection = laws_left(OF_RULES, laws, without)
+    plain = getattr(rule, "__wrapped__", rule)
+    texts = around(literals(plain, own and own.function), "retrieval" if rule is evidence_locked else kind)
+    return _check(subject.settle_twice, selection, kind, chain(situations(kind), texts), max_examples)
 
 
 def check_answer_type(
@@ -286,7 +286,7 @@ def _check(
 ) -> dict[str, int]:
     __tracebackhide__ = True
     counts = Counter[str]()
-    ours, trials = (laws, fixed) if kind is None else (laws_of_type(kind, laws), typed(fixed, kind))
+    ours, trials = (laws, fixed) if kind is None else (laws_of_type(kind, laws), trials_of_type(fixed, kind))
     falsify(consultations(kind), lambda trial: counts.update(require_laws(ours, settle(trial))), max_examples, trials)
     return {law.name: counts[law.name] for law in laws}
 

@@ -116,12 +116,12 @@ class Calls:
                 return call(module)
         records = _Records(module, limit)
 
-        def recorded() -> T:
+        def record() -> T:
             with records.context():
                 return call(records.module)
 
-        with self._time(who) as began:
-            (future,) = call_within(recorded, limit.ends - began)
+        with self._time(who) as since:
+            (future,) = call_within(record, limit.ends - since)
         if not future.done():
             records.usage.is_late = True
             raise limit.error or self._late(who, limit)
@@ -136,17 +136,17 @@ class Calls:
                 return await call(module)
         records = _Records(module, limit)
 
-        async def recorded() -> T:
+        async def record() -> T:
             with records.context():
                 return await call(records.module)
 
-        task = asyncio.ensure_future(recorded())
-        with self._time(who) as began:
+        task = asyncio.ensure_future(record())
+        with self._time(who) as since:
             try:
-                ended, _ = await asyncio.wait([task], timeout=limit.ends - began)
+                ready, _ = await asyncio.wait([task], timeout=limit.ends - since)
             finally:
                 task.cancel()  # without effect on one that is done
-        if not ended:
+        if not ready:
             records.usage.is_late = True
             task.add_done_callback(lambda late: late.cancelled() or late.exception())  # nobody else looks at it
             raise limit.error or self._late(who, limit)
@@ -155,11 +155,11 @@ class Calls:
 
     @contextmanager
     def _time(self, who: str) -> Iterator[float]:
-        began = monotonic()
+        since = monotonic()
         try:
-            yield began
+            yield since
         finally:
-            self.seconds[who] = self.seconds.get(who, 0.0) + monotonic() - began
+            self.seconds[who] = self.seconds.get(who, 0.0) + monotonic() - since
 
     def _limit(self, who: str, later: Sequence[str]) -> Limit | None:
         """Return when a call must end, None if it has no limit; raise a TimeoutError if no time is left.
@@ -267,11 +267,11 @@ def call_within(call: Callable[[], T], seconds: float | None, n: int = 1) -> "li
         except BaseException as error:  # noqa: BLE001 -- raised where the result is taken
             future.set_exception(error)
 
-    async def bounded() -> None:
+    async def run() -> None:
         with anyio.move_on_after(seconds):
             await anyio.to_thread.run_sync(job, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1))
 
-    anyio.from_thread.run(bounded)
+    anyio.from_thread.run(run)
     return [future]
 
 

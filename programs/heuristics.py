@@ -13,7 +13,7 @@ import dspy
 from eldgr_dspy.answer_types.choice import OPTIONS_BELOW
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.rule.lexical import Support, support
-from eldgr_dspy.rule.spans import best_span, kind_asked
+from eldgr_dspy.rule.spans import best_span, kind_of_answer
 
 
 class _WithoutLM(dspy.Module):
@@ -58,8 +58,8 @@ def _without_options(question: str) -> str:
 
 
 def _assessment(score: Support) -> dict[str, float | None]:
-    unmeasured = dict.fromkeys(("epist", "info", "adv", "min"))
-    return {"logic": score.logic, "fact": score.fact, "triang": score.triang, **unmeasured, "scalar": score.scalar}
+    rest = dict.fromkeys(("epist", "info", "adv", "min"))
+    return {"logic": score.logic, "fact": score.fact, "triang": score.triang, **rest, "scalar": score.scalar}
 
 
 class ExtractiveRepairer(_WithoutLM):
@@ -71,7 +71,7 @@ class ExtractiveRepairer(_WithoutLM):
         span = best_span(question, evidence)
         if span is not None:
             return dspy.Prediction(repaired_answer=span.text, repair_passage=span.passage)
-        if kind_asked(question) == "choice":
+        if kind_of_answer(question) == "choice":
             return dspy.Prediction(abstained="no span answers a question for yes, no or one of its own words")
         return dspy.Prediction(abstained="no span of the shape asked for stands near words of the question")
 

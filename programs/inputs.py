@@ -14,12 +14,12 @@ from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answer_types.base import AnswerType, require_options
 from eldgr_dspy.answer_types.comparing import Comparisons
 from eldgr_dspy.answer_types.extraction import extract_answer
-from eldgr_dspy.base.structured import Structured
+from eldgr_dspy.base.structured import Structure
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.formats.columns import Columns, any_stated, read_columns
+from eldgr_dspy.formats.columns import Columns, read_columns, statements_of
 from eldgr_dspy.formats.rows import MAX_CANDIDATES, MAX_CHARACTERS, MAX_OPTIONS, MAX_PASSAGES
-from eldgr_dspy.rule.ballots import Stated
+from eldgr_dspy.rule.ballots import Statement
 from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.words import Task
 
@@ -57,7 +57,7 @@ def to_question(
     kind = answer_type(answer)
     pairs = [_candidate(candidate, index, kind, answer_field) for index, candidate in enumerate(pool)]
     text, texts, answers = _cap(question, "question"), tuple(t for t, _ in pairs), tuple(a for _, a in pairs)
-    values = any_stated(_values_of(pool)) if columns else ()
+    values = statements_of(_values_of(pool)) if columns else ()
     passages, option_texts = to_passages(evidence), _options(options, kind)
     return Question(
         text, kind.name_in_files, answers, texts, passages, option_texts, kind, partial(tuple, values), comparisons
@@ -115,17 +115,17 @@ def _require_field(pool: Sequence[Any], answer_field: str) -> None:
 
 def _candidate(value: Any, index: int, kind: AnswerType, answer_field: str) -> tuple[str, str | None]:
     """Return a candidate's text and its final answer, None if it has none."""
-    name, expected, reasoning = f"candidates[{index}]", "a string, a prediction, a finite number or None", ""
+    name, need, reasoning = f"candidates[{index}]", "a string, a prediction, a finite number or None", ""
     if isinstance(value, _RECORD):
         texts = (value.get(field) for field in _REASONING)
         reasoning = next((str(text) for text in texts if text is not None and isinstance(text, _REASONS)), "")
-        name, expected, value = f"{name}.{answer_field}", "text, a finite number or None", value.get(answer_field)
+        name, need, value = f"{name}.{answer_field}", "text, a finite number or None", value.get(answer_field)
     is_nan = isinstance(value, float | np.floating) and math.isnan(value)  # as a table writes what is missing
     if value is None or is_nan:
         return _cap(reasoning, name), None
     value = value if isinstance(value, str) else _number_as_text(value)
     if not isinstance(value, str):
-        raise _wrong(name, value, expected)
+        raise _wrong(name, value, need)
     text = f"{reasoning}\n{value}" if reasoning and reasoning.strip() != value.strip() else value
     return _cap(text, name), _final(value, kind)
 
@@ -135,10 +135,10 @@ def _columns(pool: Iterable[Any]) -> Iterator[Columns]:
         yield read_columns(candidate, f"candidates[{index}].{{}}") if isinstance(candidate, _RECORD) else Columns()
 
 
-def _values_of(pool: Sequence[Any]) -> Iterator[Stated]:
+def _values_of(pool: Sequence[Any]) -> Iterator[Statement]:
     for candidate, columns in zip(pool, _columns(pool), strict=True):
         source = candidate.get("source") if isinstance(candidate, _RECORD) else None
-        yield columns.to_stated(source if isinstance(source, str) else None)
+        yield columns.to_statement(source if isinstance(source, str) else None)
 
 
 def _number_as_text(value: Any) -> Any:
@@ -157,10 +157,10 @@ def _number_as_text(value: Any) -> Any:
 
 
 def _final(text: str, kind: AnswerType) -> str | None:
-    if isinstance(text, Structured):
+    if isinstance(text, Structure):
         return text
-    extracted = extract_answer(text, kind)
-    return extracted.answer if extracted else None
+    extraction = extract_answer(text, kind)
+    return extraction.answer if extraction else None
 
 
 def _passages(evidence: Any) -> list[Any]:
@@ -207,8 +207,8 @@ def _no_field(what: str, answer_field: str, fields: Sequence[str]) -> ArgumentEr
     )
 
 
-def _wrong(name: str, value: object, expected: str) -> ArgumentError:
-    return ArgumentError(f"{name} must be {expected}; got {_on_one_line(value)} ({type(value).__name__}).")
+def _wrong(name: str, value: object, need: str) -> ArgumentError:
+    return ArgumentError(f"{name} must be {need}; got {_on_one_line(value)} ({type(value).__name__}).")
 
 
 def _on_one_line(value: object) -> str:

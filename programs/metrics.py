@@ -14,7 +14,7 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.rule.questions import Question
-from eldgr_dspy.rule.reasons import NOT_ACCEPTED, refusal_of_derivation
+from eldgr_dspy.rule.reasons import REFUSAL_NOTE, refusal_of_derivation
 from eldgr_dspy.words import ROLES, Role, Task, is_role
 
 
@@ -86,10 +86,10 @@ def role_of_predictor(name: str) -> Role | None:
 
 
 def _is_right(answer: Any, gold: dspy.Example) -> bool:
-    return _type(gold).right(answer if isinstance(answer, str) else None, _accepted(gold))
+    return _type(gold).right(answer if isinstance(answer, str) else None, _gold_answers(gold))
 
 
-def _accepted(gold: dspy.Example) -> Sequence[str]:
+def _gold_answers(gold: dspy.Example) -> Sequence[str]:
     answers = gold.get("gold")
     if not answers:
         raise ArgumentError(
@@ -117,18 +117,18 @@ def _outcome(gold: dspy.Example, pred: dspy.Prediction) -> str:
     how = f" (branch {branch}, {support})" if branch else ""
     if _is_right(answer, gold):
         return f"{text}{how}, and it is right."
-    return f"{text}{how}, and it is wrong; the right answer is {' or '.join(map(repr, _accepted(gold)))}."
+    return f"{text}{how}, and it is wrong; the right answer is {' or '.join(map(repr, _gold_answers(gold)))}."
 
 
 def _on_role(role: Role, gold: dspy.Example, pred: dspy.Prediction) -> Iterator[str]:
     """Return sentences on the role's reply. Nothing if the prediction does not say which roles were asked."""
-    abstained, consulted = (pred.get("abstentions") or {}).get(role), pred.get("consulted")
-    if consulted is None:
+    abstention, roles = (pred.get("abstentions") or {}).get(role), pred.get("consulted")
+    if roles is None:
         return
-    if role not in consulted:
+    if role not in roles:
         yield f"The {role} was not asked: its reply could not have changed the answer."
-    elif abstained is not None:
-        yield f"The {role}'s reply did not count: {str(abstained).removesuffix('.')}."
+    elif abstention is not None:
+        yield f"The {role}'s reply did not count: {str(abstention).removesuffix('.')}."
     elif role == "judge":
         yield from _of_judge(gold, pred)
     else:
@@ -138,7 +138,7 @@ def _on_role(role: Role, gold: dspy.Example, pred: dspy.Prediction) -> Iterator[
 def _of_judge(gold: dspy.Example, pred: dspy.Prediction) -> Iterator[str]:
     options = gold.get("options") or ()
     pool = to_question(gold.question, gold.candidates, gold.get("evidence"), _task(gold), "answer", options)
-    kind, answers = _type(gold), _accepted(gold)  # one type, and so one limit of time, for all candidates
+    kind, answers = _type(gold), _gold_answers(gold)  # one type, and so one limit of time, for all candidates
     right = [index for index, answer in enumerate(pool.answers) if kind.right(answer, answers)]
     preferred: int = pred.preference
     if preferred in right:
@@ -154,7 +154,7 @@ def _of_repair(role: Role, gold: dspy.Example, pred: dspy.Prediction) -> Iterato
     yield f"The {role} gave {pred.repair!r}, which is {'right' if _is_right(pred.repair, gold) else 'wrong'}."
     if pred.branch != "repair":
         reason = refusal_of_derivation(pred.get("notes") or ())
-        why = f"{NOT_ACCEPTED}{reason}" if reason else _why_not(pred.repair, gold, pred)
+        why = f"{REFUSAL_NOTE}{reason}" if reason else _why_not(pred.repair, gold, pred)
         yield f"It did not override: {why}."
 
 

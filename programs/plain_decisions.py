@@ -7,7 +7,7 @@ from eldgr_dspy.decision import Decision
 from eldgr_dspy.errors import ArgumentError
 
 FIELDS = tuple(field.name for field in fields(Decision))
-TAKEN = frozenset((*FIELDS, "failures", "votes", "scores", "failed_samples"))
+PREDICTION_FIELDS = frozenset((*FIELDS, "failures", "votes", "scores", "failed_samples"))
 """The fields of predictions of `Selector` and `Sampled`, which nothing else may have."""
 
 
@@ -24,7 +24,7 @@ def require_answer_field(answer_field: object) -> None:
         raise ArgumentError(
             f"answer_field must be the name of the field that holds the answer; got {answer_field!r:.80}."
         )
-    if answer_field in TAKEN - {"answer"}:
+    if answer_field in PREDICTION_FIELDS - {"answer"}:
         raise ArgumentError(
             f"answer_field={answer_field!r} is a field of the decision; use another field for the answers."
         )

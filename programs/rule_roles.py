@@ -14,7 +14,7 @@ _ARITHMETIC: Mapping[str, tuple[Role, ...]] = {
     **dict.fromkeys(("eldgr", "eldgr_certified", "support"), ("deriver",)),
     "near": ("judge", "deriver"),
 }
-_ASKED: Mapping[Task, Mapping[str, tuple[Role, ...]]] = {
+_MAY_ASK: Mapping[Task, Mapping[str, tuple[Role, ...]]] = {
     "retrieval": _RETRIEVAL,
     "arithmetic": {**_RETRIEVAL, **_ARITHMETIC},
 }
@@ -37,7 +37,7 @@ def later_roles(
     `near(K)` and a rule of one's own may ask a role after any other. If a consulted certificate `certifies`, a repair
     is put to it.
     """
-    roles, free = roles_of(rule, kind), rule.startswith("near(") or rule not in _ASKED[kind.task]
+    roles, free = roles_of(rule, kind), rule.startswith("near(") or rule not in _MAY_ASK[kind.task]
     later = roles if free or name not in roles else roles[roles.index(name) :]
     left: list[Consulted] = [role for role in later if role != name and role not in replies]
     return [*left, "repair_certificate"] if certifies and "repairer" in (name, *left) else left
@@ -45,4 +45,4 @@ def later_roles(
 
 def roles_of(rule: str, kind: AnswerType) -> tuple[Role, ...]:
     """Return the roles that a rule may ask in a question of this type. One of one's own may ask any."""
-    return _ASKED[kind.task].get(rule.partition("(")[0], ROLES)
+    return _MAY_ASK[kind.task].get(rule.partition("(")[0], ROLES)

@@ -211,12 +211,12 @@ class Sampled(Saved):
 
         tasks = [asyncio.create_task(sample(number)) for number in numbers]
         try:
-            done, _ = await asyncio.wait(tasks, timeout=self._seconds(len(numbers), n_places))
+            ready, _ = await asyncio.wait(tasks, timeout=self._seconds(len(numbers), n_places))
         finally:
             for task in tasks:
                 task.cancel()  # without effect on one that is done; a late one is not waited for
                 task.add_done_callback(lambda late: late.cancelled() or late.exception())
-        for task in done:
+        for task in ready:
             task.result()
         return [samples.get(number) or self._late(number) for number in numbers]
 
@@ -227,7 +227,7 @@ class Sampled(Saved):
     def _sample(self, call: "_Call", number: int) -> Sample:
         with rollout(self.program, number, self.n, self.temperature, bound=call.bound) as (program, trace):
             try:
-                output = program(**self._numbered(call, number))
+                output = program(**self._with_number(call, number))
                 output = result_of(output, "program", "await it: await sampled.acall(...)")
                 return self._read(output, call, trace)
             except Exception as error:  # noqa: BLE001 - the selector says what a failing sample does
@@ -236,11 +236,11 @@ class Sampled(Saved):
     async def _asample(self, call: "_Call", number: int) -> Sample:
         with rollout(self.program, number, self.n, self.temperature, bound=call.bound) as (program, trace):
             try:
-                return self._read(await awaitable(program)(**self._numbered(call, number)), call, trace)
+                return self._read(await awaitable(program)(**self._with_number(call, number)), call, trace)
             except Exception as error:  # noqa: BLE001 - as in `_sample`
                 return Sample(trace, self._with_note(error, number))
 
-    def _numbered(self, call: "_Call", number: int) -> Any:
+    def _with_number(self, call: "_Call", number: int) -> Any:
         """Return the inputs with the LM that the call may set in them numbered as the program's own."""
         return replace_lms(call.inputs, partial(numbered_lm, sample=number, of=self.n, temperature=self.temperature))
 
@@ -267,10 +267,10 @@ class Sampled(Saved):
 
     def _require_usable(self, samples: Sequence[Sample]) -> None:
         """Raise the first error of a sample that the selector says to raise, or of any if all have failed."""
-        failed = [one.error for one in samples if one.error is not None]
-        for error in failed:
+        errors = [one.error for one in samples if one.error is not None]
+        for error in errors:
             policy = self.select.on_failure if is_failed_call(error) else self.select.on_error
-            if policy == "raise" or len(failed) == self.n:
+            if policy == "raise" or len(errors) == self.n:
                 raise error
 
     # -- selecting ----------------------------------------------------------------------------------------------------
@@ -297,8 +297,8 @@ class Sampled(Saved):
         case, field = Case(self._question(calling), self.select.settings), self.select.answer_field
         values, index = shipment(case, choice.toDict(), [one.prediction for one in samples], call.outputs, field)
         keep_trace([*(samples[index].trace if index is not None else ()), *(roles or ())])
-        failed = [{"sample": at, "error": describe_failure(one.error)} for at, one in enumerate(samples) if one.error]
-        return with_completions({**values, "failed_samples": failed}, [one.prediction for one in samples], index)
+        failures = [{"sample": at, "error": describe_failure(one.error)} for at, one in enumerate(samples) if one.error]
+        return with_completions({**values, "failed_samples": failures}, [one.prediction for one in samples], index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +315,7 @@ def _require_settling(select: Selector) -> None:
     own, refusals, rules = select.settings.own, select.settings.refusals, ", ".join(map(repr, SETTLED_BY))
     is_asked = own is not None and own.consulted and select.type.way == "evidence"
     ends_votes = isinstance(refusals, OwnRefusals) and select.settings.refusal == "no_answer"
-    for wrong, name, expected, actual in (
+    for wrong, name, need, actual in (
         (select.rule not in SETTLED_BY, "rule", f"one of {rules}", select.rule),
         (select.type.pooled, "answer type", "one of which classes do not depend on the pool", select.type.name),
         (is_asked, "certificate", "a policy, or a function that is not awaited and asks no LM", own),
@@ -323,6 +323,6 @@ def _require_settling(select: Selector) -> None:
     ):
         if wrong:
             raise ArgumentError(
-                f"With stop='settled', select's {name} must be {expected}; got {str(actual)!r:.80}. Give another, or "
+                f"With stop='settled', select's {name} must be {need}; got {str(actual)!r:.80}. Give another, or "
                 "use stop=None or a Posterior."
             )

@@ -12,8 +12,8 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.inputs import to_passages
 from eldgr_dspy.programs.lms.rollouts import Trace
-from eldgr_dspy.programs.plain_decisions import TAKEN
-from eldgr_dspy.programs.typed_answers import as_candidate, as_declared
+from eldgr_dspy.programs.plain_decisions import PREDICTION_FIELDS
+from eldgr_dspy.programs.typed_answers import as_candidate, as_type
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import show_passage
 from eldgr_dspy.words import Role
@@ -53,7 +53,7 @@ def require_free_names(program: dspy.Module, field: str) -> None:
     predictor = program.predict if isinstance(program, dspy.ChainOfThought) else program
     signature: Any = predictor.signature if isinstance(predictor, dspy.Predict) else None
     names = signature.output_fields.keys() if signature else ()
-    if twice := sorted(TAKEN.intersection(names) - {field}):
+    if twice := sorted(PREDICTION_FIELDS.intersection(names) - {field}):
         raise ArgumentError(
             f"program must have no output {twice[0]!r} beside {field!r}, because the selector's prediction has a field"
             " of that name. Rename it in the program's signature."
@@ -80,8 +80,8 @@ def parameters_of(program: dspy.Module) -> list[inspect.Parameter]:
 
 def question_of(inputs: Mapping[str, Any]) -> str:
     """Return the input `question`, or the only input that is not evidence, or all of them with their names."""
-    kept = {name: value for name, value in inputs.items() if name not in _SETTINGS or isinstance(value, str)}
-    fields = {name: value for name, value in (kept or inputs).items() if name not in _EVIDENCE}
+    content = {name: value for name, value in inputs.items() if name not in _SETTINGS or isinstance(value, str)}
+    fields = {name: value for name, value in (content or inputs).items() if name not in _EVIDENCE}
     if isinstance(fields.get("question"), str):
         return str(fields["question"])
     if len(fields) == 1 and isinstance(only := next(iter(fields.values())), str):
@@ -131,28 +131,28 @@ def evidence_of(inputs: Mapping[str, Any], samples: Sequence[Sample]) -> Any:
 
 def shipment(
     case: Case,
-    decided: Mapping[str, Any],
+    decision: Mapping[str, Any],
     predictions: Sequence[dspy.Prediction | None],
-    declared: Mapping[str, Any],
+    types: Mapping[str, Any],
     field: str,
 ) -> tuple[dict[str, Any], int | None]:
     """Return the fields of a decision with the answer in its type, and which sample ships, or None if none has it."""
-    values = {name: str(value) if isinstance(value, str) else value for name, value in decided.items()}
+    values = {name: str(value) if isinstance(value, str) else value for name, value in decision.items()}
     answers = [None if one is None else one[field] for one in predictions]
-    kind = declared.get(field) or next((type(one) for one in answers if one is not None), str)
-    answer: Any = decided["answer"]
+    kind = types.get(field) or next((type(one) for one in answers if one is not None), str)
+    answer: Any = decision["answer"]
     index = _sample_with(case, answer)
     if index is None and answer is not None and kind is not str:
         try:
-            answer = as_declared(answer, kind)
+            answer = as_type(answer, kind)
         except ValueError:
-            values |= _without(case.type.repairer, decided, kind)
+            values |= _without(case.type.repairer, decision, kind)
             answer, index = values["answer"], _sample_with(case, values["answer"])
     if index is not None and (type(answers[index]) is not str or get_origin(kind) is Literal):
         answer = answers[index]
-    typed = str(answer) if isinstance(answer, str) and kind is str else answer
+    final = str(answer) if isinstance(answer, str) and kind is str else answer
     evidence = {"passages": [show_passage(one.title, one.text) for one in case.question.passages]}
-    return {**evidence, **values, "answer": typed, field: typed}, index
+    return {**evidence, **values, "answer": final, field: final}, index
 
 
 def with_completions(
@@ -178,14 +178,14 @@ def _sample_with(case: Case, answer: str | None) -> int | None:
     return next((index for index in alike if answers[index] == answer), alike[0] if alike else None)
 
 
-def _without(role: Role, decided: Mapping[str, Any], kind: Any) -> dict[str, Any]:
+def _without(role: Role, decision: Mapping[str, Any], kind: Any) -> dict[str, Any]:
     """Return what changes in a decision if the role whose answer ships had abstained."""
-    reason = f"{decided['answer']!r:.80} is not of the type {getattr(kind, '__name__', None) or kind}"
+    reason = f"{decision['answer']!r:.80} is not of the type {getattr(kind, '__name__', None) or kind}"
     return {
-        "answer": decided["consensus"],
+        "answer": decision["consensus"],
         "branch": "consensus",
-        "reason": "no_answers" if decided["consensus"] is None else "default",
+        "reason": "no_answers" if decision["consensus"] is None else "default",
         "certified": False,
         "witness": None,
-        "abstentions": {**decided["abstentions"], role: reason},
+        "abstentions": {**decision["abstentions"], role: reason},
     }

@@ -34,13 +34,13 @@ class Line:
     cut: bool = False
 
 
-Scripted: TypeAlias = "str | Mapping[str, Any] | Line | Response | Exception"
-Script: TypeAlias = "Callable[[Request], Scripted] | Sequence[Scripted]"
+ScriptedReply: TypeAlias = "str | Mapping[str, Any] | Line | Response | Exception"
+Script: TypeAlias = "Callable[[Request], ScriptedReply] | Sequence[ScriptedReply]"
 
 _OUTPUTS = re.compile(
     r"^Your output(?: fields are|s must contain):\n(.*?)^(?:All interactions will be|You should lay out)", re.M | re.S
 )
-_LISTED = re.compile(r"^\d+\. `(\w+)` \(", re.M)
+_LIST_ITEM = re.compile(r"^\d+\. `(\w+)` \(", re.M)
 _FORM_FIELD = re.compile(r'^"(\w+)": ', re.M)
 _SIGNATURES: dict[Role, Any] = {"judge": JudgeCandidates, "deriver": DeriveAnswer, "repairer": RepairAnswer}
 ALONE: Mapping[str, Any] = {"trace": None, "track_usage": False, "usage_tracker": None, "disable_history": True}
@@ -155,8 +155,8 @@ def role_of(request: Request) -> Role | None:
     schema, opening = _schema_of(request), _opening(request)
     _, ours, form = opening.rpartition(FORM)
     outputs = _OUTPUTS.search(opening)
-    listed = _FORM_FIELD.findall(form) if ours else _LISTED.findall(outputs[1] if outputs else "")
-    names = schema.get("properties", ()) if schema else listed  # in the form of our adapters, or as DSPy's list them
+    listing = _FORM_FIELD.findall(form) if ours else _LIST_ITEM.findall(outputs[1] if outputs else "")
+    names = schema.get("properties", ()) if schema else listing  # in the form of our adapters, or as DSPy's list them
     return next((role for role in ROLES if {*_SIGNATURES[role].output_fields} <= {*names}), None)
 
 
@@ -180,18 +180,18 @@ def _events(response: Response) -> Iterator[Any]:
             yield event
 
 
-def reply_to(request: Request, trial: "Trial") -> Scripted:
+def reply_to(request: Request, trial: "Trial") -> ScriptedReply:
     """Return a trial's reply to a request; further fields of a user's own module have the number of the preference."""
     role, schema = role_of(request), _schema_of(request)
     fields = _fields_of(role, trial.reply(role)) if role else {}
     if not isinstance(fields, Mapping):
         return fields
-    judged, defs = _fields_of("judge", trial.reply("judge")), schema.get("$defs", {})
-    number = judged.get("preferred", 0) if isinstance(judged, Mapping) else 0
+    verdict, defs = _fields_of("judge", trial.reply("judge")), schema.get("$defs", {})
+    number = verdict.get("preferred", 0) if isinstance(verdict, Mapping) else 0
     return {**{name: value_of(kind, "", number, defs) for name, kind in schema.get("properties", {}).items()}, **fields}
 
 
-def _fields_of(role: Role, reply: "Reply | Scripted") -> Scripted:
+def _fields_of(role: Role, reply: "Reply | ScriptedReply") -> ScriptedReply:
     """The fields in which an LM gives a reply; for an abstention, those that say nothing. A raw reply as it is."""
     if not isinstance(reply, Reply):
         return reply
@@ -201,9 +201,9 @@ def _fields_of(role: Role, reply: "Reply | Scripted") -> Scripted:
         return {"judge_rationale": "", "assessments": assessments, "preferred": preferred}
     if role == "repairer":
         return {"repair_passage": -1, "repaired_answer": reply.answer if isinstance(reply, Repair) else ""}
-    derived = reply if isinstance(reply, Derivation) else Derivation((), "")
-    steps = [asdict(step) for step in derived.steps]
-    return {"derivation_steps": steps, "derived_answer": derived.answer, "consistency_check": derived.check}
+    derivation = reply if isinstance(reply, Derivation) else Derivation((), "")
+    steps = [asdict(step) for step in derivation.steps]
+    return {"derivation_steps": steps, "derived_answer": derivation.answer, "consistency_check": derivation.check}
 
 
 def value_of(schema: Mapping[str, Any], word: str, number: int, defs: Mapping[str, Any]) -> Any:
@@ -216,7 +216,7 @@ def value_of(schema: Mapping[str, Any], word: str, number: int, defs: Mapping[st
         return None if absent else value_of(several[0], word, number, defs)
     if schema.get("type") == "object":
         return {name: value_of(part, word, number, defs) for name, part in schema.get("properties", {}).items()}
-    counted = int(word) if word.isdecimal() else number
-    counted = min(max(counted, schema.get("minimum", counted)), schema.get("maximum", counted))
-    values = {"integer": counted, "number": float(counted), "boolean": number % 2 == 1, "null": None, "array": []}
+    whole = int(word) if word.isdecimal() else number
+    whole = min(max(whole, schema.get("minimum", whole)), schema.get("maximum", whole))
+    values = {"integer": whole, "number": float(whole), "boolean": number % 2 == 1, "null": None, "array": []}
     return values.get(schema.get("type", ""), word)

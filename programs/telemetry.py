@@ -88,7 +88,7 @@ def watch(select: dspy.Module, calls: Calls) -> Iterator[_Report]:
         if not listeners and span is None:
             yield lambda prediction, replies: prediction
             return
-        began, usage = monotonic(), Usage()
+        start, usage = monotonic(), Usage()
 
         def report(prediction: Any, replies: Mapping[Role, Reply]) -> dspy.Prediction:
             silent = [role for role in prediction.abstentions if role not in calls.failed]
@@ -101,7 +101,7 @@ def watch(select: dspy.Module, calls: Calls) -> Iterator[_Report]:
                 failures={who: why.kind for who, why in calls.failed.items()},
                 input_tokens=usage.total("prompt_tokens"),
                 output_tokens=usage.total("completion_tokens"),
-                seconds=monotonic() - began,
+                seconds=monotonic() - start,
                 call_seconds=dict(calls.seconds),
             )
             if span is not None:

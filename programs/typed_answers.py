@@ -8,7 +8,7 @@ import dspy
 from pydantic import BaseModel, TypeAdapter
 from pydantic_core import to_jsonable_python
 
-from eldgr_dspy.base.structured import Structured
+from eldgr_dspy.base.structured import Structure
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.lms.lms import sub_modules
 from eldgr_dspy.text.numbers import parse_number
@@ -18,7 +18,7 @@ def as_candidate(value: Any) -> Any:
     """Return an answer as a candidate of a `Selector` has it.
 
     A truth value is the word true or false, so that a certificate is inapplicable to it. A list, a set, an object, a
-    model or a dataclass is canonical JSON (`Structured`). An enum or a date is its text.
+    model or a dataclass is canonical JSON (`Structure`). An enum or a date is its text.
 
     Raises:
         ArgumentError: The value cannot be written as JSON.
@@ -29,7 +29,7 @@ def as_candidate(value: Any) -> Any:
         return value
     try:
         plain = _plain(value)
-        return Structured(plain) if isinstance(plain, list | dict) else as_candidate(plain)
+        return Structure(plain) if isinstance(plain, list | dict) else as_candidate(plain)
     except Exception as error:
         raise ArgumentError(
             f"An answer must be a text, a number, or a value that JSON can hold; got {value!r:.80} "
@@ -62,7 +62,7 @@ def outputs(program: dspy.Module) -> dict[str, Any]:
     return fields
 
 
-def as_declared(text: str, kind: Any) -> Any:
+def as_type(text: str, kind: Any) -> Any:
     """Return a text, such as a span of the evidence, as a value of a type; raise a ValueError if it is not one."""
     adapter: TypeAdapter[Any] = TypeAdapter(kind)
     number = parse_number(text)

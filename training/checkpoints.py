@@ -17,7 +17,7 @@ Precision = Literal["auto", "float32", "bfloat16", "float16"]
 
 _ADAPTER = "adapter_config.json"
 _WEIGHTS = ("*.safetensors", "config.json", _ADAPTER)  # a trainer leaves logs and settings beside them
-_Loaded = TypeVar("_Loaded")
+_Part = TypeVar("_Part")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Checkpoint:
             model = self._load("adapter", self.model, lambda: PeftModel.from_pretrained(model, self.model))
         return model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()
 
-    def _load(self, what: str, place: str, load: Callable[[], _Loaded]) -> _Loaded:
+    def _load(self, what: str, place: str, load: Callable[[], _Part]) -> _Part:
         try:
             return load()
         except (OSError, ValueError, RuntimeError, ImportError, KeyError) as error:

@@ -52,16 +52,16 @@ class Conditioned(Reward):
         """Return the reward where the condition passes, and 0 elsewhere; see `Reward.measure`."""
         terms = {part.__name__: part.measure(replace(call, reward=part.__name__)) for part in self.parts}
         condition, reward = (terms[part.__name__].scores for part in (self.parts[0], self.parts[-1]))
-        passed = [one if isinstance(one, Undefined) else float(one >= self.at_least) for one in condition]
-        scores = Scores.of([self._of(one, score) for one, score in zip(passed, reward, strict=True)])
-        logged: dict[str, Scores] = {"passed": Scores.of(passed)}
+        passes = [one if isinstance(one, Undefined) else float(one >= self.at_least) for one in condition]
+        scores = Scores.of([self._of(one, score) for one, score in zip(passes, reward, strict=True)])
+        parts: dict[str, Scores] = {"passed": Scores.of(passes)}
         for name, term in terms.items():
-            logged |= {name: term.scores, f"{name}/undefined": Scores.of((~term.scores.defined).astype(float))}
-            logged |= {f"{name}/{inner}": part for inner, part in term.parts.items()}
+            parts |= {name: term.scores, f"{name}/undefined": Scores.of((~term.scores.defined).astype(float))}
+            parts |= {f"{name}/{inner}": part for inner, part in term.parts.items()}
         columns = {f"{name}_{column}": rows for name, term in terms.items() for column, rows in term.columns.items()}
-        return RewardResults(scores, logged, columns)
+        return RewardResults(scores, parts, columns)
 
-    def _of(self, passed: Score, score: Score) -> Score:
-        if isinstance(passed, Undefined):
-            return Undefined(f"its condition {self.parts[0].__name__} is undefined: {passed.reason}")
-        return score if passed else 0.0
+    def _of(self, passes: Score, score: Score) -> Score:
+        if isinstance(passes, Undefined):
+            return Undefined(f"its condition {self.parts[0].__name__} is undefined: {passes.reason}")
+        return score if passes else 0.0

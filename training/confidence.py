@@ -66,9 +66,9 @@ class TokenConfidence:
 def token_confidence(tokenizer: Any, ids: Sequence[int], logps: Sequence[float]) -> TokenConfidence:
     """Return the text of sampled tokens, with their log-probabilities; special tokens are left out."""
     special = set(tokenizer.all_special_ids)
-    sampled = [(token, logp) for token, logp in zip(ids, logps, strict=True) if token not in special]
-    pieces = spell(tokenizer.decode, [token for token, _ in sampled])
-    return TokenConfidence("".join(pieces), tuple(accumulate(map(len, pieces))), tuple(logp for _, logp in sampled))
+    pairs = [(token, logp) for token, logp in zip(ids, logps, strict=True) if token not in special]
+    pieces = spell(tokenizer.decode, [token for token, _ in pairs])
+    return TokenConfidence("".join(pieces), tuple(accumulate(map(len, pieces))), tuple(logp for _, logp in pairs))
 
 
 def spell(decode: Callable[[list[int]], str], ids: list[int]) -> list[str]:

@@ -64,9 +64,9 @@ class Completion:
     ended: bool
 
 
-def numbers(n: int, *named: object) -> list[float]:
+def numbers(n: int, *parts: object) -> list[float]:
     """Return n random numbers in [0, 1) of the stream with that name; the same on every machine."""
-    stream = random.Random("\x00".join(map(str, named)))  # a text seeds it by its SHA-512, in every release of Python
+    stream = random.Random("\x00".join(map(str, parts)))  # a text seeds it by its SHA-512, in every release of Python
     return [stream.random() for _ in range(n)]
 
 
@@ -107,16 +107,16 @@ class _Draw:
     def __init__(self, randoms: Any, temperature: float, top_p: float) -> None:
         from transformers import TemperatureLogitsWarper, TopPLogitsWarper
 
-        self._drawn, self._at = randoms, 0
+        self._randoms, self._at = randoms, 0
         self._warpers: tuple[Any, Any] = (TemperatureLogitsWarper(float(temperature)), TopPLogitsWarper(float(top_p)))
         self.logps: list[list[float]] = []
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
-        warped = scores.float()
+        logits = scores.float()
         for warper in self._warpers:
-            warped = warper(input_ids, warped)
-        sums = warped.double().softmax(dim=-1).cumsum(dim=-1)
-        choice = (sums > self._drawn[:, self._at, None].to(sums.device) * sums[:, -1:]).int().argmax(-1, keepdim=True)
+            logits = warper(input_ids, logits)
+        sums = logits.double().softmax(dim=-1).cumsum(dim=-1)
+        choice = (sums > self._randoms[:, self._at, None].to(sums.device) * sums[:, -1:]).int().argmax(-1, keepdim=True)
         self.logps.append(scores.float().log_softmax(dim=-1).gather(1, choice)[:, 0].tolist())
         self._at += 1
         return scores.new_full(scores.shape, -float("inf")).scatter(1, choice, 0.0)
@@ -130,6 +130,6 @@ def _completion(model: Any, tokenizer: Any, tokens: list[int], logps: Sequence[f
     return Completion(token_confidence(tokenizer, own, logps[: len(own)]), end is not None)
 
 
-def _require(name: str, value: object, holds: bool, expected: str) -> None:
+def _require(name: str, value: object, holds: bool, need: str) -> None:
     if not holds:
-        raise ArgumentError(f"{name} must be {expected}; got {value!r:.80}.")
+        raise ArgumentError(f"{name} must be {need}; got {value!r:.80}.")

@@ -98,9 +98,9 @@ class GroupReward(Reward):
             own = self._keys(questions[at], answers[group], scores[group])
             keys += own
             places += midranks(own)
-        supported = [key[0] == SUPPORTED for key in keys]
-        parts = {"supported": Scores.of(list(map(float, supported))), "auxiliary": scores}
-        return RewardResults(Scores.of(places, "place", 0, 1), parts, {"supported": supported})
+        support = [key[0] == SUPPORTED for key in keys]
+        parts = {"supported": Scores.of(list(map(float, support))), "auxiliary": scores}
+        return RewardResults(Scores.of(places, "place", 0, 1), parts, {"supported": support})
 
     def _size(self, call: Call) -> int:
         """Return how many completions a prompt has: as the trainer samples now, which differs in evaluation."""

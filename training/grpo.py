@@ -45,10 +45,10 @@ def parse_arguments(arguments: Sequence[str]) -> Recipe:
             f"The recipe cannot be read ({brief(error)}); its fields are those of RewardArguments here, and of TRL's "
             "GRPOConfig, ModelConfig and ScriptArguments."
         ) from error
-    typed = {argument.removeprefix("--rewards=") for argument in words}
-    if unnamed := [name for name in recipe.rewards.rewards if name not in NAMES and name not in typed]:
+    flags = {argument.removeprefix("--rewards=") for argument in words}
+    if strangers := [name for name in recipe.rewards.rewards if name not in NAMES and name not in flags]:
         raise ArgumentError(
-            f"rewards has {unnamed[0]!r:.80}, and a recipe imports nothing. Give all rewards on the command line: "
+            f"rewards has {strangers[0]!r:.80}, and a recipe imports nothing. Give all rewards on the command line: "
             f"--rewards {' '.join(map(str, recipe.rewards.rewards)):.200}"
         )
     if recipe.training.remove_unused_columns:
@@ -183,8 +183,8 @@ def data_of(recipe: Recipe) -> tuple[Any, Any]:
         raise ArgumentError(f"train_rows must be a whole number of at least 1; got {n}. Leave it out for all rows.")
     if n is not None:
         train = train.take(min(n, len(train)) if isinstance(train, Sized) else n)  # one that is streamed has no length
-    evaluated = recipe.training.eval_strategy != "no"
-    return train, _split(splits, script, "dataset_test_split") if evaluated else None
+    evaluates = recipe.training.eval_strategy != "no"
+    return train, _split(splits, script, "dataset_test_split") if evaluates else None
 
 
 def _split(splits: Any, script: Any, field: str) -> Any:

@@ -66,22 +66,22 @@ def _output(at: int, completion: object, inside: bool, raw: str) -> Output:
             f"completions[{at}] must be text or a list of messages; got {completion!r:.80}. Give the output, '' if it "
             "is empty."
         )
-    ended = bool(raw) and not find_thinking(raw, inside=inside).unclosed
-    own = [_message(message, inside, ended) for message in messages if message.get("role") == "assistant"]
+    is_over = bool(raw) and not find_thinking(raw, inside=inside).is_open
+    own = [_message(message, inside, is_over) for message in messages if message.get("role") == "assistant"]
     return own[0] if len(own) == 1 else _join(own)
 
 
-def _message(message: Message, inside: bool, ended: bool) -> Output:
+def _message(message: Message, inside: bool, is_over: bool) -> Output:
     content = _text(message, "content")
     thought = next(filter(None, (_text(message, name).strip() for name in THINKING)), "")
-    parsed = bool(thought) or (ended and not find_thinking(content).tags)  # the closing tag is not in the content
-    answer = _read(content, inside=inside and not parsed)
+    is_apart = bool(thought) or (is_over and not find_thinking(content).tags)  # the closing tag is not in the content
+    answer = _read(content, inside=inside and not is_apart)
     return _join([Output(thought, thought, ""), answer])._replace(final=answer.final) if thought else answer
 
 
 def _read(whole: str, *, inside: bool) -> Output:
     """Return a text that begins inside the thinking, or outside of it."""
-    tags, parts, unclosed = find_thinking(whole, inside=inside)
+    tags, parts, is_open = find_thinking(whole, inside=inside)
     start = parts[0][0] if parts else len(whole) * bool(tags)
     edges = [0, *(edge for tag in tags for edge in tag), len(whole)]
     pieces = [whole[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True)]
@@ -90,7 +90,7 @@ def _read(whole: str, *, inside: bool) -> Output:
         before, after = reasoning.rstrip(), piece.lstrip()
         blank = len(reasoning) - len(before) + end_of_tag - start_of_tag + len(piece) - len(after)
         reasoning = before + gap.rjust(blank) + after
-    return Output(whole, reasoning, "" if unclosed else whole[start:])
+    return Output(whole, reasoning, "" if is_open else whole[start:])
 
 
 def _gap(texts: Iterable[str]) -> str:
@@ -100,13 +100,13 @@ def _gap(texts: Iterable[str]) -> str:
 
 def _join(own: Sequence[Output]) -> Output:
     """Return several messages as one; if the last one does not get beyond its thinking, there is no answer."""
-    filled = [output for output in own if output.whole.strip()]
-    gap = _gap(output.reasoning for output in filled)
-    unended = bool(filled) and not filled[-1].final.strip()
+    full = [output for output in own if output.whole.strip()]
+    gap = _gap(output.reasoning for output in full)
+    is_open = bool(full) and not full[-1].final.strip()
     return Output(
-        gap.join(output.whole for output in filled),
-        gap.join(output.reasoning for output in filled),
-        "" if unended else gap.join(output.final for output in filled),
+        gap.join(output.whole for output in full),
+        gap.join(output.reasoning for output in full),
+        "" if is_open else gap.join(output.final for output in full),
     )
 
 
@@ -122,8 +122,8 @@ def _opens_thinking(prompt: Any, trainer: Any, tokenizer: Any) -> bool:
         settings = {"tools": getattr(trainer, "tools", None) or None, "chat_template": own, **settings}
         prompt = tokenizer.apply_chat_template(prompt, add_generation_prompt=True, tokenize=False, **settings)
     end = prompt[-_PROMPT_END:]
-    tags, _, unclosed = find_thinking(end)
-    return unclosed and not end[tags[-1][1] :].strip()
+    tags, _, is_open = find_thinking(end)
+    return is_open and not end[tags[-1][1] :].strip()
 
 
 def _text(message: Message, name: str) -> str:

@@ -80,29 +80,29 @@ class FormatReward(Reward):
 
 def _accepted_answers(call: Call, at: int, gold: object) -> tuple[str, ...]:
     """Return the answers that a row accepts: none without gold."""
-    accepted = [gold] if isinstance(gold, str) else [] if gold is None else gold
-    if not isinstance(accepted, list | tuple) or not all(isinstance(answer, str) for answer in accepted):
+    answers = [gold] if isinstance(gold, str) else [] if gold is None else gold
+    if not isinstance(answers, list | tuple) or not all(isinstance(answer, str) for answer in answers):
         raise ArgumentError(
             f"gold[{at}] must be {COLUMNS['gold']}, as strings, for the reward {call.reward!r}; got {gold!r:.80}. Fix "
             "the row of the dataset."
         )
-    return tuple(accepted)
+    return tuple(answers)
 
 
 def _flags(values: Iterable[bool]) -> Scores:
     return Scores.of(list(map(float, values)))
 
 
-def read_gold(where: str, accepted: Sequence[str], task: Task) -> tuple[str, ...]:
+def read_gold(where: str, answers: Sequence[str], task: Task) -> tuple[str, ...]:
     """Return the accepted answers as answers of a task; refuse texts of which none is one or states one.
 
     A text that states one is read for it as a completion is: the 72 of a whole solution of GSM8K, which ends in
     "#### 72". `where` says in the error what the texts are.
     """
-    readings = [_read(text, task) for text in accepted]
+    readings = [_read(text, task) for text in answers]
     readable = tuple(answer for answer in readings if answer is not None)
-    if accepted and not readable:
-        value = accepted[0] if len(accepted) == 1 else [*accepted]
+    if answers and not readable:
+        value = answers[0] if len(answers) == 1 else [*answers]
         raise ArgumentError(
             f"{where} must be an answer of the type {task!r}, or a text that states one, as '#### 72'; got "
             f"{value!r:.80}. Fix the row of the dataset."

@@ -111,5 +111,5 @@ def _logps(model: Any, batch: list[tuple[list[int], list[int]]]) -> Iterator[lis
 
 def _by_chunks(logits: Any, targets: Any, tokens: Any) -> Iterator[float]:
     for places, chunk_tokens in zip(targets.nonzero().split(CHUNK), tokens.split(CHUNK), strict=True):
-        scaled = logits[places[:, 0], places[:, 1]].float()
-        yield from scaled.log_softmax(dim=-1).gather(1, chunk_tokens[:, None])[:, 0].tolist()
+        rows = logits[places[:, 0], places[:, 1]].float()
+        yield from rows.log_softmax(dim=-1).gather(1, chunk_tokens[:, None])[:, 0].tolist()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, get_args
 
-from eldgr_dspy.base.named_objects import object_named
+from eldgr_dspy.base.named_objects import load_object
 from eldgr_dspy.channels.protocols import Retriever
 from eldgr_dspy.channels.rewards import PAPER, TAU, Weighting
 from eldgr_dspy.errors import ArgumentError, PoolError
@@ -88,9 +88,9 @@ class RewardArguments:
                     f"channel_weights={weights!r:.80} is not JSON ({error}); give an object, as "
                     f"{json.dumps(dict(PAPER.weights))}."
                 ) from error
-        gated: Any = frozenset(self.gate)
-        dropped: Any = self.drop
-        return Weighting(dict(PAPER.weights if weights is None else weights), gated, self.tau).without(*dropped)
+        gate: Any = frozenset(self.gate)
+        drop: Any = self.drop
+        return Weighting(dict(PAPER.weights if weights is None else weights), gate, self.tau).without(*drop)
 
 
 def rewards_of(arguments: RewardArguments) -> list[Any]:
@@ -160,7 +160,7 @@ def _corpus(path: Path) -> Retriever:
 def _own(name: str) -> Any:
     module, _, attribute = name.rpartition(".")
     try:
-        return object_named(f"{module}:{attribute}", "rewards", "my_rewards:mine")
+        return load_object(f"{module}:{attribute}", "rewards", "my_rewards:mine")
     except ArgumentError as error:
         raise ArgumentError(
             f"rewards must have names of {', '.join(NAMES)}, or dotted names of other rewards; got {name!r:.80}, which "

@@ -126,22 +126,22 @@ class Reward(ABC):
             ArgumentError: A column is missing, or has a value that is not allowed.
             ScoringError: A scorer failed.
         """
-        began = time.perf_counter()
+        start = time.perf_counter()
         call = Call.of(self.__name__, prompts, completions, columns)
         with kept_random_state():
-            measured = self.measure(call)
-        self._log(measured, time.perf_counter() - began, columns.get("log_metric"), columns.get("log_extra"))
-        return [0.0 if isinstance(score, Undefined) else score for score in measured.scores]
+            results = self.measure(call)
+        self._log(results, time.perf_counter() - start, columns.get("log_metric"), columns.get("log_extra"))
+        return [0.0 if isinstance(score, Undefined) else score for score in results.scores]
 
-    def _log(self, measured: RewardResults, seconds: float, log_metric: object, log_extra: object) -> None:
+    def _log(self, results: RewardResults, seconds: float, log_metric: object, log_extra: object) -> None:
         if callable(log_metric):
-            n, means = len(measured.scores), {name: part.mean() for name, part in measured.parts.items()}
-            shares: dict[str, Score] = {"undefined": float(n - measured.scores.defined.sum()) / n} if n else {}
+            n, means = len(results.scores), {name: part.mean() for name, part in results.parts.items()}
+            shares: dict[str, Score] = {"undefined": float(n - results.scores.defined.sum()) / n} if n else {}
             for name, value in {**shares, **means, "seconds": seconds}.items():
                 if not isinstance(value, Undefined):  # a part that is never defined has no mean
                     log_metric(f"{self.__name__}/{name}", value)
         if callable(log_extra):
-            for column, values in measured.columns.items():
+            for column, values in results.columns.items():
                 log_extra(f"{self.__name__}_{column}", list(values))
 
 

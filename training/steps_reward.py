@@ -124,11 +124,11 @@ class StepReward(Reward):
     def _tables(self, reasonings: list[Reasoning]) -> list[StepTable]:
         try:
             tables = self.scorer.score(reasonings)
-            for table in (checked := checked_tables(tables, len(reasonings), f"{type(self.scorer).__name__}.score")):
+            for table in (valid := checked_tables(tables, len(reasonings), f"{type(self.scorer).__name__}.score")):
                 Scores.of([table.reward], "reward", 0, 1)
                 for name in CHANNELS:
                     Scores.of([table.mean(name)], name, 0, 1)
-            return checked
+            return valid
         except Exception as error:
             text = f"{type(error).__name__}: {error}".partition("\n")[0]
             raise ScoringError(
@@ -139,13 +139,13 @@ class StepReward(Reward):
 
 def _token_confidence(call: Call) -> Sequence[TokenConfidence] | None:
     """Return what the trainer passed, or else the probabilities from the caller's policy; None without either."""
-    passed = call.columns.get(TOKEN_CONFIDENCE)
-    if passed is not None:
-        confidences = list(passed) if isinstance(passed, Sequence) else []
+    column = call.columns.get(TOKEN_CONFIDENCE)
+    if column is not None:
+        confidences = list(column) if isinstance(column, Sequence) else []
         if len(confidences) != len(call.texts) or not all(isinstance(one, TokenConfidence) for one in confidences):
             raise ArgumentError(
                 f"The column {TOKEN_CONFIDENCE!r} for the reward {call.reward!r} must have one TokenConfidence for each"
-                f" of {len(call.texts)} completions; got {passed!r:.80}. Give one for each, or leave the column out."
+                f" of {len(call.texts)} completions; got {column!r:.80}. Give one for each, or leave the column out."
             )
         return confidences
     ids: Any = call.columns.get("completion_ids")
@@ -170,8 +170,8 @@ def _mean_reward(table: StepTable, padding: int) -> Score:
     mean = table.reward
     if isinstance(mean, Undefined):
         return mean
-    measured = sum(not isinstance(step.reward, Undefined) for step in table.scores)
-    return mean * (measured / (len(table.scores) + padding))
+    n = sum(not isinstance(step.reward, Undefined) for step in table.scores)
+    return mean * (n / (len(table.scores) + padding))
 
 
 def _as_line(table: StepTable, reward: Score, padding: int) -> str:

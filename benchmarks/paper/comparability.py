@@ -11,7 +11,7 @@ from benchmarks.paper.published import CANDIDATES, JUDGE, LABELS, Selection
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.base.formatting import questions
 from eldgr_dspy.figures.record import is_same_model
-from eldgr_dspy.figures.remarks import never_asked
+from eldgr_dspy.figures.remarks import missing_roles
 from eldgr_dspy.words import Role, Task
 
 Here = Mapping[str, Any]
@@ -152,7 +152,7 @@ def _gaps(here: Here) -> Iterator[str]:
         yield f"{questions(here['n_failed'])} had a failed call and decided as if that role had abstained."
     for rule, label in LABELS.items():
         if rule in here["withheld"]:
-            yield f"{label} has no result here: {never_asked(here['withheld'][rule])}."
+            yield f"{label} has no result here: {missing_roles(here['withheld'][rule])}."
         elif rule not in here["rules"]:
             yield f"{label} has no result here: {rule} was not among the rules of the run."
     yield from here["remarks"]

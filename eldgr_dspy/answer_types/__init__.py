@@ -11,18 +11,18 @@ from eldgr_dspy.answer_types.choice import Choice
 from eldgr_dspy.answer_types.math import Math
 from eldgr_dspy.answer_types.number import ANumber
 from eldgr_dspy.answer_types.short import ShortText
-from eldgr_dspy.base.named_objects import name_of, object_named
+from eldgr_dspy.base.named_objects import load_object, name_of
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.words import Task
 
 BUILT_IN: Mapping[Task, AnswerType] = {"short": ShortText(), "number": ANumber(), "choice": Choice(), "math": Math()}
 """The types of this package by name."""
 
-IN_FILES: Mapping[Task, AnswerType] = {**{filed: BUILT_IN[name] for name, filed in NAMES_IN_FILES.items()}, **BUILT_IN}
+IN_FILES: Mapping[Task, AnswerType] = {**{word: BUILT_IN[name] for name, word in NAMES_IN_FILES.items()}, **BUILT_IN}
 """The types of this package by the names that a file may state."""
 
 _OWN: dict[Task, AnswerType] = {}
-_SHOWN: dict[Task, StatedType] = {}
+_MEMORY: dict[Task, StatedType] = {}
 
 
 def answer_type(name: object, argument: str = "answer", built_in: Mapping[Task, AnswerType] = IN_FILES) -> AnswerType:
@@ -59,7 +59,7 @@ def load_type(value: object, argument: str = "answer") -> AnswerType:
     if not (isinstance(value, str) and ":" in value):
         return answer_type(value, argument, BUILT_IN)
     if (kind := _OWN.get(value)) is None:
-        kind = _checked_type(object_named(value, argument, "my_types:dates"), f"{argument}={value!r}")
+        kind = _checked_type(load_object(value, argument, "my_types:dates"), f"{argument}={value!r}")
         object.__setattr__(kind, "loaded_as", value)
     _OWN[value] = _register(kind, value)
     return kind
@@ -104,14 +104,14 @@ def found_by_name(kind: AnswerType) -> tuple[Callable[[str], AnswerType], tuple[
 
 def remember_type(name: Task, way: Way, scores: Sequence[str]) -> None:
     """Let `shown_type` know a type of which finished figures state how it is shown; nothing is imported."""
-    _SHOWN[name] = StatedType(name, way, scores)
+    _MEMORY[name] = StatedType(name, way, scores)
 
 
 def readable_type(name: Task) -> AnswerType:
     """Return the type of a row: one that is known, else as finished figures have stated it, to be shown alone."""
-    return _SHOWN[name] if name in _SHOWN and not (_OWN.get(name) or name in IN_FILES) else answer_type(name, "task")
+    return _MEMORY[name] if name in _MEMORY and not (_OWN.get(name) or name in IN_FILES) else answer_type(name, "task")
 
 
 def shown_type(name: Task) -> AnswerType:
     """Return the type of finished figures: one that is known, else as figures have stated it, to be shown alone."""
-    return _SHOWN[name] if name in _SHOWN and not _OWN.get(name) else answer_type(name)
+    return _MEMORY[name] if name in _MEMORY and not _OWN.get(name) else answer_type(name)

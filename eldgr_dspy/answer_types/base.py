@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, Protocol
 
 from eldgr_dspy.answer_types.comparing import Comparisons
 from eldgr_dspy.base.named_objects import source_of
-from eldgr_dspy.base.structured import Structured
+from eldgr_dspy.base.structured import Structure
 from eldgr_dspy.certificates import Certificate, Evidence, Passage
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.matching.text_keys import AnswerClass, short_class
@@ -156,10 +156,10 @@ class AnswerType(ABC):
         return self.score(answer, gold)
 
     def class_of(self, answer: str | None) -> AnswerClass | None:
-        """Return the class of any answer; a list or an object (`Structured`) votes by the classes of its leaves."""
+        """Return the class of any answer; a list or an object (`Structure`) votes by the classes of its leaves."""
         if answer is None:
             return None
-        if isinstance(answer, Structured):
+        if isinstance(answer, Structure):
             return AnswerClass(
                 "json:" + answer.key(lambda leaf: leaf if (of := self.class_of(leaf)) is None else of.key)
             )
@@ -219,9 +219,9 @@ class AnswerType(ABC):
 
         Extend it by what the type is made with, such as the name of a model.
         """
-        loaded = {"loaded_as": self.loaded_as} if self.loaded_as not in ("", self.name) else {}
+        origin = {"loaded_as": self.loaded_as} if self.loaded_as not in ("", self.name) else {}
         given_up = {"gives_up": [*self.gives_up]} if self.gives_up else {}
-        return {"name": self.name, **loaded, "source": source_of(type(self)), **given_up}
+        return {"name": self.name, **origin, "source": source_of(type(self)), **given_up}
 
     # -- what follows from the way ------------------------------------------------------------------------------------
 

@@ -17,12 +17,12 @@ from eldgr_dspy.text.stripping import strip_answer
 from eldgr_dspy.words import Form, Policy
 
 OPTIONS_BELOW = "\nOptions:\n"  # between a question and its options, where roles see it
-_NAMED = (
+_LEAD = (
     r"(?i:(?:therefore|thus|hence|so)\b,?\ )?(?i:(?:it\ (?:is|must\ be)|it's|i\ think)\ )?"
     r"(?i:(?:the\ )?(?:(?:correct|right|best|final|selected|chosen)\ )?(?:option|choice|answer|letter)(?:\ is|:)?\ )?"
 )
 _LETTER = re.compile(
-    rf"""{_NAMED}[(\[]?(?P<letter>[A-Za-z])[)\]]?
+    rf"""{_LEAD}[(\[]?(?P<letter>[A-Za-z])[)\]]?
     (?: [.:)]? \Z
       | [)\]]?[.:,]?\s(?i:because|since|as(?!\ well\b)|for(?!-)|due\ to|given\ (?:that|the)
         |(?<=[.:,)\]]\s)(?:due|given)|which|so(?!-|\ (?:far|many|much)\b)|is\ (?:the\ )?(?:correct|right|best|answer)
@@ -46,7 +46,7 @@ _SENTENCE = re.compile(
       | (?:答案|选择?)\s?[是为选]?\s?[:：]?[\s*(（]*+([A-Z])(?![A-Za-z])""",
     re.VERBOSE,
 )
-_NEGATED = re.compile(
+_NEGATION = re.compile(
     r"""(?:n['’]t|\b(?:not|neither|nor))\b
     (?>(?:(?!\b(?:but|so|and|because|since|thus|hence|therefore|while)\b)[^.,:;!?()\n–—])*)\Z""",
     re.VERBOSE | re.IGNORECASE,
@@ -112,7 +112,7 @@ class Choice(AnswerType):
     def unmarked(self, text: str) -> tuple[str, Form]:
         """Return the letter that a sentence says is right, or a first or last line that begins with one; or all."""
         sentences = [
-            one for one in _SENTENCE.finditer(text) if not _NEGATED.search(text, one.start() - 60, one.start())
+            one for one in _SENTENCE.finditer(text) if not _NEGATION.search(text, one.start() - 60, one.start())
         ]
         if sentences:
             return next(filter(None, sentences[-1].groups())), "whole"
@@ -122,8 +122,8 @@ class Choice(AnswerType):
         letters = [*filter(None, labels)]
         if len(letters) > 1 and letters == [*ascii_uppercase[: len(letters)]]:
             return text.strip(), "whole"  # it goes through the options, and says of none that it is the answer
-        labelled = [*zip(lines, labels, strict=True)]
-        ends = labelled[-1:] + ([] if is_listed else labelled[:1])
+        pairs = [*zip(lines, labels, strict=True)]
+        ends = pairs[-1:] + ([] if is_listed else pairs[:1])
         return next((line.strip() for line, label in ends if label), text.strip()), "whole"
 
     def examples(self) -> Sequence[str]:

@@ -26,7 +26,7 @@ _AGAIN: Final = 10  # times as long if a run recorded which pairs were late: the
 _WAYS: Final = {"classes": True, "scores": False}
 
 
-class Compared(NamedTuple):
+class Comparison(NamedTuple):
     """Whether two expressions are equal, None if it could not be found out, and the processor time it took."""
 
     equal: bool | None
@@ -70,7 +70,7 @@ class Comparisons:
         pair = Pair(gold, answer, both)
         if pair not in self._equal:
             seconds = min(self._pair, self._left[both])
-            result = compare(*pair, seconds=seconds, ends=self._ends) if seconds > 0 else Compared(None, 0.0)
+            result = compare(*pair, seconds=seconds, ends=self._ends) if seconds > 0 else Comparison(None, 0.0)
             self._equal[pair] = result.equal
             self._left[both] -= result.seconds
             if result.equal is None:
@@ -108,14 +108,14 @@ def recorded_in(lines: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], lis
     return records
 
 
-def compare(gold: str, answer: str, both: bool, *, seconds: float = SECONDS, ends: float | None = None) -> Compared:
+def compare(gold: str, answer: str, both: bool, *, seconds: float = SECONDS, ends: float | None = None) -> Comparison:
     """Return whether an expression is equal to a gold one by `math-verify`; `ends` is as in `Comparisons`.
 
     It takes any text. One that needs too much time or memory ends the process; then the result is unknown.
     """
     worker, wait = _worker(os.getpid()), TIMEOUT_MAX if ends is None else ends - monotonic()
     if wait <= 0 or not worker.lock.acquire(timeout=wait):
-        return Compared(None, 0.0)
+        return Comparison(None, 0.0)
     try:
         until = 10 * seconds if ends is None else min(10 * seconds, ends - monotonic())
         reply = worker.ask([seconds, gold, answer, both], until)
@@ -126,8 +126,8 @@ def compare(gold: str, answer: str, both: bool, *, seconds: float = SECONDS, end
         ) from error
     finally:
         worker.lock.release()
-    result = Compared(*json.loads(reply)) if reply else Compared(None, seconds)
-    return result if result.seconds <= seconds else Compared(None, seconds)
+    result = Comparison(*json.loads(reply)) if reply else Comparison(None, seconds)
+    return result if result.seconds <= seconds else Comparison(None, seconds)
 
 
 class _Worker:
@@ -180,9 +180,9 @@ def serve() -> None:
     equal = _comparison()
 
     @lru_cache(maxsize=1 << 14)
-    def compared(*pair: Any) -> list[Any]:  # with the time that it took at first, so that no limit depends on the cache
-        started = process_time()
-        return [equal(*pair), process_time() - started]
+    def measure(*pair: Any) -> list[Any]:  # with the time that it took at first, so that no limit depends on the cache
+        start = process_time()
+        return [equal(*pair), process_time() - start]
 
     for line in sys.stdin:
         reply, (seconds, *pair) = None, json.loads(line) or [0.0]
@@ -190,7 +190,7 @@ def serve() -> None:
             signal.signal(signal.SIGPROF, signal.SIG_DFL)
             signal.setitimer(signal.ITIMER_PROF, seconds)
         if pair:
-            reply = compared(*pair)
+            reply = measure(*pair)
         replies.write(json.dumps(reply).encode() + b"\n")
         replies.flush()
 
@@ -204,29 +204,29 @@ def _comparison() -> Any:
     no_limit: Any = None  # its own limits are off; it types them as whole numbers
 
     @lru_cache(maxsize=256)
-    def parsed(text: str) -> list[Any]:
+    def read(text: str) -> list[Any]:
         return list(parse(f"${text}$", [LatexExtractionConfig()], parsing_timeout=no_limit))
 
     def is_a(text: str, *kinds: Any) -> bool:
-        return any(isinstance(expression, kinds) for expression in parsed(text)[:1])
+        return any(isinstance(expression, kinds) for expression in read(text)[:1])
 
     def are_of_one_kind(one: str, other: str) -> bool:
         """Whether both are percentages or neither is, and not one of them ordered and the other a set."""
-        mixed = [is_a(a, Interval, Tuple) and is_a(b, FiniteSet) for a, b in ((one, other), (other, one))]
-        return ("%" in one) == ("%" in other) and not any(mixed)
+        clashes = [is_a(a, Interval, Tuple) and is_a(b, FiniteSet) for a, b in ((one, other), (other, one))]
+        return ("%" in one) == ("%" in other) and not any(clashes)
 
     def are_apart(one: Any, other: Any) -> bool:
         """Whether exact values differ, however little: `verify` compares numbers in floating point."""
         if isinstance(one, Expr) and isinstance(other, Expr):
             return not (one.has(Float) or other.has(Float)) and one.equals(other) is False
-        ordered = isinstance(one, Tuple | Interval) and type(one) is type(other)
-        return ordered and any(map(are_apart, one.args, other.args))
+        has_order = isinstance(one, Tuple | Interval) and type(one) is type(other)
+        return has_order and any(map(are_apart, one.args, other.args))
 
     def equal(gold: str, answer: str, both: bool) -> bool:
         if gold.count("'") != answer.count("'") or (both and not are_of_one_kind(gold, answer)):  # it drops primes
             return False
         pairs = ((gold, answer), (answer, gold)) if both else ((gold, answer),)
-        alike = all(verify(parsed(one), parsed(other), timeout_seconds=no_limit) for one, other in pairs)
-        return alike and not any(map(are_apart, parsed(gold)[:1], parsed(answer)[:1]))
+        alike = all(verify(read(one), read(other), timeout_seconds=no_limit) for one, other in pairs)
+        return alike and not any(map(are_apart, read(gold)[:1], read(answer)[:1]))
 
     return equal

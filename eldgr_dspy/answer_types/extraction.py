@@ -22,11 +22,11 @@ _MARKS: dict[str, Mark] = {**{mark: mark for mark in get_args(Mark)}, "heading":
 # Repetitions are possessive: no text, however adversarial, makes a search go back over what it has read. Here texts
 # begin with a line end, and what a match may begin with is looked at first, which is most of the speed.
 _ANSWER = r"(?i:(?:the\ |my\ )?(?:correct\ |short\ )?answer)"
-_NOT_LISTED = r"(?![*_]*+\s?[:：][^\n]*+\n[\s>*_\#]*+B[*_]*+\s?[:：])"  # above a line "B:" it is an option
+_NO_OPTION = r"(?![*_]*+\s?[:：][^\n]*+\n[\s>*_\#]*+B[*_]*+\s?[:：])"  # above a line "B:" it is an option
 _KEY = r"""["'](?i:(?:(?:final|correct)[_ ]?)?answer)["']\s*+:\s*+"""  # in JSON, or as Python prints it
 _MARK = re.compile(
     rf"""(?=[\n\#\\F<\["'TtMmf]) (?:
-      (?P<a_line> \n[\ \t>*_\#]*+ (?: A {_NOT_LISTED} | (?i:ans\.?) | {_ANSWER} | (?:最终|最終)?答案 | 答え | 정답
+      (?P<a_line> \n[\ \t>*_\#]*+ (?: A {_NO_OPTION} | (?i:ans\.?) | {_ANSWER} | (?:最终|最終)?答案 | 答え | 정답
         | Antwort | Réponse | Respuesta | Risposta | Resposta | Ответ ) [*_]*+ \s?[:：] )
     | (?P<heading> \n[\ \t]*+ (?:\#{{1,6}}[^\w\n]*+|[*_]{{2,3}}) {_ANSWER} [\ \t*_\#]*+ (?=\n|\Z) )
     | (?P<hashes> (?<!\#)\#{{4}}(?!\#) )
@@ -107,7 +107,7 @@ class SampleReading(NamedTuple):
     """A sample's answer, whether its thinking never ends, and whether it ran on into a new turn or question."""
 
     extraction: Extraction | None
-    unclosed: bool = False
+    is_open: bool = False
     cut: bool = False
 
 
@@ -143,30 +143,30 @@ def extract_answer(text: str, answer: Task | AnswerType) -> Extraction | None:
 def read_sample(text: str, answer: Task | AnswerType) -> SampleReading:
     """Return the answer of a sample as `extract_answer` does, and whether its thinking ends and whether it ran on."""
     kind = answer_type(answer)
-    _, parts, unclosed = find_thinking(text)
+    _, parts, is_open = find_thinking(text)
     last = None
-    for start, end in () if unclosed else reversed(parts):
+    for start, end in () if is_open else reversed(parts):
         reading = _turn(text[start:end], kind)
         if reading.extraction and reading.extraction.form in _MARKS:
             return reading
         last = last or reading
-    return last or SampleReading(None, unclosed)
+    return last or SampleReading(None, is_open)
 
 
 def _turn(text: str, kind: AnswerType) -> SampleReading:
     """Read a text up to where its turn ends, which it does not before it states an answer."""
     start = begin = 0
-    opened, text = "token", f"\n{text}"
+    opener, text = "token", f"\n{text}"
     for end in _END.finditer(text):
         segment = text[start : end.start()]
-        extraction = None if opened == "user" else _marked_answer(segment, kind)
+        extraction = None if opener == "user" else _marked_answer(segment, kind)
         introduces = end.lastgroup == "other" or (end.lastgroup in ("asked", "turn") and _INTRODUCTION.match(segment))
-        if extraction is None and opened == "token" and not introduces:  # a question of its own does not end a text
+        if extraction is None and opener == "token" and not introduces:  # a question of its own does not end a text
             extraction = _guess(segment, kind)
         if extraction:
             return SampleReading(extraction, cut=bool(text[end.end() :].strip()))
-        start, opened = end.end(), end.lastgroup or ""
-        begin = start if opened in ("user", "token") else begin
+        start, opener = end.end(), end.lastgroup or ""
+        begin = start if opener in ("user", "token") else begin
     return SampleReading(_marked_answer(text[start:], kind) or _guess(text[begin:], kind))
 
 
@@ -184,11 +184,11 @@ def _marked_answer(text: str, kind: AnswerType) -> Extraction | None:
         end = _object_end(text, jsons[-1].end())
         behind = [mark for mark in marks if mark.start() >= end]  # "the answer is based on" may begin a remark there
         marks = jsons + [mark for mark in behind if mark.lastgroup != "phrase" or "final" in mark[0].lower()]
-    closed = _closed_braces(text) if any(mark.lastgroup == "boxed" for mark in marks) else {}
+    ends = _closed_braces(text) if any(mark.lastgroup == "boxed" for mark in marks) else {}
     limit, heading = len(text), None
     for mark in reversed(marks):
         name = mark.lastgroup or ""
-        if answer := kind.stated(_payload(text, name, mark.end(), limit, closed, kind), _MARKS[name]):
+        if answer := kind.stated(_payload(text, name, mark.end(), limit, ends, kind), _MARKS[name]):
             extraction = Extraction(answer, _MARKS[name])
             amount = any(map(str.isdigit, answer)) and len(answer.split()) <= 4
             if name != "hashes" or amount or not (heading or "\n" in text[mark.end() :].strip()):
@@ -198,12 +198,12 @@ def _marked_answer(text: str, kind: AnswerType) -> Extraction | None:
     return heading
 
 
-def _payload(text: str, name: str, start: int, limit: int, closed: dict[int, int], kind: AnswerType) -> str:
+def _payload(text: str, name: str, start: int, limit: int, ends: dict[int, int], kind: AnswerType) -> str:
     """What follows a mark that ends at `start`, read no further than `limit`, where the next mark begins."""
     if name == "boxed":
-        payload = text[start : closed.get(start, start)].strip()
-        wrapped = TEX_TEXT.fullmatch(payload)
-        return wrapped[1].strip() if wrapped else payload
+        payload = text[start : ends.get(start, start)].strip()
+        wrapper = TEX_TEXT.fullmatch(payload)
+        return wrapper[1].strip() if wrapper else payload
     if name == "json":
         return _of_json(text, start)
     if name == "tagged" and (tag := _CLOSING_TAG.search(text, start, limit)):
@@ -243,13 +243,13 @@ def _object_end(text: str, start: int) -> int:
 
 def _closed_braces(text: str) -> dict[int, int]:
     """Where the content of each pair of braces starts, and where it ends. They nest; escaped ones do not count."""
-    closed, opened = dict[int, int](), list[int]()
+    ends, starts = dict[int, int](), list[int]()
     for match in _BRACE.finditer(text):
         if match[0] == "{":
-            opened.append(match.end())
-        elif match[0] == "}" and opened:
-            closed[opened.pop()] = match.start()
-    return closed
+            starts.append(match.end())
+        elif match[0] == "}" and starts:
+            ends[starts.pop()] = match.start()
+    return ends
 
 
 def before_answer(answer: str, text: str) -> str:

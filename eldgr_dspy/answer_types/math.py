@@ -22,9 +22,9 @@ from eldgr_dspy.words import Form, Mark
 LENGTH: Final = 500  # characters of a text that is compared
 DEPTH: Final = 8  # of nested brackets
 DISTINCT: Final = 32  # texts of a pool that are compared with one another: the shortest ones
-_NOT_COMPARED: Final = "not compared as mathematics: "
+_NO_COMPARISON: Final = "not compared as mathematics: "
 _LATE: Final = (
-    f"{_NOT_COMPARED}a pair took longer than {SECONDS:g} seconds or ended its process, or the question longer than "
+    f"{_NO_COMPARISON}a pair took longer than {SECONDS:g} seconds or ended its process, or the question longer than "
     f"{QUESTION_SECONDS:g} or its timeout"
 )
 _PROSE: Final = "text:"
@@ -51,7 +51,7 @@ _INLINE: Final = re.compile(
     r"\$\$?([^$]++)\$\$?(?![\d$])|\\\(((?>(?:[^\\]|\\[^()])+))\\\)|\\\[((?>(?:[^\\]|\\[^\[\]])+))\\\]"
 )
 # What could take long to compare, by what it looks like.
-_REFUSED: Final = {
+_REFUSALS: Final = {
     "it has a character that is not printed": re.compile(r"[^\x20-\U0010ffff]|[\x7f-\x9f\ud800-\udfff]"),
     "it has a power of a power, or an exponent of five digits or more": re.compile(
         r"\^\s*\{[^{}]*(?:\d\s*|\}\s*)\^ | \^[\s{(+-]*\d{5} | \d[eE][+-]?\d{4}", re.X
@@ -89,7 +89,7 @@ class Math(Related):
             prose = class_of_text(answer)
             return AnswerClass(f"{_PROSE}{prose.key}", prose.note) if prose else None
         why = fault(expression)
-        return AnswerClass(expression, f"{_NOT_COMPARED}{why}" if why else None)
+        return AnswerClass(expression, f"{_NO_COMPARISON}{why}" if why else None)
 
     def __init__(self, comparisons: Comparisons | None = None) -> None:
         """Make the type; with `comparisons`, for the one question that they are about."""
@@ -174,7 +174,7 @@ def fault(expression: str) -> str | None:
     """Return why an expression is not compared, or None: it could take long, by what its text looks like."""
     if len(expression) > LENGTH:
         return f"it is longer than {LENGTH} characters"
-    for why, pattern in _REFUSED.items():
+    for why, pattern in _REFUSALS.items():
         if pattern.search(expression):
             return why
     powers: list[bool] = []

@@ -42,8 +42,8 @@ class Related(AnswerType):
         group = {key: [key] for key in answers}
         for one, other in combinations(answers, 2):
             if group[one] is not group[other] and self._alike(answers[one], answers[other]):
-                merged = sorted([*group[one], *group[other]], key=place.__getitem__)
-                group.update(dict.fromkeys(merged, merged))
+                union = sorted([*group[one], *group[other]], key=place.__getitem__)
+                group.update(dict.fromkeys(union, union))
         components = [keys for key, keys in group.items() if keys[0] == key]
         if not self.connects:
             self._require_transitive(answers, components)

@@ -33,9 +33,9 @@ _FOREIGN = {
 }
 """The first bytes of files that are not UTF-8 text, and what such files are."""
 
-_begun = set[Path]()  # the temporary files that are in use
+_in_use = set[Path]()  # the temporary files that are in use
 _POOL = "a pool is JSON lines or Parquet"
-_UNFINISHED = re.compile(r"\.[0-9a-f]{16}\.tmp")
+_TEMPORARY = re.compile(r"\.[0-9a-f]{16}\.tmp")
 _DEVICE = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
 
 
@@ -48,7 +48,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
         raise FileExistsError(errno.EEXIST, "The path is a link, a folder, a pipe or a device", str(path))
     temporary = path.parent / f".{secrets.token_hex(8)}.tmp"  # without the name, which may be as long as allowed
-    _begun.add(temporary)
+    _in_use.add(temporary)
     try:
         out = create_file(temporary, becomes=path)
         try:
@@ -65,7 +65,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     finally:
         with suppress(OSError):  # the error of the write says more
             temporary.unlink(missing_ok=True)
-        _begun.discard(temporary)
+        _in_use.discard(temporary)
 
 
 def flush_to_disk(path: Path, out: IO[bytes]) -> None:
@@ -85,17 +85,17 @@ def append_whole(file: int, data: bytes) -> None:
         raise
 
 
-def remove_begun() -> None:
+def remove_temporaries() -> None:
     """Remove the temporary files that are in use, for a process that is about to end immediately."""
-    for path in list(_begun):
+    for path in list(_in_use):
         with suppress(OSError):
             path.unlink()
 
 
-def remove_unfinished(folder: Path) -> None:
+def remove_leftovers(folder: Path) -> None:
     """Remove the temporary files that a killed process left in a folder, which no other process may be using."""
     for path in folder.glob(".*.tmp"):
-        if _UNFINISHED.fullmatch(path.name):
+        if _TEMPORARY.fullmatch(path.name):
             path.unlink()
 
 
@@ -142,15 +142,15 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
         yield number, line.rstrip(b"\r\n")
 
 
-def whole_lines(path: Path, expected: str = _POOL) -> Iterator[tuple[int, bytes]]:
-    """Yield (number, line) as `read_lines` does, each line with its end; `expected` ends a refusal."""
+def whole_lines(path: Path, remedy: str = _POOL) -> Iterator[tuple[int, bytes]]:
+    """Yield (number, line) as `read_lines` does, each line with its end; `remedy` ends a refusal."""
     with _unpack(path) as (source, limit):
         number, total, longest = 0, 0, scale(MAX_LINE)
         while line := source.readline(longest + 1):
             number += 1
             total += len(line)
             if number == 1:
-                line = require_text(path, line, expected)
+                line = require_text(path, line, remedy)
             if len(line) > longest:
                 raise PoolError(
                     f"{path}, line {number}: longer than {longest:,} bytes; one row a line is expected. {RAISE}"
@@ -178,8 +178,8 @@ def _unpack(path: Path) -> Iterator[tuple[IO[bytes] | gzip.GzipFile, int | None]
     try:
         with open_file(path) as raw:
             if raw.peek(2).startswith(GZIP):
-                with gzip.GzipFile(fileobj=raw) as unpacked:
-                    yield unpacked, expansion_limit(path.stat().st_size)
+                with gzip.GzipFile(fileobj=raw) as archive:
+                    yield archive, expansion_limit(path.stat().st_size)
             else:
                 yield raw, None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -195,10 +195,10 @@ def _expansion_error(path: Path, limit: int) -> PoolError:
     )
 
 
-def require_text(path: Path, line: bytes, expected: str) -> bytes:
+def require_text(path: Path, line: bytes, remedy: str) -> bytes:
     """Return the first line without a byte-order mark; refuse a file that does not begin as text."""
     if foreign := next((what for magic, what in _FOREIGN.items() if line.startswith(magic)), None):
-        raise PoolError(f"{path}: not a text file but {foreign}; {expected}.")
+        raise PoolError(f"{path}: not a text file but {foreign}; {remedy}.")
     return line.removeprefix(b"\xef\xbb\xbf")
 
 

@@ -15,8 +15,8 @@ def figure(value: float | None, places: int = 2) -> str:
     if abs(value) >= 1e15:  # no measurement is this large; a damaged file may have it
         return f"{Decimal(value):.3e}"
     # Twelve digits first, so that .03125 rounds up as printed, and the noise of binary fractions does not matter.
-    rounded = Decimal(f"{value:.12g}").quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
-    return f"{abs(rounded) if rounded.is_zero() else rounded:f}"
+    number = Decimal(f"{value:.12g}").quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
+    return f"{abs(number) if number.is_zero() else number:f}"
 
 
 def with_sign(value: float | None) -> str:

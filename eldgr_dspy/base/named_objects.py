@@ -19,7 +19,7 @@ from typing import Any
 
 from eldgr_dspy.errors import ArgumentError, EldgrError, describe_failure
 
-_DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+_PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class NamedFunction:
 
 def is_dotted(name: str) -> bool:
     """Return whether a text has the form `module:object`."""
-    return _DOTTED.fullmatch(name) is not None
+    return _PATH.fullmatch(name) is not None
 
 
 def names_without_hash(value: object) -> Iterator[str]:
@@ -59,7 +59,7 @@ def names_without_hash(value: object) -> Iterator[str]:
 
 
 @cache
-def object_named(name: str, argument: str, example: str) -> Any:
+def load_object(name: str, argument: str, example: str) -> Any:
     """Return the object `module:object` that a caller named. A name in a file must not come here.
 
     The module is looked for as Python looks for any, and then in the working directory. An object of Python's own,

@@ -7,13 +7,13 @@ from typing import Any, TypeAlias
 Leaf: TypeAlias = "str | int | float | bool | None"
 
 
-class Structured(str):
+class Structure(str):
     """The canonical JSON of a list or an object: keys sorted, no white space. It is also a text, for those who ask."""
 
     __slots__ = ("value",)
     value: Any
 
-    def __new__(cls, value: Any) -> "Structured":
+    def __new__(cls, value: Any) -> "Structure":
         """Return the text of a JSON value; infinite numbers and NaN raise a ValueError."""
         text = super().__new__(cls, _canonical(value))
         text.value = value

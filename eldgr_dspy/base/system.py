@@ -55,25 +55,25 @@ def naming(path: Path | str) -> Iterator[None]:
 class _File(io.FileIO):
     """A file whose errors name it, or the file that it will replace."""
 
-    def __init__(self, path: Path, mode: str, named: Path) -> None:
-        with naming(named):
+    def __init__(self, path: Path, mode: str, label: Path) -> None:
+        with naming(label):
             super().__init__(path, mode)
-        self._named = named
+        self._label = label
 
     def readinto(self, buffer: Any) -> int | None:
-        with naming(self._named):
+        with naming(self._label):
             return super().readinto(buffer)
 
     def readall(self) -> bytes:
-        with naming(self._named):
+        with naming(self._label):
             return super().readall()
 
     def write(self, data: Any) -> int:
-        with naming(self._named):
+        with naming(self._label):
             return super().write(data)
 
     def truncate(self, size: int | None = None) -> int:
-        with naming(self._named):
+        with naming(self._label):
             return super().truncate(size)
 
 

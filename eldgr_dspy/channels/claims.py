@@ -14,10 +14,10 @@ from eldgr_dspy.channels.steps import StepInContext
 from eldgr_dspy.channels.undefined import Undefined
 from eldgr_dspy.text.sentence_ends import sentences
 
-Claimed = tuple[str, ...] | Undefined
+StepClaims = tuple[str, ...] | Undefined
 """The claims of one step, in order; empty if it claims nothing, undefined if that could not be determined."""
 
-Claims = Callable[[Sequence[StepInContext]], Sequence[Claimed]]
+Claims = Callable[[Sequence[StepInContext]], Sequence[StepClaims]]
 """Finds the claims of each step, in order."""
 
 MOST = 32
@@ -45,7 +45,7 @@ _PLAN = re.compile(
 )
 
 
-def rule_claims(steps: Sequence[StepInContext]) -> list[Claimed]:
+def rule_claims(steps: Sequence[StepInContext]) -> list[StepClaims]:
     """Return the claims of each step by rule, from the step alone: see `claims_of`."""
     return [claims_of(step.text) for step in steps]
 

@@ -29,14 +29,14 @@ class Counterfactual:
     kind: Kind
 
 
-Changed = Counterfactual | Undefined | None
+StepChange = Counterfactual | Undefined | None
 """None if nothing in the step can be changed; undefined if it could not be scored."""
 
-Counterfactuals = Callable[[Sequence[StepInContext]], Sequence[Changed]]
+Counterfactuals = Callable[[Sequence[StepInContext]], Sequence[StepChange]]
 """Changes the meaning of each step."""
 
 
-def rule_counterfactuals(steps: Sequence[StepInContext]) -> list[Changed]:
+def rule_counterfactuals(steps: Sequence[StepInContext]) -> list[StepChange]:
     """Return each step changed by rule, by an entity of its passages or of the question: see `counterfactual`."""
     return [counterfactual(step.text, (*step.passages, step.question)) for step in steps]
 
@@ -141,7 +141,7 @@ def _names(text: str) -> Iterator[tuple[int, str, bool]]:
 
 # --- negation and antonyms --------------------------------------------------------------------------------------------
 
-_NEGATED = re.compile(
+_NEGATION = re.compile(
     r"\b(?:(?P<can>can)not|(?P<wont>w)on['’]t|(?P<cant>ca)n['’]t"
     r"|(?P<aux>is|are|was|were|has|have|had|does|do|did|could|would|should|must|will|can|may|might)"
     r"(?:(?P<not>\s++not\b|n['’]t\b)|\b))",
@@ -150,7 +150,7 @@ _NEGATED = re.compile(
 
 
 def _negation(step: str, passages: Sequence[str]) -> Change | None:
-    if (match := _NEGATED.search(step)) is None:
+    if (match := _NEGATION.search(step)) is None:
         return None
     if match["aux"]:
         return (*match.span(), match["aux"] if match["not"] else f"{match['aux']} not")

@@ -97,6 +97,6 @@ def minimality(unsupported: Values, beta: float = BETA) -> Scores:
 
 def _counts(values: Values, name: str) -> Scores:
     counts = Scores.of(values, name, 0)
-    if (broken := np.flatnonzero(counts.numbers % 1)).size:
-        refuse(name, int(broken[0]), float(counts.numbers[broken[0]]), 0)
+    if (fractions := np.flatnonzero(counts.numbers % 1)).size:
+        refuse(name, int(fractions[0]), float(counts.numbers[fractions[0]]), 0)
     return counts

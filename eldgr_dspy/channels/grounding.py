@@ -127,11 +127,11 @@ class Grounding:
     def _pad(cls, f: Sequence[Floats], neutral: Sequence[NDArray[Any]], reasons: dict[int, str]) -> "Grounding":
         lengths = np.array([len(row) for row in f], dtype=np.int64)
         retrieved: Flags = np.arange(lengths.max(initial=0)) < lengths[:, None]
-        padded, neutrals = np.zeros(retrieved.shape), np.zeros(retrieved.shape, dtype=np.bool_)
+        values, neutrals = np.zeros(retrieved.shape), np.zeros(retrieved.shape, dtype=np.bool_)
         if f:
-            padded[retrieved], neutrals[retrieved] = np.concatenate(f), np.concatenate(neutral)
+            values[retrieved], neutrals[retrieved] = np.concatenate(f), np.concatenate(neutral)
         places = np.broadcast_to(np.arange(retrieved.shape[1]), retrieved.shape)
-        return cls(padded, retrieved, neutrals, reasons, places)
+        return cls(values, retrieved, neutrals, reasons, places)
 
     def renumber(self, documents: Sequence[Sequence[int]]) -> "Grounding":
         """Return the same rows with documents numbered as in the corpus and not by their places.
@@ -182,11 +182,11 @@ class Grounding:
         rows = [tuple(row[mask].tolist()) for row, mask in zip(self.numbers, entails, strict=True)]
         return [Undefined(self.reasons[at]) if at in self.reasons else row for at, row in enumerate(rows)]
 
-    def _numbers_of(self, order: Floats, counted: Flags) -> list[int | None]:
+    def _numbers_of(self, order: Floats, mask: Flags) -> list[int | None]:
         if not self.f.size:
             return [None] * len(self)
         numbers = np.take_along_axis(self.numbers, order.argmax(axis=1)[:, None], axis=1)[:, 0].tolist()
-        return [number if any(row) else None for number, row in zip(numbers, counted.tolist(), strict=True)]
+        return [number if any(row) else None for number, row in zip(numbers, mask.tolist(), strict=True)]
 
     def _column(self, extremes: Floats, silent: dict[int, str] | None = None) -> Scores:
         """Return a column; an extreme of no document is infinite, and counts as neutral."""

@@ -86,9 +86,9 @@ def progress(steps: Sequence[str], question: str, answer: str = "") -> Scores:
         return Scores.of([Undefined("question and answer have only stop words")] * len(steps))
     left, shares = set(target), list[float]()
     for step in steps:
-        covered = left & _content(step)
-        left -= covered
-        shares.append(len(covered) / len(target))
+        hits = left & _content(step)
+        left -= hits
+        shares.append(len(hits) / len(target))
     return Scores.of(shares, "progress", 0, 1)
 
 
@@ -104,8 +104,8 @@ def independent_sources(documents: Sequence[Passage]) -> int:
     for index in range(len(documents)):
         for other in range(index):
             if (names[index] and names[index] == names[other]) or _jaccard(shingles[index], shingles[other]) >= NEAR:
-                joined, into = group[index], group[other]
-                group = [into if member == joined else member for member in group]
+                old, into = group[index], group[other]
+                group = [into if member == old else member for member in group]
     return len(set(group))
 
 

@@ -62,20 +62,20 @@ class Weighting:
         if not 0 <= self.tau <= 1:
             raise ArgumentError(f"tau must be a number from 0 to 1; got {self.tau}.")
 
-    def without(self, *dropped: Channel) -> "Weighting":
+    def without(self, *names: Channel) -> "Weighting":
         """Return the weighting with channels dropped: weight zero, the rest renormalised, `logic` and `fact` ungated.
 
         Raises:
             ArgumentError: A name is not a channel, or all weights would be zero.
         """
-        _require_channels(dropped)
-        rest = {name: value for name, value in self.weights.items() if name not in dropped}
+        _require_channels(names)
+        rest = {name: value for name, value in self.weights.items() if name not in names}
         if not (total := math.fsum(rest.values())):
             raise ArgumentError(
-                f"Without {', '.join(dropped)} no channel has a weight; keep one of {', '.join(CHANNELS)}."
+                f"Without {', '.join(names)} no channel has a weight; keep one of {', '.join(CHANNELS)}."
             )
         weights = {name: rest.get(name, 0.0) / total for name in CHANNELS}
-        return replace(self, weights=weights, gated=self.gated - set(dropped))
+        return replace(self, weights=weights, gated=self.gated - set(names))
 
 
 PAPER = Weighting()

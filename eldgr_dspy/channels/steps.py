@@ -33,8 +33,8 @@ _LONGEST_ANSWER = 120
 _LEAD = r"[ \t>*_#-]*+"
 _NUMBER = rf"{_LEAD}(?:\([0-9]{{1,3}}\)|[0-9]{{1,3}}[.)])[*_]*+[ \t]++(?=\S)"
 _NAME = rf"{_LEAD}(?i:step)[ \t]*+[0-9]{{1,3}}[*_]*+[ \t]*+[:.)–—-][*_]*+[ \t]*+"
-_NUMBERED = re.compile(rf"^{_NUMBER}", re.MULTILINE)
-_NAMED = re.compile(rf"^{_NAME}", re.MULTILINE)
+_NUMBER_LINE = re.compile(rf"^{_NUMBER}", re.MULTILINE)
+_NAME_LINE = re.compile(rf"^{_NAME}", re.MULTILINE)
 # Labels of ReAct are not scored. They do not split the text; their lines do.
 _LABEL = r"(?:Thought|Action|Observation)(?:[ \t][0-9]{1,3})?:[ \t]*+"
 _MARKER = re.compile(rf"\s*+(?:{_NAME}|{_NUMBER}|{_LABEL})")
@@ -140,9 +140,9 @@ Span = tuple[int, int]
 
 
 def _by_markers(text: str, start: int, end: int) -> list[int]:
-    if starts := [match.start() for match in _NAMED.finditer(text, start, end)]:
+    if starts := [match.start() for match in _NAME_LINE.finditer(text, start, end)]:
         return starts
-    number_starts = [match.start() for match in _NUMBERED.finditer(text, start, end)]
+    number_starts = [match.start() for match in _NUMBER_LINE.finditer(text, start, end)]
     return number_starts if len(number_starts) > 1 else []
 
 
@@ -159,7 +159,7 @@ _KINDS: dict[By, Callable[[str, int, int], Sequence[int]]] = {
 
 
 def _first_that_splits(text: str, body: list[Span], whole: list[Span]) -> tuple[By, list[Span]]:
-    names_itself = any(_NAMED.match(text, *part) for part in body)  # though it is one step
+    names_itself = any(_NAME_LINE.match(text, *part) for part in body)  # though it is one step
     for by in _KINDS:
         pieces = [piece for part in body for piece in _cut(text, part, by, whole)]
         if len(pieces) > max(1, len(body)) or (by == "markers" and names_itself):

@@ -129,10 +129,10 @@ def same_length(*columns: Sized) -> int:
 
 def refuse(name: str, at: int, value: object, low: float = -math.inf, high: float = math.inf) -> NoReturn:
     """Raise the error for a value that is not a score."""
-    expected = "a finite number" if math.isinf(low) else f"a number from {low:g} to {high:g}"
-    expected = f"{low:g} or more" if math.isinf(high) and not math.isinf(low) else expected
+    demand = "a finite number" if math.isinf(low) else f"a number from {low:g} to {high:g}"
+    demand = f"{low:g} or more" if math.isinf(high) and not math.isinf(low) else demand
     raise ArgumentError(
-        f"{name}[{at}] must be {expected}; got {value!r}. If a score could not be measured, give Undefined(reason)."
+        f"{name}[{at}] must be {demand}; got {value!r}. If a score could not be measured, give Undefined(reason)."
     )
 
 

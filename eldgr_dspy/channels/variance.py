@@ -56,8 +56,8 @@ def variance_decomposition(columns: Columns, weighting: Weighting = PAPER) -> Va
     Raises:
         ArgumentError: A score is undefined or out of range, columns differ in length, or there are no steps.
     """
-    weighed: list[Channel] = [name for name in CHANNELS if weighting.weights.get(name)]
-    scores = {name: column for name, column in columns_of(columns).items() if name in weighed}
+    names: list[Channel] = [name for name in CHANNELS if weighting.weights.get(name)]
+    scores = {name: column for name, column in columns_of(columns).items() if name in names}
     for name, column in scores.items():
         if column.reasons:
             at, reason = min(column.reasons.items())
@@ -65,15 +65,15 @@ def variance_decomposition(columns: Columns, weighting: Weighting = PAPER) -> Va
                 f"{name}[{at}] is undefined ({reason}), but the variance needs every score; leave the step out, or "
                 f"drop the channel with Weighting.without({name!r})."
             )
-    weights = np.array([weighting.weights[name] for name in weighed])
+    weights = np.array([weighting.weights[name] for name in names])
     matrix = np.stack([column.numbers for column in scores.values()])
     if not matrix.shape[1]:
         raise ArgumentError("A variance needs at least one step; got none.")
-    terms = np.outer(weights, weights) * np.cov(matrix, bias=True).reshape(len(weighed), len(weighed))
+    terms = np.outer(weights, weights) * np.cov(matrix, bias=True).reshape(len(names), len(names))
     own: dict[Channel, float] = dict.fromkeys(CHANNELS, 0.0)
-    own |= {name: float(terms[at, at]) for at, name in enumerate(weighed)}
+    own |= {name: float(terms[at, at]) for at, name in enumerate(names)}
     shared: dict[Pair, float] = dict.fromkeys(combinations(CHANNELS, 2), 0.0)
-    for (i, first), (j, second) in combinations(enumerate(weighed), 2):
+    for (i, first), (j, second) in combinations(enumerate(names), 2):
         shared[first, second] = float(2 * terms[i, j])
     negative = tuple(pair for pair, term in shared.items() if term < -_ROUNDING)
     return VarianceDecomposition(matrix.shape[1], float(np.var(weights @ matrix)), own, shared, negative)

@@ -71,18 +71,18 @@ def compare_runs(runs: Mapping[str, NamedRun], *, rule: str = "eldgr") -> Compar
     family = [of["contrast"] for pool in pools.values() for of in pool["runs"].values() if of["contrast"]]
     for contrast, p in zip(family, holm([contrast["p"] for contrast in family]), strict=True):
         contrast["p_holm"] = p
-    return {"rule": rule, "runs": {name: _run(named, first) for name, named in runs.items()}, "pools": pools}
+    return {"rule": rule, "runs": {name: _run(entry, first) for name, entry in runs.items()}, "pools": pools}
 
 
 def _by_pool(runs: Mapping[str, NamedRun]) -> dict[str, list[str]]:
     """The pools to compare, by the first run's names: each pool that all runs have, or the only one of each run."""
     first = next(iter(runs.values()))
-    if all({*named.pools} == {*first.pools} for named in runs.values()):
+    if all({*entry.pools} == {*first.pools} for entry in runs.values()):
         return {pool: [pool] * len(runs) for pool in first.pools}
-    if any(len(named.pools) != 1 for named in runs.values()):
-        listing = "; ".join(f"{named}: {', '.join(named.pools)}" for named in runs.values())
+    if any(len(entry.pools) != 1 for entry in runs.values()):
+        listing = "; ".join(f"{entry}: {', '.join(entry.pools)}" for entry in runs.values())
         raise ArgumentError(f"The runs have different pools ({listing}). Say which one is compared, as RUN:POOL.")
-    return {first.pools[0]: [named.pools[0] for named in runs.values()]}
+    return {first.pools[0]: [entry.pools[0] for entry in runs.values()]}
 
 
 def _pool(arms: Mapping[str, RuleScores], rule: str) -> ComparedPool:
@@ -93,11 +93,11 @@ def _pool(arms: Mapping[str, RuleScores], rule: str) -> ComparedPool:
     def scores(arm: RuleScores) -> ComparedScores:
         of, differ, contrast = arm.figures["rules"][rule], None, None
         if arm is not first:
-            shipped = ((one.answer, first.outcomes[id_].answer) for id_, one in arm.outcomes.items())
+            answers = ((one.answer, first.outcomes[id_].answer) for id_, one in arm.outcomes.items())
             if not (kind.needs_options or kind.pooled):
-                differ = sum(kind.class_of(answer) != kind.class_of(other) for answer, other in shipped)
-            paired = contrast_of([(arm, first)]) if arm.scored else None
-            contrast = paired and Adjusted(**paired, p_holm=paired["p"])
+                differ = sum(kind.class_of(answer) != kind.class_of(other) for answer, other in answers)
+            figures = contrast_of([(arm, first)]) if arm.scores else None
+            contrast = figures and Adjusted(**figures, p_holm=figures["p"])
         return {
             "pool": arm.pool,
             "sha256": arm.sha256,
@@ -128,13 +128,13 @@ def _on_contents(arms: Mapping[str, RuleScores]) -> Iterator[str]:
         yield from (f"{names}: the same pool." for names in same)
 
 
-def _run(named: NamedRun, reference: NamedRun) -> ComparedRun:
-    heads = named.run.heads_of("role")
+def _run(entry: NamedRun, reference: NamedRun) -> ComparedRun:
+    heads = entry.run.heads_of("role")
     return {
-        "run": named.run.path.as_posix(),
-        "consultations": sums_of(named.summary["consultations"]),
+        "run": entry.run.path.as_posix(),
+        "consultations": sums_of(entry.summary["consultations"]),
         "models": {role: _model(heads.get(role)) for role in roles_and(heads)},
-        "differences": [*_differences(reference, named)],
+        "differences": [*_differences(reference, entry)],
     }
 
 
@@ -143,12 +143,12 @@ def _model(head: Mapping[str, Any] | None) -> str:
     return "not asked" if head is None else "none" if lm is None else str(lm.get("model", "several"))
 
 
-def _differences(reference: NamedRun, named: NamedRun) -> Iterator[str]:
+def _differences(reference: NamedRun, entry: NamedRun) -> Iterator[str]:
     for kind in ("settings", "role"):
-        first, second = reference.run.heads_of(kind), named.run.heads_of(kind)
+        first, second = reference.run.heads_of(kind), entry.run.heads_of(kind)
         for name in dict.fromkeys([*first, *second]):
             if name not in first or name not in second:
-                only = (reference if name in first else named).name
+                only = (reference if name in first else entry).name
                 yield f"{name}: asked only by {only}" if kind == "role" else f"{name}: only {only} has one"
                 continue
             for line in differences(first[name]["details"], second[name]["details"]):
@@ -183,10 +183,10 @@ def over_seeds(runs: Mapping[str, NamedRun], *, rule: str = "eldgr", against: st
     """Return how one rule did against another in runs of several seeds, each of one pool, on the same questions."""
     if rule == against:
         raise ArgumentError(f"rule={rule!r} and against={against!r} are the same; give two rules.")
-    pairs = [(rule_scores_of(named, pool, rule), rule_scores_of(named, pool, against)) for named, pool in _seeds(runs)]
+    pairs = [(rule_scores_of(entry, pool, rule), rule_scores_of(entry, pool, against)) for entry, pool in _seeds(runs)]
     first, arms = pairs[0][0], [arm for arm, _ in pairs]
     require_the_same_questions(arms)
-    ids, kind = [*first.scored], shown_type(first.figures["task"])
+    ids, kind = [*first.scores], shown_type(first.figures["task"])
     places = defaultdict[str, list[int]](list)
     for at, id_ in enumerate(ids):
         places[first.outcomes[id_].text].append(at)
@@ -213,8 +213,8 @@ def over_seeds(runs: Mapping[str, NamedRun], *, rule: str = "eldgr", against: st
         "n_scored": first.figures["n_scored"],
         "runs": [
             {
-                "name": arm.named.name,
-                "run": arm.named.run.path.as_posix(),
+                "name": arm.entry.name,
+                "run": arm.entry.run.path.as_posix(),
                 "pool": arm.pool,
                 "sha256": arm.sha256,
                 "em": means["em"][seed],
@@ -242,14 +242,14 @@ def _seeds(runs: Mapping[str, NamedRun]) -> list[tuple[NamedRun, str]]:
     if len(runs) < 2:
         raise ArgumentError(f"A comparison of seeds needs two or more runs; got {len(runs)}. Give one run a seed.")
     by_place = dict[tuple[str, str], NamedRun]()
-    for named in runs.values():
-        if len(named.pools) != 1:
-            raise ArgumentError(f"{named} has the pools {', '.join(named.pools)}; say which one, as {named}:POOL.")
-        place = str(named.run.path.resolve()), named.pools[0]
+    for entry in runs.values():
+        if len(entry.pools) != 1:
+            raise ArgumentError(f"{entry} has the pools {', '.join(entry.pools)}; say which one, as {entry}:POOL.")
+        place = str(entry.run.path.resolve()), entry.pools[0]
         if place in by_place:
-            raise ArgumentError(f"{named} is the same run as {by_place[place]}; a run is one seed: give each once.")
-        by_place[place] = named
-    return [(named, pool) for (_, pool), named in by_place.items()]
+            raise ArgumentError(f"{entry} is the same run as {by_place[place]}; a run is one seed: give each once.")
+        by_place[place] = entry
+    return [(entry, pool) for (_, pool), entry in by_place.items()]
 
 
 def _on_seeds(contents: Sequence[str]) -> Iterator[str]:

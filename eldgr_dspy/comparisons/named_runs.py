@@ -16,7 +16,7 @@ from eldgr_dspy.splitting import folded_question
 
 ScoreName = Literal["em", "f1"]
 
-_NAMED = 3  # ids that a message names
+_MOST_IDS = 3  # ids that a message names
 
 
 @dataclass(frozen=True)
@@ -71,42 +71,42 @@ class Outcome(NamedTuple):
 class RuleScores:
     """A rule's outcomes on a pool of one run, by id; `figures` are the pool's part of `summary.json`."""
 
-    named: NamedRun
+    entry: NamedRun
     pool: str
     figures: PoolFigures
     outcomes: Mapping[str, Outcome]
 
     @property
     def sha256(self) -> str:
-        return str(self.named.run.heads_of("pool")[self.pool]["details"]["sha256"])
+        return str(self.entry.run.heads_of("pool")[self.pool]["details"]["sha256"])
 
     @property
-    def scored(self) -> dict[str, Score]:
+    def scores(self) -> dict[str, Score]:
         """The scores of the questions with a gold answer, by id."""
         return {id_: of.score for id_, of in self.outcomes.items() if of.score is not None}
 
     def percentages(self, score: ScoreName, ids: Iterable[str]) -> list[float]:
         """Return a score of these questions in percent; each must have a gold answer."""
-        scored = self.scored
-        return [100.0 * (getattr(scored[id_], score) or 0.0) for id_ in ids]
+        scores = self.scores
+        return [100.0 * (getattr(scores[id_], score) or 0.0) for id_ in ids]
 
     def remarks(self) -> Iterator[str]:
         """Yield a sentence on questions without a gold answer, and one on repeated texts, where there are any."""
-        n, n_scored = len(self.outcomes), len(self.scored)
-        distinct = len({self.outcomes[id_].text for id_ in self.scored})
+        n, n_scored = len(self.outcomes), len(self.scores)
+        distinct = len({self.outcomes[id_].text for id_ in self.scores})
         if n_scored < n:
             yield f"Scores are over the {questions(n_scored)} that have a gold answer, of {n:,}."
         if distinct < n_scored:
             yield f"{questions(n_scored)} have {distinct:,} different texts: a repeated text counts once in Δ and p."
 
 
-def rule_scores_of(named: NamedRun, pool: str, rule: str) -> RuleScores:
+def rule_scores_of(entry: NamedRun, pool: str, rule: str) -> RuleScores:
     """Return the scores of a rule in a run; an ArgumentError if it has none, or the decisions cannot be read."""
-    figures = named.summary["pools"][pool]
+    figures = entry.summary["pools"][pool]
     if rule not in figures["rules"]:
         why = "it is withheld there" if rule in figures["withheld"] else "it was not among the rules"
         raise ArgumentError(
-            f"{named} has no result of rule {rule!r} on pool {pool!r}: {why}; give --rule one of "
+            f"{entry} has no result of rule {rule!r} on pool {pool!r}: {why}; give --rule one of "
             f"{', '.join(figures['rules'])}."
         )
     outcomes = {
@@ -116,10 +116,10 @@ def rule_scores_of(named: NamedRun, pool: str, rule: str) -> RuleScores:
             frozenset(row["gold"]),
             folded_question(row["question"]),
         )
-        for row in named.run.decisions(named.summary)
+        for row in entry.run.decisions(entry.summary)
         if (row["pool"], row["rule"]) == (pool, rule)
     }
-    return RuleScores(named, pool, figures, outcomes)
+    return RuleScores(entry, pool, figures, outcomes)
 
 
 def require_the_same_questions(arms: Sequence[RuleScores]) -> None:
@@ -128,26 +128,26 @@ def require_the_same_questions(arms: Sequence[RuleScores]) -> None:
     for other in others:
         for arm, lacking in ((first, other), (other, first)):
             if missing := [id_ for id_ in arm.outcomes if id_ not in lacking.outcomes]:
-                ids = ", ".join(map(repr, missing[:_NAMED])) + (", ..." if len(missing) > _NAMED else "")
+                ids = ", ".join(map(repr, missing[:_MOST_IDS])) + (", ..." if len(missing) > _MOST_IDS else "")
                 raise ArgumentError(
-                    f"{questions(len(missing))} of {arm.named} {'is' if len(missing) == 1 else 'are'} not in "
-                    f"{lacking.named}: {ids}; give runs on the same questions, with the same --limit."
+                    f"{questions(len(missing))} of {arm.entry} {'is' if len(missing) == 1 else 'are'} not in "
+                    f"{lacking.entry}: {ids}; give runs on the same questions, with the same --limit."
                 )
         tasks = first.figures["task"], other.figures["task"]
         if tasks[0] != tasks[1]:
             raise ArgumentError(
-                f"{first.named} is {tasks[0]} and {other.named} is {tasks[1]}; give runs on one set of questions."
+                f"{first.entry} is {tasks[0]} and {other.entry} is {tasks[1]}; give runs on one set of questions."
             )
         for id_, outcome in first.outcomes.items():
             if outcome.text != (text := other.outcomes[id_].text):
                 raise ArgumentError(
-                    f"Question {id_!r} is {outcome.text!r:.80} in {first.named} and {text!r:.80} in {other.named}; "
+                    f"Question {id_!r} is {outcome.text!r:.80} in {first.entry} and {text!r:.80} in {other.entry}; "
                     "give pools with the same questions."
                 )
             if outcome.gold != (gold := other.outcomes[id_].gold):
                 raise ArgumentError(
-                    f"Question {id_!r} has gold answers {sorted(outcome.gold)!r:.80} in {first.named} and "
-                    f"{sorted(gold)!r:.80} in {other.named}; give pools with the same gold answers."
+                    f"Question {id_!r} has gold answers {sorted(outcome.gold)!r:.80} in {first.entry} and "
+                    f"{sorted(gold)!r:.80} in {other.entry}; give pools with the same gold answers."
                 )
 
 
@@ -155,7 +155,7 @@ def contrast_of(pairs: Sequence[tuple[RuleScores, RuleScores]]) -> Paired:
     """Return the contrast of arms over one or more runs; outcomes of questions with the same text are one unit."""
     units = defaultdict[str, list[tuple[Score, Score]]](list)
     for arm, against in pairs:
-        others = against.scored
-        for id_, score in arm.scored.items():
+        others = against.scores
+        for id_, score in arm.scores.items():
             units[arm.outcomes[id_].text].append((score, others[id_]))
     return contrast_of_scores(Counter(map(tuple, units.values())))

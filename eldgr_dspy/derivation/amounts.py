@@ -12,11 +12,11 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 
-from eldgr_dspy.derivation.tracing import SPELLED, amount_at
+from eldgr_dspy.derivation.tracing import NUMBER_WORDS, amount_at
 from eldgr_dspy.text.numbers import CURRENCY_SIGNS, read_number
 
 SCALES = {"thousand": (10**3, "k"), "million": (10**6, "m mn"), "billion": (10**9, "b bn"), "trillion": (10**12, "tn")}
-WORD = rf"(?:{'|'.join(sorted((*SPELLED, 'hundred', *SCALES), key=len, reverse=True))})"  # a number word
+WORD = rf"(?:{'|'.join(sorted((*NUMBER_WORDS, 'hundred', *SCALES), key=len, reverse=True))})"  # a number word
 _CURRENCIES = {"$": "dollar", "\u20ac": "euro"}  # a pound is a weight too
 _LONGEST = 240  # a number in words with its unit
 _MOST, _MOST_IN_WORDS, _PLACES = 10**15, 10**12, 10**6
@@ -63,7 +63,7 @@ _GOES_ON = re.compile(
     re.VERBOSE | re.I,
 ).match
 # A number without a unit, unless it is a year, and what shares its scale with it: the million of "5-6 million".
-_IS_BARE = re.compile(rf"[{CURRENCY_SIGNS}]?{_DIGITS}|\b(?:\ ?(?:{'|'.join(SPELLED)})\b){{1,2}}", re.I).fullmatch
+_IS_BARE = re.compile(rf"[{CURRENCY_SIGNS}]?{_DIGITS}|\b(?:\ ?(?:{'|'.join(NUMBER_WORDS)})\b){{1,2}}", re.I).fullmatch
 _SHARES_SCALE = re.compile(
     rf"""(?:-|(?<![12]\d\d\d)(?:\ -\ |[ -](?:to|or|and)[ -]))[{CURRENCY_SIGNS}]?
     (?:[0-9][0-9.,]*+[ -]?|(?:{WORD}[ -]){{1,4}}?)(?:(?:{SCALE}|[kmb])\b|[%{CURRENCY_SIGNS}](?!\w))""",
@@ -174,7 +174,7 @@ def _in_digits(value: Fraction) -> str:
 
 
 def _in_words(value: int) -> str:
-    names = {number: word for word, number in SPELLED.items()}
+    names = {number: word for word, number in NUMBER_WORDS.items()}
     if value < 100:
         return names.get(value) or f"{names[value - value % 10]} {names[value % 10]}"
     scales = {"hundred": 100} | {name: scale for name, (scale, _) in SCALES.items()}

@@ -17,7 +17,7 @@ from collections.abc import Container, Iterable, Sequence
 from fractions import Fraction
 
 from eldgr_dspy.derivation.arithmetic import Exact, Expression, Operand, Operation, parse_sides
-from eldgr_dspy.derivation.tracing import folded, traces
+from eldgr_dspy.derivation.tracing import fold, traces
 from eldgr_dspy.errors import UnexecutableError
 
 Sides = tuple[Expression, ...]  # of the equals signs of a step or of a check
@@ -32,7 +32,7 @@ def fault_of_check(check: str, steps: Sequence[Sides], sources: Iterable[Exact],
     """
     try:
         numbers = _apart_from(answer, steps, sources) | {answer}
-        sides = _as_known(parse_sides(check), steps, numbers, answer)
+        sides = _fold_fractions(parse_sides(check), steps, numbers, answer)
         values = [side.value() for side in sides]
     except UnexecutableError as error:
         return f"The check does not execute: {as_ending(error)}"
@@ -63,11 +63,11 @@ def _apart_from(answer: Fraction, steps: Iterable[Sides], sources: Iterable[Exac
     return numbers
 
 
-def _as_known(sides: Sides, steps: Iterable[Sides], numbers: set[Exact], answer: Fraction) -> Sides:
+def _fold_fractions(sides: Sides, steps: Iterable[Sides], numbers: set[Exact], answer: Fraction) -> Sides:
     """Return the sides with `10/3` as one number if the steps gave it, or if the sides are equal only then."""
     totals = {first.value() for first, *_ in steps} - {answer}
     own = {answer, -answer}
-    readings = [tuple(folded(side, values) for side in sides) for values in (totals, (), totals | own, numbers | own)]
+    readings = [tuple(fold(side, values) for side in sides) for values in (totals, (), totals | own, numbers | own)]
     holding = [one for one in readings if any(_holds(side.operands, answer) for side in one)]
     tracing = (one for one in holding if all(traces(operand, numbers) for side in one for operand in side.operands))
     return next(tracing, holding[0] if holding else sides)
@@ -79,30 +79,30 @@ def _holds(operands: Iterable[Operand], answer: Fraction) -> bool:
 
 def _fault_of_equation(sides: Sides, steps: Sequence[Sides], answer: Fraction) -> str | None:
     operations = _operations(sides)
-    varied: list[Operation] = []
+    variants: list[Operation] = []
     for other in (10 * answer + 7, answer + 1, answer - 1):
-        tried = tuple(side.substitute({answer: other}) for side in sides)
+        trial = tuple(side.substitute({answer: other}) for side in sides)
         try:
-            holds = tried[0].value() == tried[1].value()
-            varied = varied or _operations(tried)
+            holds = trial[0].value() == trial[1].value()
+            variants = variants or _operations(trial)
         except UnexecutableError:
             continue  # without a value for that answer it does not hold either
         if holds:
             return f"would hold for {spell(other)} as well as for the answer"
-    if len(varied) != len(operations):
+    if len(variants) != len(operations):
         return "could not be tested with any other answer"
     # An operation is touched if another answer changes what it works on.
-    touched = [(now, then) for now, then in zip(operations, varied, strict=True) if now[:3] != then[:3]]
-    if (blunt := next((now.kind for now, _ in touched if now.kind in ("//", "%")), None)) is not None:
+    changes = [(now, then) for now, then in zip(operations, variants, strict=True) if now[:3] != then[:3]]
+    if (blunt := next((now.kind for now, _ in changes if now.kind in ("//", "%")), None)) is not None:
         return f"takes {blunt} of the answer, which is the same for many answers"
-    apart = [now for now, then in zip(operations, varied, strict=True) if now[:3] == then[:3]]
-    if _is_independent(touched, apart, steps, answer) and not _restates(sides, steps, answer):
+    apart = [now for now, then in zip(operations, variants, strict=True) if now[:3] == then[:3]]
+    if _is_independent(changes, apart, steps, answer) and not _restates(sides, steps, answer):
         return None
     return "restates the steps; it must work back from the answer, or reach it by another operator"
 
 
 def _is_independent(
-    touched: Iterable[tuple[Operation, Operation]], apart: Iterable[Operation], steps: Iterable[Sides], answer: Fraction
+    changes: Iterable[tuple[Operation, Operation]], apart: Iterable[Operation], steps: Iterable[Sides], answer: Fraction
 ) -> bool:
     """Whether the check computes the answer by other operators, or uses the answer in an operation that no step has."""
     operations = [operation for step in steps for operation in _operations(step)]
@@ -111,7 +111,7 @@ def _is_independent(
     keys = {_key(operation) for operation in operations}
     return any(
         _key(now) not in keys and not _is_idle(then) and (not _is_idle(now) or _undoes(now, keys))
-        for now, then in touched
+        for now, then in changes
     )
 
 
@@ -145,8 +145,8 @@ def _undoes(operation: Operation, keys: set[_Key]) -> bool:
     """Whether `5 + 0` undoes a step 5 - 5 = 0, or `5 * 1` a step 5/5 = 1, and so is not trivial."""
     kind, left, right, _ = operation
     neutral = 0 if kind in "+-" else 1
-    undone = "-" if kind in "+-" else "/"
-    return any((undone, number, number) in keys for number in (left, right) if number != neutral)
+    inverse = "-" if kind in "+-" else "/"
+    return any((inverse, number, number) in keys for number in (left, right) if number != neutral)
 
 
 # --- what a number was computed from ----------------------------------------------------------------------------------

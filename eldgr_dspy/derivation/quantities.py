@@ -57,9 +57,9 @@ def conversions_of(question: str) -> frozenset[Exact]:
     So "minutes" and "hours" together give 60, and so does "hour" alone; "minutes" alone does not.
     """
     words = set(tracing.tokens_of(question)).difference(_MULTIPLIERS, tracing.SCALES, tracing.PARTS)
-    licensed = Counter(value for word in words for value in tracing.TABLE.get(word, ()) if value > 1)
+    constants = Counter(value for word in words for value in tracing.TABLE.get(word, ()) if value > 1)
     usual = {_USUAL[word] for word in words if word in _USUAL}
-    return frozenset(simplify(value) for value, times in licensed.items() if times > 1 or value in usual)
+    return frozenset(simplify(value) for value, times in constants.items() if times > 1 or value in usual)
 
 
 def _of_a_word(before: str, word: str, following: str) -> Quantity | None:

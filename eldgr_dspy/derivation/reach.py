@@ -30,7 +30,7 @@ FARTHEST: Final = 5
 FEW: Final = 150  # numbers
 MOST_PAIRS: Final = 13_000
 MOST_QUANTITIES: Final = 8
-_ALL_TRIED: Final = 6  # quantities; of more, ones and repetitions are not tried
+_FEW_QUANTITIES: Final = 6  # quantities; of more, ones and repetitions are not tried
 
 _EXTRA: Final = 2  # detours for a result that is not whole, for a quantity taken again, and for a conversion
 
@@ -68,8 +68,8 @@ def _limit(quantities: list[Quantity]) -> list[Quantity]:
     """Return the quantities. If there are too many, without ones, and then without repetitions."""
     first = {quantity.readings: place for place, quantity in reversed([*enumerate(quantities)])}
     ones = [place for place, quantity in enumerate(quantities) if quantity.readings == {1}]
-    repeated = [place for place, quantity in enumerate(quantities) if first[quantity.readings] < place]
-    excess = set(list(dict.fromkeys([*ones, *repeated]))[: max(len(quantities) - _ALL_TRIED, 0)])
+    repeats = [place for place, quantity in enumerate(quantities) if first[quantity.readings] < place]
+    excess = set(list(dict.fromkeys([*ones, *repeats]))[: max(len(quantities) - _FEW_QUANTITIES, 0)])
     return [quantity for place, quantity in enumerate(quantities) if place not in excess]
 
 

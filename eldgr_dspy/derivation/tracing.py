@@ -90,7 +90,7 @@ _ONES: Final = (
     "eighteen nineteen"
 )
 _TENS: Final = "twenty thirty forty fifty sixty seventy eighty ninety"
-SPELLED: Final = {
+NUMBER_WORDS: Final = {
     **{word: value for value, word in enumerate(_ONES.split())},
     **{word: 10 * value for value, word in enumerate(_TENS.split(), start=2)},
 }
@@ -101,21 +101,21 @@ HUNDREDTHS: Final = PERCENT | {"¢", "cent"}
 _LONGEST: Final = 40  # digits of a numeral; a longer one is not a quantity of a word problem
 _VULGAR: Final = re.compile(f"[{VULGAR_FRACTIONS}]")
 _TOKEN: Final = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)|\d*\.?\d+|[^\W\d_]+|[%¢$€£/]")
-_MEASURED: Final = "kg|km|cm|mm|ml|[gml]|euro|lit(?:er|re)|met(?:er|re)|hour"
+_UNITS: Final = "kg|km|cm|mm|ml|[gml]|euro|lit(?:er|re)|met(?:er|re)|hour"
 _SPELLINGS: Final = (
     (re.compile(r"\ba (?=(?:hundred|thousand|million|billion)\b)"), "one "),
     (re.compile(r"\bper cent\b"), "percent"),
     (re.compile(r"(?<=\d)k\b"), " thousand"),
     (re.compile(r"(?<=\d)\s(?=(?:\d{3}\s){0,3}000(?!\d))"), ""),
-    (re.compile(rf"(?<![\d.,])(\d{{1,9}}),(?=\d{{1,2}} ?(?:[%€]|(?:{_MEASURED})s?\b))"), r"\1."),
+    (re.compile(rf"(?<![\d.,])(\d{{1,9}}),(?=\d{{1,2}} ?(?:[%€]|(?:{_UNITS})s?\b))"), r"\1."),
 )
 """How quantities are spelled, and what is read instead of each spelling: a hundred, $50k, 3,5 kg."""
 
 
 def traceable(question: str) -> frozenset[Exact]:
     """Return every number that an operand may trace to: stated by the question, or licensed by the table."""
-    licensed = {value for token in set(tokens_of(question)) for value in TABLE.get(token, ())}
-    return question_numbers(question).union(licensed)
+    constants = {value for token in set(tokens_of(question)) for value in TABLE.get(token, ())}
+    return question_numbers(question).union(constants)
 
 
 def question_numbers(question: str) -> frozenset[Exact]:
@@ -129,7 +129,7 @@ def traces(operand: Operand, numbers: Container[Exact]) -> bool:
     return any(reading in numbers or -reading in numbers for reading in operand.readings)
 
 
-def folded(expression: Expression, values: Container[Exact]) -> Expression:
+def fold(expression: Expression, values: Container[Exact]) -> Expression:
     """Return the expression with a division of two whole numbers as one number where it writes one of `values`.
 
     So `10/3 * 9` and `9 * (10/3)` are products of two numbers. A whole value is never folded: 18/2 is an operation.
@@ -223,7 +223,7 @@ def fraction_at(tokens: list[str]) -> Fraction | None:
         return upper / lower
     if tokens[0] != "and" or len(tokens) < 3 or tokens[2] not in PARTS:
         return None
-    count = 1 if tokens[1] in ("a", "an") else SPELLED.get(tokens[1])
+    count = 1 if tokens[1] in ("a", "an") else NUMBER_WORDS.get(tokens[1])
     return None if count is None else count * TABLE[tokens[2]][0]
 
 
@@ -247,8 +247,8 @@ def _word_number(tokens: list[str], position: int) -> tuple[Fraction | None, int
     total, group, after = 0, 0, position
     while after < len(tokens):
         word = tokens[after]
-        value = SPELLED.get(word)
-        is_followed = not SPELLED.keys().isdisjoint(tokens[after + 1 : after + 2])  # two hundred and five
+        value = NUMBER_WORDS.get(word)
+        is_followed = not NUMBER_WORDS.keys().isdisjoint(tokens[after + 1 : after + 2])  # two hundred and five
         if value is not None and _fits(group, value):
             group += value
         elif word == "hundred" and 0 < group < 100:

@@ -30,7 +30,7 @@ from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.rule.authority_order import chains
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.certifying import naming_question
-from eldgr_dspy.rule.named_judges import unlabelled
+from eldgr_dspy.rule.named_judges import name_in
 from eldgr_dspy.rule.questions import Settings
 from eldgr_dspy.rule.rules import is_own, require_no_judge
 from eldgr_dspy.statistics import passing, proportion_upper_bound, questions_without_loss
@@ -49,9 +49,9 @@ class QuestionBounds(NamedTuple):
 
 
 def question_bounds(
-    rules: Iterable[str], case: Case, gold: Sequence[str], judged: Mapping[str, Sequence[str | None]] | None = None
+    rules: Iterable[str], case: Case, gold: Sequence[str], by_judge: Mapping[str, Sequence[str | None]] | None = None
 ) -> QuestionBounds:
-    """Return the bounds of rules; `judged` has what each ships over all judges, where that is known already."""
+    """Return the bounds of rules; `by_judge` has what each ships over all judges, where that is known already."""
 
     @cache
     def correct(answer: str | None) -> bool:
@@ -66,19 +66,19 @@ def question_bounds(
     silent, widest, lost = dict[str, tuple[bool, bool]](), dict[str, tuple[bool, bool] | None](), set[str]()
     for name in rules:
         rule = case.rule(name)
-        ends = ends_of(judged[name] if judged else answers_over_any(rule, case), correct)
+        ends = ends_of(by_judge[name] if by_judge else answers_over_any(rule, case), correct)
         silent[name] = ends
         if derives and name not in ASKING_NOBODY:
             ends = ends_of(answers_over_any(rule, case, derivations=derivations), correct)
         if correct(case.consensus) and not ends[0]:
             lost.add(name)
-        covered = True
+        has_bounds = True
         if is_own(name):
-            covered = roles_over_any(rule, case, derivations) <= {"judge", *(["deriver"] if derives else [])}
+            has_bounds = roles_over_any(rule, case, derivations) <= {"judge", *(["deriver"] if derives else [])}
         elif name not in ASKING_NOBODY and case.type.enumerates_spans and "repairer" in answer_and_roles(rule, case)[1]:
-            covered = not case.settings.own
-            ends = ends_of(answers_over_any(rule, case, spans=spans()), correct) if covered else ends
-        widest[name] = ends if covered else None
+            has_bounds = not case.settings.own
+            ends = ends_of(answers_over_any(rule, case, spans=spans()), correct) if has_bounds else ends
+        widest[name] = ends if has_bounds else None
     return QuestionBounds(tuple(silent.items()), tuple(widest.items()), frozenset(lost))
 
 
@@ -92,7 +92,7 @@ def bounds_of(task: Task, rules: Sequence[str], units: Units[QuestionBounds], *,
     lost = counts_by(units, lambda unit: tuple(of.lost for of in unit))
 
     def percentages(rule: str, part: Callable[[QuestionBounds], _EndsOfRules]) -> list[float] | None:
-        ends: Any = [dict(part(of))[unlabelled(rule)] for of in bounds]
+        ends: Any = [dict(part(of))[name_in(rule)] for of in bounds]
         if withheld or not bounds or None in ends:
             return None
         right = (sum(one[end] * times for one, times in zip(ends, bounds.values(), strict=True)) for end in (0, 1))
@@ -103,7 +103,7 @@ def bounds_of(task: Task, rules: Sequence[str], units: Units[QuestionBounds], *,
         "task": kind.name_in_files,
         "bounds": {rule: percentages(rule, lambda of: of.silent) for rule in rules},
         "bounds_any_span": widest if kind.enumerates_spans else dict.fromkeys(rules),
-        "price": {rule: None if withheld else price_of(unlabelled(rule), lost) for rule in rules},
+        "price": {rule: None if withheld else price_of(name_in(rule), lost) for rule in rules},
     }
     if kind.way == "derivation":
         figures["bounds_any_deriver"] = widest
@@ -152,24 +152,24 @@ def pool_authority(
         )
     swaying: tuple[Role, ...] = ("judge", kind.repairer)
     texts, bounds = list[int](), Column[QuestionBounds]()
-    changed, unknown, n = Counter[tuple[str, Role]](), set[str](), 0
+    changes, opaque, n = Counter[tuple[str, Role]](), set[str](), 0
     for row in rows:
         case, n = Case(row.to_question(), settings), n + 1
         with naming_question(pool, row.id):
             ruling = {name: case.rule(name) for name in rules}
-            judged = {name: answers_over_any(rule, case) for name, rule in ruling.items()}
-            changed.update((name, "judge") for name, answers in judged.items() if differ(case, answers))
+            by_judge = {name: answers_over_any(rule, case) for name, rule in ruling.items()}
+            changes.update((name, "judge") for name, answers in by_judge.items() if differ(case, answers))
             if row.gold:
                 texts.append(text_key(case.question.text))
-                bounds.append(question_bounds(ruling, case, row.gold, judged))
+                bounds.append(question_bounds(ruling, case, row.gold, by_judge))
             for name, rule in ruling.items():
-                changed[name, kind.repairer] += not own and sways(rule, case, kind.repairer)
+                changes[name, kind.repairer] += not own and sways(rule, case, kind.repairer)
                 beyond = is_own(name) and kind.repairer == "repairer" and roles_over_any(rule, case) - {"judge"}
                 if beyond or (own and "repairer" in answer_and_roles(rule, case)[1]):
-                    unknown.add(name)  # it asks more than a judge, or a repairer under a user's own certificate
+                    opaque.add(name)  # it asks more than a judge, or a repairer under a user's own certificate
 
     def share(name: str, role: Role) -> float | None:
-        return 100.0 * changed[name, role] / n if n and (role == "judge" or name not in unknown) else None
+        return 100.0 * changes[name, role] / n if n and (role == "judge" or name not in opaque) else None
 
     return {
         "n": n,
@@ -180,7 +180,7 @@ def pool_authority(
     }
 
 
-class Allowed(TypedDict):
+class Allowance(TypedDict):
     """The rules under which any judge costs at most a given number of points on new questions."""
 
     worst: float  # the most that a judge may lose, in percentage points
@@ -190,20 +190,20 @@ class Allowed(TypedDict):
     needed: int  # of them, for a rule that loses none to pass
 
 
-def allowed(prices: Mapping[str, Price | None], worst: float, task: Task = "retrieval") -> Allowed:
+def allowance(prices: Mapping[str, Price | None], worst: float, task: Task = "retrieval") -> Allowance:
     """Return which rules pass; `majority`, which loses nothing against itself, is not tested.
 
     `worst` is the most that a judge may cost, in percentage points; `task` is as in `chains`.
     """
     if not 0 < worst < 100:
         raise ArgumentError(f"worst must be between 0 and 100 percentage points; got {worst!r}. Give 2 for 2 points.")
-    tested, share = chains(prices, task), worst / 100
+    groups, share = chains(prices, task), worst / 100
     lost = {rule: price["lost"] if price else 0 for rule, price in prices.items()}
     n = max((price["of"] for price in prices.values() if price), default=0)
     return {
         "worst": worst,
-        "chains": tested,
-        "passing": [chain[-1] for chain in passing(tested, lost, n, share) if chain],
+        "chains": groups,
+        "passing": [chain[-1] for chain in passing(groups, lost, n, share) if chain],
         "questions": n,
-        "needed": questions_without_loss(share, chains=len(tested)),
+        "needed": questions_without_loss(share, chains=len(groups)),
     }

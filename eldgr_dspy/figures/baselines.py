@@ -30,12 +30,12 @@ _RANDOM: Mapping[Place, tuple[BaselineName, BaselineName]] = {
     "alone": ("random_candidate", "random_class"),
     "locked": ("random_candidate_locked", "random_class_locked"),
 }
-_CERTIFIED: tuple[BaselineName, ...] = ("certified", *_RANDOM["locked"])  # for which certificates must be known
-_UNKNOWN: Any = dict.fromkeys(JudgeUse.__annotations__)
-_NOT_ASKED = -1
-_UNSCORED = "no question has a gold answer"
-_UNCERTIFIED = "the certificates of some question are not known"
-_NEVER_ASKED = "in arithmetic the locked rule never asks a judge"
+_WITH_CERTIFICATES: tuple[BaselineName, ...] = ("certified", *_RANDOM["locked"])  # for which certificates must be known
+_NO_FIGURES: Any = dict.fromkeys(JudgeUse.__annotations__)
+_NO_REPLY = -1
+_NO_GOLD = "no question has a gold answer"
+_NO_CERTIFICATES = "the certificates of some question are not known"
+_NO_JUDGE = "in arithmetic the locked rule never asks a judge"
 
 
 class Chances(NamedTuple):
@@ -44,16 +44,16 @@ class Chances(NamedTuple):
     draws: tuple[tuple[BaselineName, tuple[int, int]], ...]  # (right, all) of the equally probable draws
     half: bool  # which half of the questions it is in; equal questions are in one half
     sources: tuple[tuple[str, int, int], ...] | None  # (name, right, all) candidates; None if one has no source
-    unasked: tuple[int, ...]  # by place: is an unasked judge right? -1 if its reply decides
+    silence: tuple[int, ...]  # by place: is an unasked judge right? -1 if its reply decides
     judges: tuple[tuple[str, tuple[int, ...]], ...]  # for each that replied: is it right in each place?
 
-    def expected(self, baseline: BaselineName) -> Fraction:
+    def probability(self, baseline: BaselineName) -> Fraction:
         """Return the probability of a right answer under a baseline, in percent."""
         return 100 * Fraction(*dict(self.draws)[baseline])
 
     def right(self, judge: str, place: Place) -> int:
         """Return whether a judge is right in a place, 0 or 1; -1 where that is not known."""
-        return dict(zip(_AUTHORITY, dict(self.judges).get(judge, self.unasked), strict=True))[place]
+        return dict(zip(_AUTHORITY, dict(self.judges).get(judge, self.silence), strict=True))[place]
 
 
 def chances_of(case: Case, gold: Sequence[str], sources: Sequence[str | None], replies: Mapping[str, Reply]) -> Chances:
@@ -65,15 +65,15 @@ def chances_of(case: Case, gold: Sequence[str], sources: Sequence[str | None], r
         return correct(answer_and_roles(rule, case, judge)[0])
 
     standings, votes, classes = case.standings, case.vote.counts, case.vote.classes
-    tied = [answer for answer, of in standings if of == standings[0][1]]
+    leaders = [answer for answer, of in standings if of == standings[0][1]]
     draws: dict[BaselineName, tuple[int, int]] = {
         "first": (correct(case.first), 1),
         "majority": (correct(case.consensus), 1),
-        "majority_uniform_ties": (sum(map(correct, tied)), len(tied) or 1),
+        "majority_uniform_ties": (sum(map(correct, leaders)), len(leaders) or 1),
         "certified": (correct(answer_and_roles(certified_majority, case)[0]), 1),
     }
-    unasked = list[int]()
-    judged: dict[str, list[int]] = {name: [] for name in replies}
+    silence = list[int]()
+    by_judge: dict[str, list[int]] = {name: [] for name in replies}
     for place, rule in _AUTHORITY.items():
         answer, roles = answer_and_roles(rule, case)
         silent, asks = correct(answer), "judge" in roles
@@ -83,18 +83,18 @@ def chances_of(case: Case, gold: Sequence[str], sources: Sequence[str | None], r
         if by_class:
             draws[by_candidate] = sum(votes[key] for key, right in by_class.items() if right), sum(votes.values())
             draws[one_a_class] = sum(by_class.values()), len(votes)
-        unasked.append(_NOT_ASKED if by_class else int(silent))
+        silence.append(_NO_REPLY if by_class else int(silent))
         for name, reply in replies.items():
             if isinstance(reply, Verdict) and reply.scores is None:
-                judged[name].append(int(by_class.get(classes[reply.preferred] or "", silent)))
+                by_judge[name].append(int(by_class.get(classes[reply.preferred] or "", silent)))
             else:
-                judged[name].append(int(right_on(rule, reply) if by_class else silent))
+                by_judge[name].append(int(right_on(rule, reply) if by_class else silent))
     return Chances(
         tuple((name, (int(right), of)) for name, (right, of) in draws.items()),
         is_confirmation(case.question.text, share=0.5, seed=HALVES),
         _sources(sources, [*map(correct, case.question.answers)]),
-        tuple(unasked),
-        tuple((name, tuple(places)) for name, places in judged.items()),
+        tuple(silence),
+        tuple((name, tuple(places)) for name, places in by_judge.items()),
     )
 
 
@@ -123,33 +123,33 @@ def baselines_of(
 
     def score_of(name: BaselineName) -> Baseline:
         if not counts:
-            return _undefined(_UNSCORED)
+            return _undefined(_NO_GOLD)
         if name == "best_source":
             return _best_source(counts)
-        if withheld and name in _CERTIFIED:
-            return _undefined(_UNCERTIFIED)
+        if withheld and name in _WITH_CERTIFICATES:
+            return _undefined(_NO_CERTIFICATES)
         if derives and name in _RANDOM["locked"]:
-            return _undefined(_NEVER_ASKED)
-        return {"em": _expected(counts, name), "sources": [], "reason": None}
+            return _undefined(_NO_JUDGE)
+        return {"em": _expectation(counts, name), "sources": [], "reason": None}
 
     def use_of(place: Place, judge: str) -> JudgeUse:
-        missing = sum(n for chances, n in counts.items() if chances.right(judge, place) == _NOT_ASKED)
-        never = _NEVER_ASKED if derives and place == "locked" else None
-        unasked = f"it was not asked on {questions(missing)} where its reply counts" if missing else None
-        reason = (lacking or {}).get(judge) or never or (_UNCERTIFIED if withheld else unasked)
-        return cast(JudgeUse, {**_UNKNOWN, "reason": reason}) if reason else _use(place, judge, units, counts)
+        missing = sum(n for chances, n in counts.items() if chances.right(judge, place) == _NO_REPLY)
+        never = _NO_JUDGE if derives and place == "locked" else None
+        lack = f"it was not asked on {questions(missing)} where its reply counts" if missing else None
+        reason = (lacking or {}).get(judge) or never or (_NO_CERTIFICATES if withheld else lack)
+        return cast(JudgeUse, {**_NO_FIGURES, "reason": reason}) if reason else _use(place, judge, units, counts)
 
     names: tuple[BaselineName, ...] = get_args(BaselineName)
-    replied = dict.fromkeys(name for chances in counts for name, _ in chances.judges)
-    listed = dict.fromkeys([*(name for name in judges if name in replied), *replied])
+    respondents = dict.fromkeys(name for chances in counts for name, _ in chances.judges)
+    order = dict.fromkeys([*(name for name in judges if name in respondents), *respondents])
     return {
         "scores": {name: score_of(name) for name in names},
-        "judges": {judge: {"alone": use_of("alone", judge), "locked": use_of("locked", judge)} for judge in listed},
+        "judges": {judge: {"alone": use_of("alone", judge), "locked": use_of("locked", judge)} for judge in order},
     }
 
 
-def _expected(counts: Mapping[Chances, int], name: BaselineName) -> float:
-    return float(sum(chances.expected(name) * n for chances, n in counts.items()) / Fraction(sum(counts.values())))
+def _expectation(counts: Mapping[Chances, int], name: BaselineName) -> float:
+    return float(sum(chances.probability(name) * n for chances, n in counts.items()) / Fraction(sum(counts.values())))
 
 
 def _best_source(counts: Mapping[Chances, int]) -> Baseline:
@@ -174,7 +174,7 @@ def _undefined(reason: str) -> Baseline:
 
 
 def _use(place: Place, judge: str, units: Units[Chances], counts: Mapping[Chances, int]) -> JudgeUse:
-    random = max(_RANDOM[place], key=lambda name: _expected(counts, name))
+    random = max(_RANDOM[place], key=lambda name: _expectation(counts, name))
     leads = [_lead(units, judge, place, other) for other in ("certified", random)]
     return {
         "em": 100.0 * sum(chances.right(judge, place) * n for chances, n in counts.items()) / sum(counts.values()),
@@ -188,7 +188,7 @@ def _use(place: Place, judge: str, units: Units[Chances], counts: Mapping[Chance
 
 def _lead(units: Units[Chances], judge: str, place: Place, baseline: BaselineName) -> Lead:
     def scores(unit: tuple[Chances, ...]) -> tuple[tuple[float, float], ...]:
-        return tuple((100.0 * of.right(judge, place), float(of.expected(baseline))) for of in unit)
+        return tuple((100.0 * of.right(judge, place), float(of.probability(baseline))) for of in unit)
 
     over = contrast_of_units(counts_by(units, scores))
     return {"delta": over.delta, "ci": list(over.interval), "notes": list(over.notes)}

@@ -17,7 +17,7 @@ from eldgr_dspy.derivation.arithmetic import Exact
 from eldgr_dspy.derivation.reach import reach
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import Abstention, Derivation, Repair, Reply, Verdict
-from eldgr_dspy.rule.derivations import BOUNDED, Checked
+from eldgr_dspy.rule.derivations import BOUNDED_LEVELS, CheckResult
 from eldgr_dspy.text.folding import INVISIBLE
 from eldgr_dspy.text.reading import without_markup
 from eldgr_dspy.text.stripping import strip_answer
@@ -28,7 +28,7 @@ _BESIDE = 12  # characters on either side that a span takes in of what the norma
 _MARK = f"[{re.escape(string.punctuation)}]"
 _ARTICLE = f"(?:t{_MARK}*+h{_MARK}*+e|a{_MARK}*+n?)"
 _GAP = rf"(?:\s|{_MARK}|{_ARTICLE})+"
-_DROPPED = re.compile(rf"(?:<[^<>]*>|[\W_]|{_ARTICLE})*", re.IGNORECASE)
+_FILLER = re.compile(rf"(?:<[^<>]*>|[\W_]|{_ARTICLE})*", re.IGNORECASE)
 _AS_MARKS = dict.fromkeys(map(ord, INVISIBLE), string.punctuation[0])
 
 
@@ -38,14 +38,14 @@ def outcomes(rule: Rule, case: Case, replies: Mapping[Role, Sequence[Reply]]) ->
     Args:
         replies: The possible replies of each role, at least one; a missing role abstains.
     """
-    untried: list[dict[Role, Reply]] = [{}]
-    while untried:
-        way = untried.pop()
+    queue: list[dict[Role, Reply]] = [{}]
+    while queue:
+        way = queue.pop()
 
         def reply_of(role: Role, way: dict[Role, Reply] = way) -> Reply:
             if role not in way:  # the first that is possible; the others are to be tried next
                 first, *others = replies.get(role, (_SILENT,))
-                untried.extend({**way, role: other} for other in others)
+                queue.extend({**way, role: other} for other in others)
                 way[role] = first
             return way[role]
 
@@ -106,7 +106,7 @@ def _score_verdicts(case: Case, indices: Sequence[int]) -> Iterator[Verdict]:
         answers = case.question.answers
         best = [index for index in indices if case.certified(answers[index])]
         scores = (tuple(float(other == index) for other in range(len(answers))) for index in best)
-        yield from (Verdict(preferred, marks) for marks in scores for preferred in indices)
+        yield from (Verdict(choice, marks) for marks in scores for choice in indices)
 
 
 def sways(rule: Rule, case: Case, role: Role) -> bool:
@@ -135,8 +135,8 @@ class _Supposing:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._case, name)
 
-    def check(self, derivation: Derivation) -> Checked:
-        return Checked(True, self._case.settings.derivation, "supposed to pass", None)
+    def check(self, derivation: Derivation) -> CheckResult:
+        return CheckResult(True, self._case.settings.derivation, "supposed to pass", None)
 
 
 def derivable(case: Case, gold: Sequence[str] = ()) -> list[Derivation]:
@@ -146,9 +146,9 @@ def derivable(case: Case, gold: Sequence[str] = ()) -> list[Derivation]:
     a number is left out if it is not within reach of the question. Any other number is taken for derivable. So is a
     text that only another type than `number` may read as one.
     """
-    numbers = reach(case.question.text) if case.settings.derivation in BOUNDED else None
+    numbers = reach(case.question.text) if case.settings.derivation in BOUNDED_LEVELS else None
     texts = dict.fromkeys(text for text in (*case.votes(), *gold) if text)
-    answers = [text for text in texts if _may_be_derived(case, text, numbers)]
+    answers = [text for text in texts if _can_derive(case, text, numbers)]
     others = count(10_007) if numbers is None else sorted(numbers | {0}, reverse=True) if numbers else ()
     alike = case.same, differ_by_percent_sign
     further = (one for one in map(str, others) if not any(are(one, text) for are in alike for text in texts))
@@ -156,7 +156,7 @@ def derivable(case: Case, gold: Sequence[str] = ()) -> list[Derivation]:
     return [Derivation((), answer) for answer in answers]
 
 
-def _may_be_derived(case: Case, text: str, numbers: Collection[Exact] | None) -> bool:
+def _can_derive(case: Case, text: str, numbers: Collection[Exact] | None) -> bool:
     if (number := number_in(text)) is None:
         return case.type.name != "number"
     value = number.value / 100 if number.percent else number.value
@@ -221,8 +221,8 @@ def _spans_like(case: Case, gold: Sequence[str]) -> Iterator[str]:
     First those that are spelled as the gold answer: one of them is mostly enough, and no pattern is compiled.
     """
     yield from (answer for answer in gold if answer and any(answer in source for source in _sources(case)))
-    for wanted in (normalise(strip_answer(answer)) for answer in gold):
-        patterns = _span_patterns(wanted)
+    for target in (normalise(strip_answer(answer)) for answer in gold):
+        patterns = _span_patterns(target)
         for source in _sources(case):
             plain = without_markup(source).translate(_AS_MARKS)  # as long as the source
             for pattern, text in product(patterns, dict.fromkeys((source, plain))):
@@ -242,6 +242,6 @@ def _span_patterns(answer: str) -> tuple[re.Pattern[str], ...]:
 
 def _with_what_is_beside(source: str, start: int, end: int) -> Iterator[str]:
     """A span of a source, then with the marks, white space and articles next to it, which may change its class."""
-    before = (at for at in range(start, max(0, start - _BESIDE) - 1, -1) if _DROPPED.fullmatch(source, at, start))
-    behind = (at for at in range(end, min(len(source), end + _BESIDE) + 1) if _DROPPED.fullmatch(source, end, at))
+    before = (at for at in range(start, max(0, start - _BESIDE) - 1, -1) if _FILLER.fullmatch(source, at, start))
+    behind = (at for at in range(end, min(len(source), end + _BESIDE) + 1) if _FILLER.fullmatch(source, end, at))
     yield from (source[first:last] for first, last in product(before, behind))

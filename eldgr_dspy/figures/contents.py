@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 
 from eldgr_dspy.answer_types.extraction import read_sample
 from eldgr_dspy.figures.decided_rows import Spellings, spellings_of
-from eldgr_dspy.figures.distinct import Column as Coded
+from eldgr_dspy.figures.distinct import Column as DistinctColumn
 from eldgr_dspy.figures.record import share_of
 from eldgr_dspy.figures.remarks import spelling_only
 from eldgr_dspy.figures.results.record_fields import Share
@@ -73,7 +73,7 @@ def contents_of(task: Task, rows: Iterable[Row]) -> tuple[PoolContents, NDArray[
     """Read rows through once; return what they hold, and a hash of each different question, by its folded text."""
     counts, totals, columns = Counter[str](), Counter[str](), Counter[str]()
     ends = dict[str, tuple[float, float]]()
-    spellings, keys = Coded[Spellings](), array("q")
+    spellings, keys = DistinctColumn[Spellings](), array("q")
     for row in rows:
         case = Case(row.to_question())
         # that two of a million questions share the first eight bytes by chance has odds of one in 10^7
@@ -114,7 +114,7 @@ def _counts(row: Row, case: Case) -> dict[str, tuple[int, int]]:
         "unanswered": (case.vote.n_classes == 0, 1),
         "any_correct": (right, bool(row.gold)),
         "missing_answers": (case.vote.classes.count(None), n),
-        "unclosed_thinking": (sum(reading.unclosed for reading in readings), n),
+        "unclosed_thinking": (sum(reading.is_open for reading in readings), n),
         "cut_texts": (sum(reading.cut for reading in readings), n),
         "repeated_texts": (len(texts) - len({*texts}), n),
         "repeated_questions": (0, 1),

@@ -25,7 +25,7 @@ from eldgr_dspy.figures.results.audit_fields import Became
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.certifying import certify_again, is_withheld
 from eldgr_dspy.rule.consultations import Abstention, Consultation, Heard
-from eldgr_dspy.rule.named_judges import Asked, asked_by, judge_in, role_of, unlabelled
+from eldgr_dspy.rule.named_judges import Label, asked_by, judge_in, name_in, role_of
 from eldgr_dspy.rule.replies import journaled_reply
 from eldgr_dspy.rule.spellings import has_number, other_spelling
 from eldgr_dspy.words import NOTHING_TO_SAY, Branch, Consulted, Task, is_role
@@ -51,10 +51,10 @@ class Outcome:
 class Facts(NamedTuple):
     """What a question is, apart from the rules."""
 
-    scored: bool  # it has a gold answer
-    failed: bool  # a call for it failed
+    has_gold: bool  # it has a gold answer
+    has_failure: bool  # a call for it failed
     candidates: int
-    unanswered: int  # candidates without an answer
+    blanks: int  # candidates without an answer
     classes: int  # of answers that vote
     tie: bool
     conflict: bool  # the evidence certifies several classes
@@ -62,18 +62,18 @@ class Facts(NamedTuple):
     late: bool  # some answers could not be compared in time
 
 
-class Ruled(NamedTuple):
+class Ruling(NamedTuple):
     """What a rule decided on a question."""
 
     missing: Consulted | None = None  # the role that was never asked, so that nothing is decided
     score: Score | None = None  # of the answer; None without a gold answer
     official: Score | None = None  # by the official script, if that differs
-    trusted: bool = False  # the answer ships if uncertified answers abstain
-    answered: bool = False  # an answer ships
-    used: tuple[Asked, ...] = ()
+    is_trusted: bool = False  # the answer ships if uncertified answers abstain
+    has_answer: bool = False  # an answer ships
+    labels: tuple[Label, ...] = ()
 
     @property
-    def defined(self) -> Score:
+    def result(self) -> Score:
         """The score of a question with a gold answer, which the rule has decided."""
         assert self.score is not None, "the rule has not decided all questions"
         return self.score
@@ -86,14 +86,14 @@ class Marks(NamedTuple):
     level: str  # what supports the answer that shipped: its witness or derivation
     became: Became
     homogeneous: bool  # the candidates form one class
-    settled: bool | None  # the certificate of consensus; in arithmetic, whether a checked derivation agrees with it
-    abstained: bool  # a role abstained; a failed call does not count
+    support: bool | None  # the certificate of consensus; in arithmetic, whether a checked derivation agrees with it
+    abstains: bool  # a role abstained; a failed call does not count
 
 
 class ReplyMarks(NamedTuple):
     """How a consultation ended; texts are empty where they do not apply."""
 
-    called: bool  # an LM was called
+    has_calls: bool  # an LM was called
     outcome: str  # `ok`, `abstained` or `failed`, by the reply that the rules have
     lacks: str  # why the question does not apply to a judge
     kind: str  # of an abstention without a usable reply
@@ -110,17 +110,17 @@ def became(before: bool | None, after: bool | None) -> Became:
     return "lost" if before else "wrong"
 
 
-def marks_of(case: Case, decision: Decision, outcome: Became, failed: Collection[Consulted] = ()) -> Marks:
-    """Return the marks of what `eldgr` decided on a question; `failed` are the roles whose call failed."""
+def marks_of(case: Case, decision: Decision, outcome: Became, faults: Collection[Consulted] = ()) -> Marks:
+    """Return the marks of what `eldgr` decided on a question; `faults` are the roles whose call failed."""
     is_consensus, certified = decision.branch == "consensus", decision.certified
     if case.type.way == "derivation":
-        settled: bool | None = is_consensus and certified is True
+        support: bool | None = is_consensus and certified is True
         level: str = case.settings.derivation if certified else "unchecked"
     else:
-        settled = certified if is_consensus else case.certified(decision.consensus)
+        support = certified if is_consensus else case.certified(decision.consensus)
         level = decision.witness.level if decision.witness else "inapplicable" if certified is None else "uncertified"
-    abstained = any(role not in failed for role in decision.abstentions)
-    return Marks(decision.branch, level, outcome, case.vote.n_classes == 1, settled, abstained)
+    abstains = any(role not in faults for role in decision.abstentions)
+    return Marks(decision.branch, level, outcome, case.vote.n_classes == 1, support, abstains)
 
 
 def reply_marks(one: Consultation, reply: Heard | None) -> ReplyMarks:
@@ -176,10 +176,10 @@ class DecidedRows:
         self.type = answer_type(task)
         self.task = self.type.name_in_files
         self.facts = Column[Facts]()
-        self.rules = {name: Column[Ruled]() for name in rules}
-        self.audits = {name: Column[Marks]() for name in rules if unlabelled(name) == "eldgr"}
+        self.rules = {name: Column[Ruling]() for name in rules}
+        self.audits = {name: Column[Marks]() for name in rules if name_in(name) == "eldgr"}
         self.judges = [*dict.fromkeys(judge for rule in rules if (judge := judge_in(rule)) is not None)]
-        self.roles = defaultdict[Asked, RoleColumns](RoleColumns)
+        self.roles = defaultdict[Label, RoleColumns](RoleColumns)
         self.chances, self.bounds = Column[Chances | None](), Column[QuestionBounds | None]()
         self.spellings = Column[Spellings]()
         self._texts = array("q")
@@ -192,12 +192,12 @@ class DecidedRows:
         case: Case,
         gold: Sequence[str],
         outcomes: Mapping[str, Outcome],
-        failed: Collection[Asked],
+        faults: Collection[Label],
         sources: Sequence[str | None] = (),
     ) -> dict[str, Score | None]:
         """Add a question. Return each rule's score, None without a gold answer or a decision.
 
-        Roles in `failed` had a call that failed: the question decided as if they had abstained, stays in n and is not
+        Roles in `faults` had a call that failed: the question decided as if they had abstained, stays in n and is not
         counted among abstentions.
         """
         if any(outcome.missing == "certificate" for outcome in outcomes.values()):
@@ -207,32 +207,32 @@ class DecidedRows:
         def scores_of(answer: str | None) -> _Scores:
             if not gold:
                 return None, None
-            scored, official = score(answer, gold, case.type), official_score(answer, gold, case.type)
-            return scored, None if official == scored else official
+            plain, official = score(answer, gold, case.type), official_score(answer, gold, case.type)
+            return plain, None if official == plain else official
 
-        ruled = {name: _apply_rule(name, case, outcomes.get(name), scores_of) for name in self.rules}
+        rulings = {name: _apply_rule(name, case, outcomes.get(name), scores_of) for name in self.rules}
         for name, column in self.rules.items():
-            column.append(ruled[name])
+            column.append(rulings[name])
         entries = {one.label: one for outcome in outcomes.values() for one in outcome.consultations}
         replies = {label: journaled_reply(case.question, one) for label, one in entries.items() if is_role(one.role)}
         self._texts.append(text_key(case.question.text))
         verdicts: Any = {label: reply for label, reply in replies.items() if role_of(label) == "judge"}
         self.chances.append(chances_of(case, gold, sources, verdicts) if gold else None)
-        self.bounds.append(question_bounds(dict.fromkeys(map(unlabelled, self.rules)), case, gold) if gold else None)
+        self.bounds.append(question_bounds(dict.fromkeys(map(name_in, self.rules)), case, gold) if gold else None)
         self.spellings.append(spellings_of(case))
         for name, audit in self.audits.items():
             if (eldgr := outcomes.get(name)) and eldgr.decision:
                 before, after = scores_of(eldgr.decision.consensus)[0], scores_of(eldgr.decision.answer)[0]
-                own: set[Consulted] = {role_of(label) for label in failed if label == asked_by(name, role_of(label))}
+                own: set[Consulted] = {role_of(label) for label in faults if label == asked_by(name, role_of(label))}
                 outcome = became(before.em if before else None, after.em if after else None)
                 audit.append(marks_of(case, eldgr.decision, outcome, own))
         for label, one in entries.items():
             self.roles[label].append(len(self), one, reply_marks(one, replies.get(label)))
         facts = Facts(
-            scored=bool(gold),
-            failed=bool(failed),
+            has_gold=bool(gold),
+            has_failure=bool(faults),
             candidates=len(case.question.answers),
-            unanswered=case.vote.classes.count(None),
+            blanks=case.vote.classes.count(None),
             classes=case.vote.n_classes,
             tie=case.vote.tie,
             conflict=case.type.way == "evidence" and case.n_certified > 1,
@@ -240,32 +240,32 @@ class DecidedRows:
             late=case.type.comparisons is not None and bool(case.type.comparisons.late),  # known once all is scored
         )
         self.facts.append(facts)
-        return {name: ruled[name].score for name in outcomes}
+        return {name: rulings[name].score for name in outcomes}
 
     @cached_property
-    def scored(self) -> NDArray[np.bool_]:
+    def has_gold(self) -> NDArray[np.bool_]:
         """Whether each question has a gold answer, shape (n,)."""
-        return self.facts.each(lambda facts: facts.scored).astype(bool)
+        return self.facts.each(lambda facts: facts.has_gold).astype(bool)
 
     def units(self, column: Column[Any]) -> Counter[Any]:
         """Return how many units of questions with a gold answer have the same values in a column."""
-        return column.units(np.array(self._texts, np.int64), self.scored)
+        return column.units(np.array(self._texts, np.int64), self.has_gold)
 
     @property
-    def withheld(self) -> bool:
+    def withholds(self) -> bool:
         """Whether the certificates of a question are not known."""
         return any(of.missing == "certificate" for column in self.rules.values() for of in column)
 
     def asking(self, rule: str, role: Consulted) -> tuple[int, int, int | None, float]:
         """Return on how many questions a rule asked a role, and the calls, tokens and seconds that took."""
         label = asked_by(rule, role)
-        return self.roles[label].sums(self.rules[rule].each(lambda of: label in of.used).astype(bool))
+        return self.roles[label].sums(self.rules[rule].each(lambda of: label in of.labels).astype(bool))
 
 
-def _apply_rule(name: str, case: Case, outcome: Outcome | None, scores_of: Callable[[str | None], _Scores]) -> Ruled:
+def _apply_rule(name: str, case: Case, outcome: Outcome | None, scores_of: Callable[[str | None], _Scores]) -> Ruling:
     if outcome is None or outcome.decision is None:
-        return Ruled(outcome.missing if outcome else None)
-    bare = unlabelled(name) in _WITHOUT_CERTIFICATES
-    used = tuple(one.label for one in outcome.consultations if is_role(one.role) or not bare)
-    trusted, answered = not is_withheld(case, outcome.decision), outcome.decision.answer is not None
-    return Ruled(None, *scores_of(outcome.decision.answer), trusted, answered, used)
+        return Ruling(outcome.missing if outcome else None)
+    bare = name_in(name) in _WITHOUT_CERTIFICATES
+    labels = tuple(one.label for one in outcome.consultations if is_role(one.role) or not bare)
+    is_trusted, has_answer = not is_withheld(case, outcome.decision), outcome.decision.answer is not None
+    return Ruling(None, *scores_of(outcome.decision.answer), is_trusted, has_answer, labels)

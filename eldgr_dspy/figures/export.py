@@ -32,7 +32,7 @@ _TYPES = {
     for name, hint in _HINTS.items()
 }
 
-_QUOTED = ("\t", "\r", "\n", "'")
+_STARTS = ("\t", "\r", "\n", "'")
 _FILLERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # letters and a symbol by their category, and nothing is seen
 _NUMBER = re.compile(r"[+-]?\d[\d,]*(\.\d+)?%?")
 
@@ -90,7 +90,7 @@ def disarm(text: str) -> str:
         return text
     first = next(filter(_is_seen, text), "")
     is_formula = normalize("NFKC", first)[:1] in ("=", "+", "-", "@")
-    return f"'{text}" if text.startswith(_QUOTED) or (is_formula and not _NUMBER.fullmatch(text)) else text
+    return f"'{text}" if text.startswith(_STARTS) or (is_formula and not _NUMBER.fullmatch(text)) else text
 
 
 def _is_seen(character: str) -> bool:

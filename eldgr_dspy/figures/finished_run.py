@@ -20,7 +20,7 @@ from eldgr_dspy.base.file_limits import MAX_DOCUMENT_VALUES, MAX_VALUES, documen
 from eldgr_dspy.base.system import open_file, refusal
 from eldgr_dspy.errors import ArgumentError, JournalError, PoolError
 from eldgr_dspy.figures.record import JournalTotals, journal_totals
-from eldgr_dspy.figures.results import DECIDED, RECORD, SUMMARY
+from eldgr_dspy.figures.results import DECISION, RECORD, SUMMARY
 from eldgr_dspy.figures.results.decision_fields import Decided
 from eldgr_dspy.figures.results.record_fields import Record
 from eldgr_dspy.figures.results.summary_fields import Summary
@@ -42,7 +42,7 @@ class RunRead:
     path: Path
     heads: list[dict[str, Any]]  # settings, pools and roles, in order, see `eldgr_dspy.journal`
     totals: JournalTotals
-    torn: bool = False  # whether the last line of its journal is torn; such a line is skipped
+    is_torn: bool = False  # whether the last line of its journal is torn; such a line is skipped
     own: Mapping[str, object] = field(default_factory=dict)  # what the reader gives, see `Settings.from_json`
 
     def heads_of(self, kind: Literal["settings", "pool", "role"]) -> dict[str, dict[str, Any]]:
@@ -110,9 +110,9 @@ class RunRead:
         return recorded_in(self.heads)
 
     def consultations(self) -> Iterator[Consultation]:
-        return read_journal(self.path / "journal.jsonl", [], on_torn=lambda error: None)
+        return read_journal(self.path / "journal.jsonl", [], on_tear=lambda error: None)
 
-    def finished(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether the run is finished: its results exist and have the counts of the journal."""
         return (self.path / "summary.json").exists() and self._counts_all(self._summary())
 
@@ -137,7 +137,7 @@ class RunRead:
         """Whether a summary belongs to this journal: the same pools, and the same totals of the consultations."""
         rows = {name: head["details"]["rows"] for name, head in self.heads_of("pool").items()}
         pools = all(pool["n"] <= rows.get(name, -1) for name, pool in summary["pools"].items())
-        return not self.torn and pools and summary["consultations"] == self.totals.roles
+        return not self.is_torn and pools and summary["consultations"] == self.totals.roles
 
     def record(self) -> Record:
         return self._result("record.json", RECORD)
@@ -145,17 +145,17 @@ class RunRead:
     def decisions(self, summary: Summary) -> Iterator[Decided]:
         """Yield the decisions of `decisions.jsonl`; an ArgumentError if one is unreadable or their number is wrong."""
         path, counts = self.path / "decisions.jsonl", Counter[tuple[str, str]]()
-        expected = {(name, rule): pool["n"] for name, pool in summary["pools"].items() for rule in pool["rules"]}
+        totals = {(name, rule): pool["n"] for name, pool in summary["pools"].items() for rule in pool["rules"]}
         with self._reading(path), open_file(path) as file:
             for number, line in short_lines(path, file):
-                decided = self._parse(line, f"{path}, line {number},", DECIDED, MAX_VALUES)
-                pool, rule = decided["pool"], decided["rule"]
-                if pool not in summary["pools"] or (decided["em"] is None) is bool(decided["gold"]):
+                row = self._parse(line, f"{path}, line {number},", DECISION, MAX_VALUES)
+                pool, rule = row["pool"], row["rule"]
+                if pool not in summary["pools"] or (row["em"] is None) is bool(row["gold"]):
                     wrong = "a pool that summary.json lacks, or a score without gold answers or the reverse"
                     raise ArgumentError(f"{path}, line {number}, has {wrong}; {_MEND}.")
                 counts[pool, rule] += 1
-                yield decided
-        for (pool, rule), n in expected.items():
+                yield row
+        for (pool, rule), n in totals.items():
             if counts[pool, rule] != n:
                 raise ArgumentError(
                     f"{path} has {counts[pool, rule]:,} decisions of rule {rule!r} on pool {pool!r}, and "
@@ -215,9 +215,9 @@ def read_run(path: Path, **own: object) -> RunRead:
     try:
         with journal.open("rb") as file:
             file.seek(max(0, file.seek(0, 2) - 1))
-            torn = file.read(1) not in (b"", b"\n")
-        lines = read_journal(journal, heads, on_torn=lambda error: None)
-        run = RunRead(path, heads, journal_totals(lines), torn, own)
+            is_torn = file.read(1) not in (b"", b"\n")
+        lines = read_journal(journal, heads, on_tear=lambda error: None)
+        run = RunRead(path, heads, journal_totals(lines), is_torn, own)
     except OSError as error:
         raise ArgumentError(refusal(error, journal)) from error
     if "rule" not in run.heads_of("settings"):

@@ -13,7 +13,7 @@ from eldgr_dspy.figures.results.audit_fields import Decisions, RoleSums
 from eldgr_dspy.figures.results.record_fields import Fingerprints, Model, OverrideRates, Record, Share, Silence
 from eldgr_dspy.figures.results.summary_fields import PoolFigures, Summary
 from eldgr_dspy.rule.consultations import Consultation, Outcome
-from eldgr_dspy.rule.named_judges import Asked, first_of, in_order, judge_in
+from eldgr_dspy.rule.named_judges import Label, first_of, in_order, judge_in
 from eldgr_dspy.words import Branch
 
 _Amount = TypeVar("_Amount", int, float)
@@ -27,37 +27,37 @@ _FEWEST_TOKENS, _LONG = 1 / 8, 1_500
 
 
 class _Line(NamedTuple):
-    """What the totals need of a line of a journal; `decided` says whether its question was."""
+    """What the totals need of a line of a journal; `is_decided` says whether its question was."""
 
-    label: Asked
+    label: Label
     outcome: str
-    decided: bool
-    settled: bool
+    is_decided: bool
+    is_final: bool
     reason: tuple[Outcome, str, str] | None = None
     model: str | None = None
     server_model: str | None = None
     calls: int = 0
     cached: int = 0
-    shortened: bool = False
+    is_cut: bool = False
 
 
 class JournalTotals(NamedTuple):
     """The totals of a journal: roles and models of every attempt, other figures of decided questions alone."""
 
-    roles: dict[Asked, RoleSums]
+    roles: dict[Label, RoleSums]
     models: list[Model]
-    parse_failures: dict[Asked, Share]
+    parse_failures: dict[Label, Share]
     silences: list[Silence]
     remarks: list[str]
 
 
 def journal_totals(
-    consultations: Iterable[Consultation], decided: Callable[[str, str], bool] = lambda pool, question: True
+    consultations: Iterable[Consultation], is_decided: Callable[[str, str], bool] = lambda pool, question: True
 ) -> JournalTotals:
-    """Return the totals of a journal; reasons and unreadable replies are counted of questions that are `decided`."""
-    lines, amounts = Counter[_Line](), dict[tuple[Asked, str], Fraction | int | None]()  # None where one is not known
+    """Return the totals of a journal; reasons and unreadable replies count where `is_decided` holds."""
+    lines, amounts = Counter[_Line](), dict[tuple[Label, str], Fraction | int | None]()  # None where one is not known
     for one in consultations:
-        lines[_line(one, decided(one.pool, one.id))] += 1
+        lines[_line(one, is_decided(one.pool, one.id))] += 1
         if one.calls and not one.recorded:
             for name in _AMOUNTS:
                 amount, before = getattr(one, name), amounts.get((one.label, name), 0)
@@ -73,18 +73,18 @@ def journal_totals(
     )
 
 
-def _line(one: Consultation, decided: bool) -> _Line:
+def _line(one: Consultation, is_decided: bool) -> _Line:
     why = one.abstention if one.reason else None
     reason = (one.outcome, why.kind, str(one.reason).split(":")[0][:80]) if why is not None else None
     if one.recorded:
-        return _Line(one.label, "recorded", decided, one.settled, reason)
+        return _Line(one.label, "recorded", is_decided, one.settled, reason)
     models = (one.asked, one.served) if one.calls else (None, None)
     size, tokens = one.prompt_characters or 0, one.prompt_tokens
-    shortened = tokens is not None and size >= _LONG and tokens < size * _FEWEST_TOKENS
-    return _Line(one.label, one.outcome, decided, one.settled, reason, *models, one.calls, one.cached, shortened)
+    is_cut = tokens is not None and size >= _LONG and tokens < size * _FEWEST_TOKENS
+    return _Line(one.label, one.outcome, is_decided, one.settled, reason, *models, one.calls, one.cached, is_cut)
 
 
-def _role(role: Asked, lines: Counter[_Line], amounts: Mapping[tuple[Asked, str], Fraction | int | None]) -> RoleSums:
+def _role(role: Label, lines: Counter[_Line], amounts: Mapping[tuple[Label, str], Fraction | int | None]) -> RoleSums:
     own = Counter({line: n for line, n in lines.items() if line.label == role})
     outcomes = counts_by(own, lambda line: line.outcome)
     prompt, completion, cost = (amounts.get((role, name)) for name in _AMOUNTS)
@@ -102,7 +102,7 @@ def _role(role: Asked, lines: Counter[_Line], amounts: Mapping[tuple[Asked, str]
 
 
 def _models(lines: Counter[_Line]) -> list[Model]:
-    calls = Counter[tuple[Asked, str | None, str | None]]()
+    calls = Counter[tuple[Label, str | None, str | None]]()
     for line, n in lines.items():
         calls[line.label, line.model, line.server_model] += line.calls * n
     return [
@@ -112,16 +112,16 @@ def _models(lines: Counter[_Line]) -> list[Model]:
     ]
 
 
-def _parse_failures(lines: Counter[_Line]) -> dict[Asked, Share]:
-    of_run = Counter({line: n for line, n in lines.items() if line.decided})
-    through = counts_by(of_run, lambda line: (line.label, line.settled))
-    unread = counts_by(of_run, lambda line: (line.label, line.reason is not None and line.reason[1] == "unreadable"))
+def _parse_failures(lines: Counter[_Line]) -> dict[Label, Share]:
+    of_run = Counter({line: n for line, n in lines.items() if line.is_decided})
+    through = counts_by(of_run, lambda line: (line.label, line.is_final))
+    failures = counts_by(of_run, lambda line: (line.label, line.reason is not None and line.reason[1] == "unreadable"))
     roles = in_order({line.label for line in of_run})
-    return {role: share_of(unread[role, True], through[role, True]) for role in roles}
+    return {role: share_of(failures[role, True], through[role, True]) for role in roles}
 
 
 def _silences(lines: Counter[_Line]) -> list[Silence]:
-    reasons = counts_by(lines, lambda line: (line.label, *line.reason) if line.reason and line.decided else None)
+    reasons = counts_by(lines, lambda line: (line.label, *line.reason) if line.reason and line.is_decided else None)
     return [
         {"role": role, "outcome": outcome, "kind": kind, "reason": reason, "consultations": n}
         for (role, outcome, kind, reason), n in sorted((of, n) for of, n in reasons.items() if of is not None)
@@ -136,17 +136,17 @@ def _on_models(models: Iterable[Model]) -> Iterator[str]:
 
 
 def _on_lines(lines: Counter[_Line]) -> Iterator[str]:
-    for role, n in sorted(counts_by(lines, lambda line: line.label if line.shortened else "").items()):
+    for role, n in sorted(counts_by(lines, lambda line: line.label if line.is_cut else "").items()):
         if role:
             yield f"The {role}'s server counted far fewer tokens than {n} of its prompts have: it may have cut them."
-    if elsewhere := counts_by(lines, lambda line: line.decided)[False]:
+    if elsewhere := counts_by(lines, lambda line: line.is_decided)[False]:
         yield (
             f"The run directory has seen other questions too: {elsewhere} of its consultations are on none of "
             "these, and are among those whose outcomes, calls, tokens and dollars are added up."
         )
 
 
-def sums_of(roles: Mapping[Asked, RoleSums]) -> RoleSums:
+def sums_of(roles: Mapping[Label, RoleSums]) -> RoleSums:
     """Return the consultations of all roles together, every attempt included."""
     sums: list[Any] = [*roles.values()]
     total: Any = {name: sum(role[name] for role in sums) for name in RoleSums.__annotations__ if name not in _AMOUNTS}

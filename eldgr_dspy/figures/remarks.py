@@ -7,7 +7,7 @@ from itertools import islice
 from eldgr_dspy.base.formatting import questions
 from eldgr_dspy.figures.decided_rows import DecidedRows, Facts, ReplyMarks, Spellings
 from eldgr_dspy.figures.distinct import Column, counts_by
-from eldgr_dspy.rule.named_judges import Asked, in_order, role_of
+from eldgr_dspy.rule.named_judges import Label, in_order, role_of
 from eldgr_dspy.words import Consulted
 
 _EXAMPLES = 5
@@ -36,10 +36,10 @@ def remarks_of(rows: DecidedRows) -> list[str]:
 
 def _on_questions(rows: DecidedRows) -> Iterator[str]:
     n, by_evidence = len(rows), rows.type.way == "evidence"
-    if _is_most(unanswered := _count(rows, lambda of: not of.classes), n):
-        repaired = "a repair" if by_evidence else "a derivation"
+    if _is_most(blank := _count(rows, lambda of: not of.classes), n):
+        other = "a repair" if by_evidence else "a derivation"
         yield (
-            f"No candidate has an answer on {_of(unanswered, n)}, so that nothing but {repaired} can ship there. The "
+            f"No candidate has an answer on {_of(blank, n)}, so that nothing but {other} can ship there. The "
             "field `answer` of a candidate holds it; `eldgr pool check` says what a pool holds."
         )
     if by_evidence and _is_most(bare := _count(rows, lambda of: of.bare), n):
@@ -53,19 +53,19 @@ def _count(rows: DecidedRows, holds: Callable[[Facts], bool]) -> int:
     return counts_by(rows.facts.counts(), holds)[True]
 
 
-def _on_kinds(role: Asked, marks: Counter[ReplyMarks]) -> Iterator[str]:
+def _on_kinds(role: Label, marks: Counter[ReplyMarks]) -> Iterator[str]:
     kinds = counts_by(marks, lambda mark: mark.kind)
     del kinds[""]
     if _is_most(kinds.total(), marks.total()):
         listing = ", ".join(f"{n:,} {kind}" for kind, n in sorted(kinds.items()))
-        called = any(mark.called for mark in marks)
-        doctor = f" `eldgr doctor --judge MODEL` looks into the {role}'s model." if called else ""
+        has_calls = any(mark.has_calls for mark in marks)
+        doctor = f" `eldgr doctor --judge MODEL` looks into the {role}'s model." if has_calls else ""
         share = f"{_of(kinds.total(), marks.total())} that it was asked"
         yield f"The {role} gave no usable reply on {share} ({listing}): {_INSTEAD[role_of(role)]}.{doctor}"
 
 
 def _on_parts(
-    roles: Mapping[Asked, Counter[ReplyMarks]], fault: Callable[[ReplyMarks], str], sentence: str
+    roles: Mapping[Label, Counter[ReplyMarks]], fault: Callable[[ReplyMarks], str], sentence: str
 ) -> Iterator[str]:
     """Yield a sentence for each role with a fault; the first fault in the alphabet is the example."""
     faults = [fault(mark) for marks in roles.values() for mark in marks if fault(mark)]
@@ -91,7 +91,7 @@ def _of(count: int, n: int) -> str:
     return f"{count:,} of {questions(n)}"
 
 
-def never_asked(why: Mapping[Consulted, int]) -> str:
+def missing_roles(why: Mapping[Consulted, int]) -> str:
     clauses = " and ".join(f"the {role} was never asked on {questions(n)}" for role, n in why.items())
     return f"{clauses} where this rule needs it"
 

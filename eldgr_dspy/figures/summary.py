@@ -12,38 +12,38 @@ from eldgr_dspy.figures.remarks import remarks_of
 from eldgr_dspy.figures.results.audit_fields import AuditCounts, AuditInFull
 from eldgr_dspy.figures.results.summary_fields import JudgeFigures, PoolFigures, RuleFigures
 from eldgr_dspy.figures.scored import contrast_of, contrasts_of, flips_of, official_of, scores_of, shipping_of
-from eldgr_dspy.rule.named_judges import asked_by, first_of, judge_in, labelled, role_of
+from eldgr_dspy.rule.named_judges import asked_by, first_of, judge_in, label_of, role_of
 from eldgr_dspy.words import CONSULTED, Consulted, roles_and
 
 
 def pool_figures(rows: DecidedRows, facts: Mapping[str, JudgeFacts] | None = None) -> PoolFigures:
     """Return the pool's part of `summary.json`; `facts` are those of the named judges, see `judge_facts`."""
     facts, names, kind, n = facts or {}, [*rows.rules], rows.type, len(rows)
-    whys = {name: _lacks(rows.roles[labelled("judge", name)].marks.counts()) for name in rows.judges}
+    whys = {name: _lacks(rows.roles[label_of("judge", name)].marks.counts()) for name in rows.judges}
     lacking = {name: why for name, why in whys.items() if why is not None}
     withheld = {name: lacks for name in names if (lacks := _missing(rows, name))}
-    applied = [name for name in names if judge_in(name) not in lacking]
-    withheld |= {name: {"judge": n} for name in names if name not in applied}
+    applicable = [name for name in names if judge_in(name) not in lacking]
+    withheld |= {name: {"judge": n} for name in names if name not in applicable}
     whole = [name for name in names if name not in withheld]
-    untested = [name for name, of in facts.items() if of["positioned"]]
-    counts, chances, scored = rows.facts.counts(), rows.units(rows.chances), int(rows.scored.sum())
-    ends = bounds_of(rows.task, applied, rows.units(rows.bounds), withheld=rows.withheld)
-    audit, decided = _audit(rows, first_of("eldgr", whole), whole)
+    exempt = [name for name, of in facts.items() if of["positioned"]]
+    counts, chances, n_gold = rows.facts.counts(), rows.units(rows.chances), int(rows.has_gold.sum())
+    ends = bounds_of(rows.task, applicable, rows.units(rows.bounds), withheld=rows.withholds)
+    audit, in_full = _audit(rows, first_of("eldgr", whole), whole)
     figures: PoolFigures = {
         "n": n,
-        "n_scored": scored,
+        "n_scored": n_gold,
         "n_distinct": chances.total(),
-        "n_failed": sum(times for of, times in counts.items() if of.failed),
+        "n_failed": sum(times for of, times in counts.items() if of.has_failure),
         "ties": sum(times for of, times in counts.items() if of.tie),
         "candidates": {
             "fewest": min((of.candidates for of in counts), default=None),
             "most": max((of.candidates for of in counts), default=0),
-            "without_answer": sum(of.unanswered * times for of, times in counts.items()),
+            "without_answer": sum(of.blanks * times for of, times in counts.items()),
         },
         "conflicts": sum(times for of, times in counts.items() if of.conflict) if kind.way == "evidence" else None,
         "rules": {name: _rule_figures(rows, name) for name in whole},
         "withheld": withheld,
-        "contrasts": contrasts_of(whole, rows.judges, partial(contrast_of, rows), untested) if scored else [],
+        "contrasts": contrasts_of(whole, rows.judges, partial(contrast_of, rows), exempt) if n_gold else [],
         "task": ends["task"],
         "bounds": ends["bounds"],
         "bounds_any_span": ends["bounds_any_span"],
@@ -51,12 +51,12 @@ def pool_figures(rows: DecidedRows, facts: Mapping[str, JudgeFacts] | None = Non
         "baselines": baselines_of(
             rows.task,
             chances,
-            (labelled("judge", judge_in(name)) for name in names),
-            withheld=rows.withheld,
-            lacking={labelled("judge", name): why for name, why in lacking.items()},
+            (label_of("judge", judge_in(name)) for name in names),
+            withheld=rows.withholds,
+            lacking={label_of("judge", name): why for name, why in lacking.items()},
         ),
         "audit": audit,
-        "decided": decided,
+        "decided": in_full,
         "shipping": {name: shipping_of(rows, name) for name in whole},
         "remarks": remarks_of(rows),
     }
@@ -79,15 +79,15 @@ def _missing(rows: DecidedRows, rule: str) -> dict[Consulted, int]:
 
 
 def _rule_figures(rows: DecidedRows, rule: str) -> RuleFigures:
-    roles = roles_and({role_of(label) for name in rows.rules for of in rows.rules[name] for label in of.used})
-    spent: dict[Consulted, tuple[int, int, int | None, float]] = {role: rows.asking(rule, role) for role in roles}
+    roles = roles_and({role_of(label) for name in rows.rules for of in rows.rules[name] for label in of.labels})
+    costs: dict[Consulted, tuple[int, int, int | None, float]] = {role: rows.asking(rule, role) for role in roles}
     return {
         **scores_of(rows, rule),
         "official": official_of(rows, rule),
-        "calls": {role: calls for role, (_, calls, _, _) in spent.items()},
-        "asked": {role: n for role, (n, _, _, _) in spent.items()},
-        "tokens": {role: tokens for role, (_, _, tokens, _) in spent.items()},
-        "seconds": round(sum(seconds for _, _, _, seconds in spent.values()), 3),
+        "calls": {role: calls for role, (_, calls, _, _) in costs.items()},
+        "asked": {role: n for role, (n, _, _, _) in costs.items()},
+        "tokens": {role: tokens for role, (_, _, tokens, _) in costs.items()},
+        "seconds": round(sum(seconds for _, _, _, seconds in costs.values()), 3),
     }
 
 
@@ -108,21 +108,21 @@ def _audit(rows: DecidedRows, locked: str, whole: list[str]) -> tuple[AuditCount
     """The audit of `eldgr`, or of `eldgr[NAME]`, in short and in full; None without its result."""
     if locked not in whole:
         return None, None
-    audited, scored, judge = rows.audits[locked].counts(), bool(rows.scored.any()), asked_by(locked, "judge")
-    outcomes = counts_by(audited, lambda marks: (marks.branch, marks.level, marks.became))
+    audits, has_gold, judge = rows.audits[locked].counts(), bool(rows.has_gold.any()), asked_by(locked, "judge")
+    outcomes = counts_by(audits, lambda marks: (marks.branch, marks.level, marks.became))
 
     def count(holds: Callable[[Marks], object]) -> int:
-        return sum(n for marks, n in audited.items() if holds(marks))
+        return sum(n for marks, n in audits.items() if holds(marks))
 
     counts: AuditCounts = {
         "preserved": count(lambda marks: marks.branch == "consensus"),
         "judge_overrides": count(lambda marks: marks.branch == "judge"),
         "repair_overrides": count(lambda marks: marks.branch == "repair"),
-        "correct_to_incorrect": count(lambda marks: marks.became == "lost") if scored else None,
-        "incorrect_to_correct": count(lambda marks: marks.became == "won") if scored else None,
-        "abstentions": count(lambda marks: marks.abstained),
+        "correct_to_incorrect": count(lambda marks: marks.became == "lost") if has_gold else None,
+        "incorrect_to_correct": count(lambda marks: marks.became == "won") if has_gold else None,
+        "abstentions": count(lambda marks: marks.abstains),
         "homogeneous": count(lambda marks: marks.homogeneous),
-        "certified_consensus": count(lambda marks: marks.settled),
+        "certified_consensus": count(lambda marks: marks.support),
     }
     return counts, {
         "outcomes": [
@@ -136,12 +136,12 @@ def _audit(rows: DecidedRows, locked: str, whole: list[str]) -> tuple[AuditCount
 def _judge_figures(
     rows: DecidedRows, name: str, pool: PoolFigures, facts: JudgeFacts | None, lacks: str | None
 ) -> JudgeFigures:
-    alone, locked, rules = labelled("judge", name), labelled("eldgr", name), pool["rules"]
+    alone, locked, rules = label_of("judge", name), label_of("eldgr", name), pool["rules"]
     delta = next((of for of in pool["contrasts"] if (of["rule"], of["against"]) == (locked, alone)), None)
     worst = {rule: ends[0] for rule, ends in pool["bounds"].items() if ends and lacks is None}
     outcomes = counts_by(rows.roles[alone].marks.counts(), lambda of: of.outcome)
     n, calls, tokens, _ = rows.roles[alone].sums()
-    audit, decided = _audit(rows, locked, [*rules])
+    audit, in_full = _audit(rows, locked, [*rules])
     return {
         "alone": rules[alone]["em"] if alone in rules else None,
         "locked": rules[locked]["em"] if locked in rules else None,
@@ -160,7 +160,7 @@ def _judge_figures(
         "positioned": facts and facts["positioned"],
         "lacks": lacks,
         "audit": audit,
-        "decided": decided,
+        "decided": in_full,
     }
 
 

@@ -24,7 +24,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.rule.ballots import MOST_NUMBERS, MOST_SCORES, NOTHING, Logprobs, Stated
+from eldgr_dspy.rule.ballots import MOST_NUMBERS, MOST_SCORES, NOTHING, Logprobs, Statement
 
 LARGEST = 1e300  # of the numbers in a column, so that no sum of them overflows
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
@@ -37,12 +37,12 @@ _NULL = {"type": "null"}
 def _number(low: float, high: float, fault: str) -> BeforeValidator:
     """Return what refuses all but numbers from `low` to `high`; the fault has the value in the place of {}."""
 
-    def checked(value: Any) -> float:
+    def check(value: Any) -> float:
         if not _is_number(value) or not low <= value <= high:
             raise ValueError(fault.format(quote(value)))
         return float(value)
 
-    return BeforeValidator(checked)
+    return BeforeValidator(check)
 
 
 def _scores(scores: Any) -> dict[str, Any]:
@@ -145,7 +145,7 @@ class LogprobsRow(Part):
 
 
 class Columns(Part):
-    """What may be stated of a candidate. See `eldgr_dspy.rule.ballots.Stated`."""
+    """What may be stated of a candidate. See `eldgr_dspy.rule.ballots.Statement`."""
 
     confidence: Confidence | None = Field(default=None, description="How probable its model says its answer is.")
     logprobs: Annotated[LogprobsRow | None, AfterValidator(lambda one: one if one and one.model_dump() else None)] = (
@@ -154,12 +154,12 @@ class Columns(Part):
     scores: Scores = Field(default_factory=dict, description="A number by name, or one for each step of its reasoning.")
     tags: Tags = Field(default_factory=list, description="What made it: the parts of its pipeline.")
 
-    def to_stated(self, source: str | None = None) -> Stated:
+    def to_statement(self, source: str | None = None) -> Statement:
         """Return the columns as selectors read them, with where the candidate came from."""
         if (source, self.confidence, self.logprobs) == (None, None, None) and not self.scores and not self.tags:
             return NOTHING
         logprobs = None if self.logprobs is None else self.logprobs.summary()
-        return Stated(self.confidence, logprobs, self.scores, tuple(self.tags), source)
+        return Statement(self.confidence, logprobs, self.scores, tuple(self.tags), source)
 
 
 COLUMNS = tuple(Columns.model_fields)
@@ -193,7 +193,7 @@ def _of_chat(content: Any) -> Any:
     return {"tokens": [token.get("logprob") if isinstance(token, Mapping) else token for token in content]}
 
 
-_EXPECTED = {
+_DEMANDS = {
     "model_type": 'must be an object; got {}. Write {{"mean": -0.5}}, or leave it out',
     "list_type": "must be a list of numbers; got {}. Leave it out",
     "extra_forbidden": f"is not a field of logprobs, which have tokens and answer_tokens, or {', '.join(_SUMMARIES)}; "
@@ -209,7 +209,7 @@ def fault_of(error: ErrorDetails) -> str:
         return error["msg"].removeprefix("Value error, ")
     if kind == "too_long":
         return f"must have at most {MOST_NUMBERS:,} numbers; got {len(value):,}. Leave it out"
-    return _EXPECTED.get(kind, _COUNT).format(quote(value))
+    return _DEMANDS.get(kind, _COUNT).format(quote(value))
 
 
 _SHORT = reprlib.Repr()  # a value may be nested so deeply, or be so large, that `repr` fails
@@ -224,6 +224,6 @@ def quote(value: object) -> str:
         return "a number with too many digits to show"
 
 
-def any_stated(each: Iterable[Stated]) -> tuple[Stated, ...]:
+def statements_of(each: Iterable[Statement]) -> tuple[Statement, ...]:
     columns = tuple(each)
     return () if all(one is NOTHING for one in columns) else columns

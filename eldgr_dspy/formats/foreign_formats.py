@@ -7,14 +7,14 @@ from typing import Any, Literal
 
 from eldgr_dspy.errors import PoolError
 
-Wanted = Literal["rows", "pool"]  # what the records of a file must be
+Content = Literal["rows", "pool"]  # what the records of a file must be
 
 
-def refuse_csv(path: Path, wanted: Wanted = "rows") -> None:
+def refuse_csv(path: Path, content: Content = "rows") -> None:
     """Refuse a file that is CSV by its name. The message has the command or the code that converts it."""
     if not path.name.lower().endswith((".csv", ".tsv")):
         return
-    if wanted == "pool":
+    if content == "pool":
         raise PoolError(
             f"{path}: CSV is not read as a pool, since a cell holds no list. Make a pool of it: eldgr pool build "
             f"{shlex.quote(str(path))} --answer short --out pool.jsonl (or --answer number)."

@@ -12,7 +12,7 @@ from eldgr_dspy.answer_types.comparing import is_record
 from eldgr_dspy.base.file_limits import MAX_LINE, MAX_VALUES, parsed_json, require_few_in, require_shallow, scale
 from eldgr_dspy.base.files import json_fault
 from eldgr_dspy.errors import JournalError, PoolError
-from eldgr_dspy.redaction import redacted, redacted_value
+from eldgr_dspy.redaction import redact, redact_value
 from eldgr_dspy.rule.consultations import Consultation, Outcome
 from eldgr_dspy.rule.named_judges import is_name
 from eldgr_dspy.words import CONSULTED
@@ -51,7 +51,7 @@ def _no_number(name: str) -> Any:
 
 def without_credentials(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return a line with credentials masked in the fields that may hold them."""
-    return {name: redacted_value(value) if name in _FREE else value for name, value in record.items()}
+    return {name: redact_value(value) if name in _FREE else value for name, value in record.items()}
 
 
 _DECODER = json.JSONDecoder(parse_constant=_no_number)
@@ -62,7 +62,7 @@ CHECKSUM = b', "crc32": '  # before the checksum, the last field, which covers e
 def seal(record: Mapping[str, Any]) -> bytes:
     """Return a record as a line with its checksum and without credentials."""
     text = ENCODER.encode(record)
-    if redacted(text) != text:  # a credential was missed when the record was made; the key that finds it stays
+    if redact(text) != text:  # a credential was missed when the record was made; the key that finds it stays
         text = ENCODER.encode(without_credentials(record))
     body = text.removesuffix("}").encode()
     return b'%b%b"%08x"}\n' % (body, CHECKSUM, crc32(body))
@@ -137,8 +137,8 @@ def require_types(record: Mapping[str, Any], path: Path, where: str) -> None:
     for name, value in record.items():
         if type(value) not in _TYPES[name] or (type(value) in _NUMBERS and not is_plausible(value)):
             kinds = [kind for kind in _TYPES[name] if kind is not int or float not in _TYPES[name]]
-            expected = " or ".join(_WORDS[kind] for kind in kinds)
-            raise JournalError(f"{path}, {where}: {name}={value!r:.80} is not {expected}.")
+            types = " or ".join(_WORDS[kind] for kind in kinds)
+            raise JournalError(f"{path}, {where}: {name}={value!r:.80} is not {types}.")
 
 
 def is_plausible(value: object) -> bool:

@@ -13,7 +13,7 @@ from eldgr_dspy.base.file_limits import RAISE, VARIABLE
 from eldgr_dspy.base.files import read_object
 from eldgr_dspy.base.system import open_file
 from eldgr_dspy.errors import PoolError
-from eldgr_dspy.formats.parquet_process import REFUSED, memory_limit
+from eldgr_dspy.formats.parquet_process import REFUSAL, memory_limit
 from eldgr_dspy.formats.rows import CandidateRow, PassageRow, Row
 
 JSON_COLUMNS = ("logprobs", "scores")  # the columns of a candidate that have no fixed shape
@@ -61,7 +61,7 @@ def _read_rows(arrow: Any, path: Path) -> Iterator[dict[str, Any]]:
             f"memory: it is damaged, or its rows are too long. Write it again. {RAISE}"
         )
     if failure := json.loads(ending):
-        raise PoolError(failure[1]) if failure[0] == REFUSED else ValueError(failure[1])
+        raise PoolError(failure[1]) if failure[0] == REFUSAL else ValueError(failure[1])
 
 
 def _answer(arrow: Any, process: Process, request: Sequence[Any]) -> Iterator[Any]:

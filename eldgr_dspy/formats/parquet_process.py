@@ -17,7 +17,7 @@ from eldgr_dspy.base.file_limits import MAX_LINE, MAX_VALUES, RAISE, VARIABLE, e
 from eldgr_dspy.errors import PoolError, brief
 
 MEMORY: Final = 1 << 30  # bytes of address space that the process may take, where the system can limit it
-REFUSED, UNREADABLE = "refused", "unreadable"  # how reading ended, if not well: a sentence follows, or a reason
+REFUSAL, UNREADABLE = "refused", "unreadable"  # how reading ended, if not well: a sentence follows, or a reason
 _ROW = 64  # bytes that a row takes at least
 
 
@@ -42,7 +42,7 @@ def serve() -> None:
         try:
             _send(pyarrow, Path(path), name, rows, out)
         except PoolError as error:
-            failure = REFUSED, error.args[0]
+            failure = REFUSAL, error.args[0]
         except (OSError, ValueError, pyarrow.ArrowException) as error:
             failure = UNREADABLE, brief(" ".join(str(error).split()), 200)
         out.write(json.dumps(failure).encode() + b"\n")

@@ -22,9 +22,9 @@ from eldgr_dspy.answer_types.base import require_options
 from eldgr_dspy.answer_types.comparing import Comparisons
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError, PoolError
-from eldgr_dspy.formats.columns import COLUMNS, Columns, Part, any_stated, fault_of, quote
+from eldgr_dspy.formats.columns import COLUMNS, Columns, Part, fault_of, quote, statements_of
 from eldgr_dspy.formats.foreign_formats import named_layout
-from eldgr_dspy.rule.ballots import Stated
+from eldgr_dspy.rule.ballots import Statement
 from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.text.thinking import find_thinking, may_think
 from eldgr_dspy.words import Task
@@ -101,14 +101,14 @@ class CandidateRow(Columns):
         answer = fields.get("answer") if isinstance(fields, dict) else None
         if not isinstance(answer, str) or not may_think(answer):
             return fields
-        tags, parts, unclosed = find_thinking(answer)
+        tags, parts, is_open = find_thinking(answer)
         if not tags:
             return fields
-        final = answer[slice(*parts[-1])].strip() if parts and not unclosed else None
+        final = answer[slice(*parts[-1])].strip() if parts and not is_open else None
         return {**fields, "answer": final, "text": fields.get("text") or answer}
 
     @model_serializer(mode="wrap")
-    def _as_written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _serialize(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out columns that are empty, as files from before them do, and put the others last."""
         fields: dict[str, Any] = write(self)
         columns = {name: fields.pop(name) for name in COLUMNS}
@@ -159,20 +159,20 @@ class Row(Part):
             texts=tuple(candidate.text or candidate.answer or "" for candidate in self.candidates),
             passages=tuple(Passage(passage.title, passage.text) for passage in self.evidence),
             options=tuple(self.options),
-            states=self.to_stated,
+            states=self.to_statements,
             comparisons=comparisons,
         )
 
-    def to_stated(self) -> tuple[Stated, ...]:
-        return any_stated(candidate.to_stated(candidate.source) for candidate in self.candidates)
+    def to_statements(self) -> tuple[Statement, ...]:
+        return statements_of(candidate.to_statement(candidate.source) for candidate in self.candidates)
 
     @property
-    def unstated(self) -> set[str]:
+    def empty_fields(self) -> set[str]:
         """The fields that a file leaves out where they are empty, as files from before them do."""
         return {name for name in ("options", "meta") if not getattr(self, name)}
 
     def digest(self) -> bytes:
-        content = self.model_dump(exclude={"meta"} | self.unstated)
+        content = self.model_dump(exclude={"meta"} | self.empty_fields)
         return hashlib.sha256(_ENCODER.encode(content).encode("ascii")).digest()
 
 

@@ -27,13 +27,13 @@ _MOST, _LONGEST, _MOST_THINGS = 12, 60, 400
 def literals(*things: object) -> list[str]:
     """Return the first short texts in the code of things and what they refer to, but names of roles and branches."""
     packages = {_package(thing) for thing in things} - _OURS
-    texts, visited, queue = dict[str, None](), list[object](), [*things]
-    while queue and len(visited) < _MOST_THINGS:
+    texts, history, queue = dict[str, None](), list[object](), [*things]
+    while queue and len(history) < _MOST_THINGS:
         thing = queue.pop(0)
         if isinstance(thing, str):
             texts |= {} if len(thing) > _LONGEST or thing in _VOCABULARY else {thing: None}
-        elif not any(thing is one for one in visited):
-            visited.append(thing)
+        elif not any(thing is one for one in history):
+            history.append(thing)
             queue += _parts(thing, packages)
     return [*texts][:_MOST]
 

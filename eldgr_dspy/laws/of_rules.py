@@ -15,7 +15,7 @@ from eldgr_dspy.rule.consultations import Abstention, Derivation, Repair, Verdic
 from eldgr_dspy.text.stripping import strip_answer
 from eldgr_dspy.words import ROLES, Branch, Role
 
-_FAILED = Abstention("failed: the call timed out")
+_FAILURE = Abstention("failed: the call timed out")
 DECORATIONS = (
     *(f"{{}}{end}" for end in ".!…。,"),
     *(f"{mark}{{}}{mark}" for mark in ("**", "_", "`", '"', "'")),
@@ -39,8 +39,8 @@ def inapplicable_consensus_is_final(outcome: Outcome) -> Finding | None:
 def _final(outcome: Outcome) -> Finding | None:
     if outcome.case.task != "retrieval":
         return None
-    holds, demanded, _ = _shipment(outcome, "consensus", outcome.case.consensus)
-    return Finding(holds and not outcome.roles, f"{demanded}, and nobody asked")
+    holds, demand, _ = _shipment(outcome, "consensus", outcome.case.consensus)
+    return Finding(holds and not outcome.roles, f"{demand}, and nobody asked")
 
 
 @law(2, "A consensus that is right and certified is not replaced by a wrong answer.")
@@ -81,9 +81,9 @@ def default_is_consensus(outcome: Outcome) -> Finding | None:
 @law(7, "What ships is consensus, the judge's preference or the repair, and the branch says which.")
 def answer_is_consensus_preference_or_repair(outcome: Outcome) -> Finding | None:
     branch, answer = outcome.decision.branch, outcome.decision.answer
-    replied = {"judge": (outcome.preference, outcome.nominee), "repair": (outcome.repair,)}
+    replies = {"judge": (outcome.preference, outcome.nominee), "repair": (outcome.repair,)}
     is_kept = branch == "consensus" and answer == outcome.case.consensus
-    is_replied = answer is not None and answer in replied.get(branch, ())
+    is_replied = answer is not None and answer in replies.get(branch, ())
     return Finding(is_kept or is_replied, "the answer that the branch names")
 
 
@@ -123,8 +123,8 @@ def judges_differ_only_where_admissible(outcome: Outcome) -> Finding | None:
     other = outcome.again(outcome.trial.replying("judge", rival := next(others, SILENT)))
     if outcome.agrees(other):
         return None
-    admitted = outcome.admits(outcome.preference) or other.admits(other.preference)
-    holds = outcome.case.task == "retrieval" and outcome.mark is False and admitted
+    admits = outcome.admits(outcome.preference) or other.admits(other.preference)
+    holds = outcome.case.task == "retrieval" and outcome.mark is False and admits
     return Finding(holds, f"the same where the judge replies {as_code(rival)}", other)
 
 
@@ -141,19 +141,19 @@ def evidence_order_and_duplicates_do_not_matter(outcome: Outcome) -> Finding | N
     if not (passages := outcome.trial.question.passages):
         return None
     other = outcome.again(outcome.trial.about(passages=(*passages[::-1], passages[0])))
-    marked = all(outcome.case.certified(text) is other.case.certified(text) for text in outcome.trial.question.answers)
+    same = all(outcome.case.certified(text) is other.case.certified(text) for text in outcome.trial.question.answers)
     demand = "the same, certificates too, with the passages backwards and the first of them twice"
-    return Finding(marked and outcome.agrees(other), demand, other)
+    return Finding(same and outcome.agrees(other), demand, other)
 
 
 @law(12, "An answer that some passages certify is certified by these and more, and a final consensus stays final.")
 def more_evidence_never_uncertifies(outcome: Outcome) -> Finding | None:
     answers = dict.fromkeys((*outcome.trial.question.answers, outcome.decision.answer, outcome.repair))
-    marked = [answer for answer in answers if outcome.case.certified(answer) is not False]
-    if not (outcome.trial.more and marked):
+    firm = [answer for answer in answers if outcome.case.certified(answer) is not False]
+    if not (outcome.trial.more and firm):
         return None
     other = outcome.again(outcome.trial.about(passages=(*outcome.trial.question.passages, *outcome.trial.more)))
-    lost = [answer for answer in marked if other.case.certified(answer) not in {outcome.case.certified(answer), True}]
+    lost = [answer for answer in firm if other.case.certified(answer) not in {outcome.case.certified(answer), True}]
     final = outcome.case.task == "retrieval" and outcome.mark is not False
     more = [passage.text for passage in outcome.trial.more]
     return Finding(not lost and (outcome.agrees(other) or not final), f"the same certificates with {more} added", other)
@@ -189,39 +189,39 @@ def ties_go_to_the_earliest(outcome: Outcome) -> Finding | None:
 def candidate_order_does_not_matter(outcome: Outcome) -> Finding | None:
     question, verdict = outcome.trial.question, outcome.trial.reply("judge")
     scores = getattr(verdict, "scores", None) or ()
-    tied = outcome.trial.settings.preference == "stratum" and len(set(scores)) < len(scores)
-    if len(question.answers) < 2 or outcome.decision.tie or tied:
+    has_tie = outcome.trial.settings.preference == "stratum" and len(set(scores)) < len(scores)
+    if len(question.answers) < 2 or outcome.decision.tie or has_tie:
         return None
     if isinstance(verdict, Verdict):  # the same reply about the same candidates
         place = len(question.answers) - 1 - verdict.preferred
         verdict = replace(verdict, preferred=place, scores=scores[::-1] or None)
-    turned = outcome.trial.about(answers=question.answers[::-1], texts=question.texts[::-1])
-    other = outcome.again(turned.replying("judge", verdict))
+    backwards = outcome.trial.about(answers=question.answers[::-1], texts=question.texts[::-1])
+    other = outcome.again(backwards.replying("judge", verdict))
     return Finding(outcome.agrees(other), "the same with the candidates backwards", other)
 
 
 @law(14, "Of a class the earliest spelling found as written in the evidence ships, or else the earliest of all.")
 def spelling_within_a_class_does_not_matter(outcome: Outcome) -> Finding | None:
     answers = outcome.trial.question.answers
-    shipped = (one for one in outcome.classes if outcome.case.same(answers[one[0]], outcome.decision.answer))
-    members = next(shipped, [])
+    classes = (one for one in outcome.classes if outcome.case.same(answers[one[0]], outcome.decision.answer))
+    members = next(classes, [])
     if outcome.decision.branch not in ("consensus", "judge") or len({answers[index] for index in members}) < 2:
         return None
-    as_written = [index for index in members if _stands_as_written(outcome, members, index)]
-    expected = answers[min(as_written, default=members[0])]
-    turned = dict(zip(members, [*members[1:], members[0]], strict=True))
-    spellings = tuple(answers[turned.get(index, index)] for index in range(len(answers)))
+    verbatim = [index for index in members if _stands_verbatim(outcome, members, index)]
+    earliest = answers[min(verbatim, default=members[0])]
+    rotation = dict(zip(members, [*members[1:], members[0]], strict=True))
+    spellings = tuple(answers[rotation.get(index, index)] for index in range(len(answers)))
     other = outcome.again(outcome.trial.about(answers=spellings))
-    demand = f"{expected!r}, and an answer of its class where the candidates are spelled {list(spellings)}"
-    return Finding(outcome.decision.answer == expected and outcome.agrees(other), demand, other)
+    demand = f"{earliest!r}, and an answer of its class where the candidates are spelled {list(spellings)}"
+    return Finding(outcome.decision.answer == earliest and outcome.agrees(other), demand, other)
 
 
 @law(15, "A judge whose call failed or was late, or whose reply is unusable, changes as much as a judge that abstains.")
 def failed_judge_equals_silent_judge(outcome: Outcome) -> Finding | None:
     if "judge" not in outcome.roles:
         return None
-    failed, silent = (outcome.again(outcome.trial.replying("judge", reply)) for reply in (_FAILED, SILENT))
-    return Finding(failed.agrees(silent), "the same where the judge abstains as silent and as failed", failed)
+    failing, silent = (outcome.again(outcome.trial.replying("judge", reply)) for reply in (_FAILURE, SILENT))
+    return Finding(failing.agrees(silent), "the same where the judge abstains as silent and as failed", failing)
 
 
 @law(16, "In arithmetic a derivation that fails its check ships the same as a deriver that abstains.")
@@ -246,8 +246,8 @@ def spelling_does_not_decide(outcome: Outcome) -> Finding | None:
         return None
     answers, repair = outcome.trial.question.answers, outcome.trial.reply("repairer")
     turn = sum(len(answer or "") for answer in answers) % len(DECORATIONS)
-    rotated = (*DECORATIONS[turn:], *DECORATIONS[:turn])
-    for several in (DECORATIONS[:1], ("# {}",), rotated):  # a heading has a word more
+    rotation = (*DECORATIONS[turn:], *DECORATIONS[:turn])
+    for several in (DECORATIONS[:1], ("# {}",), rotation):  # a heading has a word more
         spellings = tuple(map(decorate, answers, cycle(several)))
         trial = outcome.trial.about(answers=spellings)
         if isinstance(repair, Repair):
@@ -278,19 +278,19 @@ def decorate(answer: str | None, decoration: str) -> str | None:
 def is_stratified(outcome: Outcome) -> bool:
     """Whether the ranking has every candidate once, supported ones first."""
     case, answers = outcome.case, outcome.trial.question.answers
-    derived = outcome.derived if "deriver" in outcome.roles else None
+    derivation = outcome.derivation if "deriver" in outcome.roles else None
 
     def is_behind(answer: str | None) -> bool:
         if case.task == "arithmetic":
-            return not case.same(answer, derived)
+            return not case.same(answer, derivation)
         return not case.same(answer, answer) or case.certified(answer) is False or case.refuses(answer)
 
-    ranked = outcome.decision.ranking
-    behind = [is_behind(answers[index]) for index in ranked]
-    return sorted(ranked) == [*range(len(answers))] and behind == sorted(behind)
+    ranking = outcome.decision.ranking
+    behind = [is_behind(answers[index]) for index in ranking]
+    return sorted(ranking) == [*range(len(answers))] and behind == sorted(behind)
 
 
-def _stands_as_written(outcome: Outcome, members: Sequence[int], index: int) -> bool:
+def _stands_verbatim(outcome: Outcome, members: Sequence[int], index: int) -> bool:
     """Whether a class would be certified as written if all its members were spelled as this one."""
     answers = outcome.trial.question.answers
     spellings = tuple(answers[index if place in members else place] for place in range(len(answers)))

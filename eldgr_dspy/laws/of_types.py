@@ -10,7 +10,7 @@ from itertools import combinations
 from eldgr_dspy.answer_types.answers import score
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.laws import LAWS
-from eldgr_dspy.laws.trials import Finding, Law, Outcome, law, laws_named
+from eldgr_dspy.laws.trials import Finding, Law, Outcome, find_laws, law
 from eldgr_dspy.matching.text_keys import AnswerClass
 from eldgr_dspy.rule.questions import Settings
 
@@ -23,9 +23,9 @@ def a_type_repeats_itself(outcome: Outcome) -> Finding | None:
     alone = [_keys([*map(kind.class_of, answers)]) for _ in range(2)]
     marks = [[case.certified(answer) for answer in answers] for case in (outcome.case, again.case)]
     fewer = kind.pooled and outcome.trial.settings.refusal == "no_answer"  # without refusals, other answers may connect
-    voted = fewer or all(vote in (None, key) for vote, key in zip(votes, classes[0], strict=True))
+    votes_agree = fewer or all(vote in (None, key) for vote, key in zip(votes, classes[0], strict=True))
     repeats = all(one == other for one, other in (classes, alone, marks)) and outcome.case.vote == again.case.vote
-    return Finding(voted and repeats, "the same classes and certificates of the same answers", again)
+    return Finding(votes_agree and repeats, "the same classes and certificates of the same answers", again)
 
 
 @law(23, "A missing or blank answer has no class, so it does not vote.")
@@ -39,8 +39,8 @@ def no_answer_has_no_class(outcome: Outcome) -> Finding | None:
 
 @law(24, "The same candidates vote together whatever their order.")
 def candidate_order_changes_no_class(outcome: Outcome) -> Finding | None:
-    turned = outcome.case.type.grouping(outcome.trial.question.answers[::-1]).classes
-    return _as_together(outcome, turned[::-1], "with the candidates backwards") if len(turned) > 1 else None
+    backwards = outcome.case.type.grouping(outcome.trial.question.answers[::-1]).classes
+    return _as_together(outcome, backwards[::-1], "with the candidates backwards") if len(backwards) > 1 else None
 
 
 @law(25, "Whether two candidates vote together does not depend on the others, unless the type is `pooled`.")
@@ -56,7 +56,7 @@ def a_candidate_is_of_its_class(outcome: Outcome) -> Finding | None:
     answers = outcome.trial.question.answers
     grouping = outcome.case.type.grouping(answers)
     own = zip(answers, _keys(grouping.classes), _keys([*map(grouping.class_of, answers)]), strict=True)
-    apart = [answer for answer, voted, repeated in own if voted != repeated]
+    apart = [answer for answer, vote, repeat in own if vote != repeat]
     return Finding(not apart, f"the class of the candidate for {_join(apart)} from a role") if answers else None
 
 
@@ -101,8 +101,8 @@ def _spellings(outcome: Outcome) -> list[tuple[str, str]]:
 def _as_together(outcome: Outcome, classes: Sequence[AnswerClass | None], where: str) -> Finding | None:
     keys = _keys(outcome.case.type.grouping(outcome.trial.question.answers).classes), _keys(classes)
     here, there = ([key and one.index(key) for key in one] for one in keys)
-    moved = [a for a, one, other in zip(outcome.trial.question.answers, here, there, strict=True) if one != other]
-    return Finding(not moved, f"the same candidates in one class {where}; {_join(moved)} moved")
+    movers = [a for a, one, other in zip(outcome.trial.question.answers, here, there, strict=True) if one != other]
+    return Finding(not movers, f"the same candidates in one class {where}; {_join(movers)} moved")
 
 
 def _keys(classes: Sequence[AnswerClass | None]) -> list[str | None]:
@@ -121,6 +121,6 @@ LAWS_OF_TYPES: tuple[Law, ...] = (
 
 def laws_of_type(kind: AnswerType, laws: Sequence[Law]) -> list[Law]:
     """Return the laws that a type does not give up. It cannot give up that it repeats itself: replays need that."""
-    known = dict.fromkeys(law for law in (*LAWS, *LAWS_OF_TYPES) if law is not a_type_repeats_itself)
-    given_up = laws_named(f"{kind.name}.gives_up", kind.gives_up, [*known])
+    all_laws = dict.fromkeys(law for law in (*LAWS, *LAWS_OF_TYPES) if law is not a_type_repeats_itself)
+    given_up = find_laws(f"{kind.name}.gives_up", kind.gives_up, [*all_laws])
     return [law for law in laws if law not in given_up]

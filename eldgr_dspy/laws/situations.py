@@ -79,7 +79,7 @@ def repeats(kind: AnswerType) -> list[Trial]:
         several = [(lyon, ("Lyon",)), (lyon, ("Rome",)), (lyon, ()), (lyon, ("Lyon",)), (rome, ("Lyon",))]
         several += [(lyon, ("Lyon",)), (lyon[::-1], ("Lyon",)), (lyon, ("Doha", "Lyon")), (lyon, ("Lyon", "Doha"))]
         trials = [contest(pool, "Lyon", "Doha", texts=texts) for pool, texts in several]
-    return [*typed(trials, kind)]
+    return [*trials_of_type(trials, kind)]
 
 
 def classes_of_examples(kind: AnswerType) -> list[list[str]]:
@@ -95,7 +95,7 @@ def classes_of_examples(kind: AnswerType) -> list[list[str]]:
     return [*classes.values()]
 
 
-def typed(trials: Iterable[Trial], kind: AnswerType) -> Iterator[Trial]:
+def trials_of_type(trials: Iterable[Trial], kind: AnswerType) -> Iterator[Trial]:
     """Yield trials on questions of a type, its examples in place of towns; then a pool of each class of examples."""
     own: dict[str, Any] = {"task": kind.name, "options": kind.example_options, "kind": kind}
     classes, names = classes_of_examples(kind), dict[str, str]()
@@ -104,20 +104,20 @@ def typed(trials: Iterable[Trial], kind: AnswerType) -> Iterator[Trial]:
         names = dict(zip(_TOWNS, cycle(spellings), strict=False))
     pattern = re.compile(rf"\b(?:{'|'.join(names)})\b")
 
-    def reworded(part: Any) -> Any:
+    def reword(part: Any) -> Any:
         match part:
             case str():
                 return pattern.sub(lambda town: names[town[0]], part)
             case tuple():
-                return tuple(map(reworded, part))
+                return tuple(map(reword, part))
             case dict():
-                return {role: reworded(reply) for role, reply in part.items()}
+                return {role: reword(reply) for role, reply in part.items()}
             case Trial() | Question() | Passage() | Repair():
-                return replace(part, **{one.name: reworded(getattr(part, one.name)) for one in fields(part)})
+                return replace(part, **{one.name: reword(getattr(part, one.name)) for one in fields(part)})
         return part
 
     for trial in trials:
-        yield (reworded(trial) if names else trial).about(**own)
+        yield (reword(trial) if names else trial).about(**own)
     for class_ in classes:  # the first of a pool may decide what a class is
         yield Trial(Question("Which?", answers=tuple(class_[:3]), **own), gold=class_[0])
 
@@ -132,11 +132,11 @@ def contest(
 
 
 def calculation(
-    answers: Answers, judge: str | None, derived: Reply, settings: Settings = _PLAIN, right: str = "18"
+    answers: Answers, judge: str | None, derivation: Reply, settings: Settings = _PLAIN, right: str = "18"
 ) -> Trial:
     """Return an arithmetic trial: the judge prefers an answer, and the deriver gives a reply."""
     question = Question(derived_sum(right)[0], "arithmetic", answers, (), (Passage("", "9"), Passage("", right)))
-    return _trial(question, judge, settings, right, "deriver", derived)
+    return _trial(question, judge, settings, right, "deriver", derivation)
 
 
 def _trial(question: Question, judge: str | None, settings: Settings, gold: str, role: Role, reply: Reply) -> Trial:
@@ -191,13 +191,13 @@ def _contests() -> Iterator[Trial]:
     """Pools of two, one or none, the easiest to read; then consensus of each kind, outvoting the others or tied."""
     pools: Sequence[Answers] = (("Paris", "Lyon"), ("Paris",), ())
     evidence = ((), ("", " "), ("Lyon",), ("Paris",), ("Paris", ""))
-    for answers, texts, offer, preferred in product(pools, evidence, ("", "Lyon"), (True, False)):
-        yield contest(answers, answers[-1] if answers and preferred else None, offer, texts=texts)
-    for tied, mark, others in product((False, True), _MARKS[0], _OTHERS):
-        named, consensus = [_MARKS[1][other] for other in others], _MARKS[0][mark]
-        answers = (consensus, *named) if tied else (*named, consensus, consensus)
-        offers = _OFFERS if mark is False and not tied else _SETTLED_OFFERS
-        for judge, offer in product((None, consensus, *named), offers):
+    for answers, texts, offer, prefers in product(pools, evidence, ("", "Lyon"), (True, False)):
+        yield contest(answers, answers[-1] if answers and prefers else None, offer, texts=texts)
+    for is_tie, mark, others in product((False, True), _MARKS[0], _OTHERS):
+        rivals, consensus = [_MARKS[1][other] for other in others], _MARKS[0][mark]
+        answers = (consensus, *rivals) if is_tie else (*rivals, consensus, consensus)
+        offers = _OFFERS if mark is False and not is_tie else _SETTLED_OFFERS
+        for judge, offer in product((None, consensus, *rivals), offers):
             yield contest(answers, judge, offer)
 
 
@@ -216,18 +216,18 @@ def _spellings() -> Iterator[Trial]:
     lyon, rome = ("the Lyon", "Lyon"), ("the Rome", "Rome")
     for judge in (None, *lyon, *rome):
         yield contest((*lyon, *rome, "Rome"), judge)
-    cased = Settings(certificate="token")  # under which two spellings of a class may differ in certificate
+    by_case = Settings(certificate="token")  # under which two spellings of a class may differ in certificate
     for answers, judge in product((("Lyon", "rome", "rome"), ("Oslo", "rome", "rome"), ("rome",)), (None, "rome")):
-        for settings in (_PLAIN, cased):
+        for settings in (_PLAIN, by_case):
             yield contest(answers, judge, "Rome", settings, texts=(*_TEXTS, "Rome"))
     for judge in (None, "Lyon", ""):
         yield contest((None, "Lyon", "", "Rome", "Rome"), judge)
     spellings = ("Lyon", "the Lyon", "LYON")
     for members, spelling in product(permutations(spellings), spellings):
-        texts, outvoted = ("Doha", spelling), (*members, *["Rome"] * 4)
+        texts, minority = ("Doha", spelling), (*members, *["Rome"] * 4)
         yield contest((*members, members[2], "Oslo"), "Oslo", texts=texts)
-        yield contest(outvoted, members[0], texts=texts)
-        yield contest(outvoted, None, members[1], texts=texts)
+        yield contest(minority, members[0], texts=texts)
+        yield contest(minority, None, members[1], texts=texts)
 
 
 def _single_classes() -> Iterator[Trial]:
@@ -274,12 +274,12 @@ def _passages() -> Iterator[Trial]:
 def _sums() -> Iterator[Trial]:
     """Right against wrong sums with all replies; nothing to choose; right sums of every sign, length and spelling."""
     _, sound = derived_sum("18")
-    derived: Sequence[Reply] = (SILENT, sound, replace(sound, check=""), replace(sound, answer="9"))
-    contested: Sequence[Answers] = (("9", "18", "18"), ("18", "9", "9"), ("9", "18"), ("18", "9"))
-    for answers, reply, judge in product(contested, derived, (None, "9", "18")):
+    derivations: Sequence[Reply] = (SILENT, sound, replace(sound, check=""), replace(sound, answer="9"))
+    disputes: Sequence[Answers] = (("9", "18", "18"), ("18", "9", "9"), ("9", "18"), ("18", "9"))
+    for answers, reply, judge in product(disputes, derivations, (None, "9", "18")):
         yield calculation(answers, judge, reply)
-    agreed: Sequence[Answers] = (("9", "9"), ("18", None, "18"), (None, ""), ())
-    for answers, reply, homogeneous in product(agreed, derived, (None, *HOMOGENEOUS)):
+    agreements: Sequence[Answers] = (("9", "9"), ("18", None, "18"), (None, ""), ())
+    for answers, reply, homogeneous in product(agreements, derivations, (None, *HOMOGENEOUS)):
         yield calculation(answers, answers[0] if answers else None, reply, Settings(homogeneous=homogeneous))
     for right, wrong in _VALUES:
         yield from opposed_sums(wrong, right)

@@ -122,7 +122,7 @@ class Outcome:
         return self.case.preferred(self.trial.reply("judge"))
 
     @property
-    def derived(self) -> str | None:
+    def derivation(self) -> str | None:
         """The answer of the deriver's reply if its check passes."""
         return self.case.derived(self.trial.reply("deriver"))
 
@@ -131,7 +131,7 @@ class Outcome:
         """The answer of the repairer's reply, or of the deriver's checked one; None if neither may be asked."""
         if not self.case.repairable:
             return None
-        return self.case.repaired(self.trial.reply("repairer")) if self.case.task == "retrieval" else self.derived
+        return self.case.repaired(self.trial.reply("repairer")) if self.case.task == "retrieval" else self.derivation
 
     @property
     def classes(self) -> list[list[int]]:
@@ -153,7 +153,7 @@ class Outcome:
         """Whether an answer has the support that its task requires: a certificate, or a checked derivation."""
         if self.case.task == "retrieval":
             return self.case.certified(answer) is True
-        return self.derived is not None and self.alike(answer, self.derived)
+        return self.derivation is not None and self.alike(answer, self.derivation)
 
     def admits(self, answer: str | None) -> bool:
         """Whether an answer may replace consensus: it is another one, and supported."""
@@ -195,8 +195,8 @@ def table(lines: Iterable[tuple[str, str]]) -> str:
 
 def as_code(value: Settings | Reply) -> str:
     """Return settings or a reply as code, without the fields that have their defaults."""
-    changed = [(one.name, getattr(value, one.name)) for one in fields(value) if getattr(value, one.name) != one.default]
-    return f"{type(value).__name__}({', '.join(f'{name}={part!r}' for name, part in changed)})"
+    pairs = [(one.name, getattr(value, one.name)) for one in fields(value) if getattr(value, one.name) != one.default]
+    return f"{type(value).__name__}({', '.join(f'{name}={part!r}' for name, part in pairs)})"
 
 
 def _mark(case: Case, answer: str | None) -> str:
@@ -210,7 +210,7 @@ class Finding(NamedTuple):
     """Whether a law that applies holds, what it demands, and the outcome that it compares with, if it does."""
 
     holds: bool
-    demanded: str
+    demand: str
     other: Outcome | None = None
 
 
@@ -248,7 +248,7 @@ class LawBroken(AssertionError):
     def __init__(self, law: Law, outcome: Outcome, finding: Finding, others: Sequence[str] = ()) -> None:
         self.law, self.outcome = law, outcome
         there = [] if finding.other is None else [("but there", _shipment(finding.other))]
-        lines = [*describe(outcome), ("demanded", finding.demanded), *there]
+        lines = [*describe(outcome), ("demanded", finding.demand), *there]
         end = f"\n\nBroken too: {', '.join(others)}." if others else ""
         super().__init__(f"Law {law.number}, {law.name}, is broken. {law.claim}\n\n{table(lines)}{end}")
 
@@ -261,28 +261,28 @@ def weight(law: Law) -> tuple[bool, int]:
 def require_laws(laws: Sequence[Law], outcome: Outcome) -> list[str]:
     """Return the names of the laws that apply to an outcome, or raise the one that matters most of those it breaks."""
     findings = [(law, law.statement(outcome)) for law in sorted(laws, key=weight) if law.statement]
-    applied = [(law, finding) for law, finding in findings if finding is not None]
-    if broken := [(law, finding) for law, finding in applied if not finding.holds]:
-        law, finding = broken[0]
-        raise LawBroken(law, outcome, finding, [other.name for other, _ in broken[1:]])
-    return [law.name for law, _ in applied]
+    applicable = [(law, finding) for law, finding in findings if finding is not None]
+    if breaches := [(law, finding) for law, finding in applicable if not finding.holds]:
+        law, finding = breaches[0]
+        raise LawBroken(law, outcome, finding, [other.name for other, _ in breaches[1:]])
+    return [law.name for law, _ in applicable]
 
 
 def laws_left(among: Sequence[Law], laws: Sequence[str] | None, without: Sequence[str]) -> list[Law]:
     """Return those of some laws that are named, or all, without those that are left out; at least one."""
-    wanted, left_out = among if laws is None else laws_named("laws", laws, among), laws_named("without", without, among)
-    if not (left := [law for law in wanted if law not in left_out]):
+    choice, left_out = among if laws is None else find_laws("laws", laws, among), find_laws("without", without, among)
+    if not (left := [law for law in choice if law not in left_out]):
         raise ArgumentError(
             f"laws={laws!r} and without={without!r} must leave at least one law to try. Leave out fewer."
         )
     return left
 
 
-def laws_named(argument: str, names: Sequence[str], among: Sequence[Law]) -> list[Law]:
+def find_laws(argument: str, names: Sequence[str], among: Sequence[Law]) -> list[Law]:
     """Return the laws that an argument names, in the order of the laws."""
     if isinstance(names, str):
         raise ArgumentError(f"{argument} must be a sequence of names; got {names!r}. Put it in a list.")
-    if unknown := [name for name in names if name not in {law.name for law in among}]:
-        expected = ", ".join(law.name for law in among)
-        raise ArgumentError(f"{argument}: {unknown[0]!r} is not a law that is tried here; expected some of {expected}.")
+    if others := [name for name in names if name not in {law.name for law in among}]:
+        choices = ", ".join(law.name for law in among)
+        raise ArgumentError(f"{argument}: {others[0]!r} is not a law that is tried here; expected some of {choices}.")
     return [law for law in among if law.name in names]

@@ -48,14 +48,14 @@ _CLAUSE_ENDS = re.compile(r";\s|\s;|;(?=[\u3040-\u9fff\uac00-\ud7af])").search
 _MINUS_APART = re.compile(r"(?<![\d\u00bc-\u00be])(?<![\d\u00bc-\u00be]\s)\u2212[\s\u200b]*\s\u200b*\W{0,2}\Z")
 _THE = re.compile(r"\b(?:[Tt]he|THE)\s\Z")
 _HEAD_ARTICLE = re.compile(r"\b(?:the|an?)\s\Z", re.IGNORECASE)
-_DOTTED = re.compile(r"[^\W\d_]\.\s?[^\W\d_]")
+_INITIALS = re.compile(r"[^\W\d_]\.\s?[^\W\d_]")
 _BEFORE_LETTER = re.compile(r"[^\W_][ -]\Z")
 _NEAR = 80
 _sentence_ends = lru_cache(maxsize=1 << 10)(sentence_ends)  # a text that repeats itself has the same words often
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class Target:
     """What to look for: a stripped answer, the key of its class, and the letters of each spelling that find it."""
 
     answer: str
@@ -77,28 +77,28 @@ class Source:
     keep_case: bool = False
     is_title: bool = False
 
-    def as_written(self, sought: Sought) -> Span | None:
+    def exact(self, target: Target) -> Span | None:
         """Return the first occurrence that is the answer as it was given, as a slice of the text."""
-        if sought.answer not in self.text or not is_balanced(sought.answer):
+        if target.answer not in self.text or not is_balanced(target.answer):
             return None
-        text, (needle, first, last) = self._folded.text, _needle(sought.answer, self.keep_case)
+        text, (needle, first, last) = self._folded.text, _needle(target.answer, self.keep_case)
         at = text.find(needle) if needle else -1
         while at >= 0:
             span = self._slice(at, at + len(needle))
-            is_written = span is not None and self.text[slice(*span)] == sought.answer
-            if is_written and self._stands(at + first, at + last, sought.key):
+            is_written = span is not None and self.text[slice(*span)] == target.answer
+            if is_written and self._stands(at + first, at + last, target.key):
                 return span
             at = text.find(needle, at + 1)
         return None
 
-    def may_hold(self, sought: Sought) -> bool:
+    def may_hold(self, target: Target) -> bool:
         """Return whether the text has the letters of an answer, whatever is between them. This is a quick test."""
-        return any(letters in self._letters for letters in sought.letters)
+        return any(letters in self._letters for letters in target.letters)
 
-    def first(self, sought: Sought) -> Span | None:
+    def first(self, target: Target) -> Span | None:
         """Return the first occurrence of the answer's class, as a slice of the text."""
-        places = [self._places(letters) for letters in sought.letters if letters in self._letters]
-        spans = (self._stands(*place, sought.key) for place in merge(*places))
+        places = [self._places(letters) for letters in target.letters if letters in self._letters]
+        spans = (self._stands(*place, target.key) for place in merge(*places))
         return next(filter(None, spans), None)
 
     @cached_property
@@ -179,7 +179,7 @@ class Source:
         """Whether a function word is written as a name: "US" and "U.S." are, "us" and the "It" of a sentence not."""
         text = self.text
         word, before = (fold(part, keep_case=True).text for part in (text[start:end], text[max(0, start - 16) : start]))
-        if _DOTTED.search(word):
+        if _INITIALS.search(word):
             return True
         if len(word) < 2:
             return word == "A" and text[start - 1] != "\n" and _BEFORE_LETTER.search(before) is not None
@@ -192,14 +192,14 @@ class Source:
 class Letter(Source):
     """A text to search for the characters of an answer, as the paper's letter has it."""
 
-    def may_hold(self, sought: Sought) -> bool:
-        return sought.answer in self.text
+    def may_hold(self, target: Target) -> bool:
+        return target.answer in self.text
 
-    def as_written(self, sought: Sought) -> Span | None:
-        start = self.text.find(sought.answer)
-        return None if start < 0 else (start, start + len(sought.answer))
+    def exact(self, target: Target) -> Span | None:
+        start = self.text.find(target.answer)
+        return None if start < 0 else (start, start + len(target.answer))
 
-    first = as_written
+    first = exact
 
 
 @lru_cache(maxsize=4096)

@@ -88,12 +88,12 @@ def short_class(answer: str) -> AnswerClass | None:
 
 def class_of_text(answer: str) -> AnswerClass | None:
     """Return the class of an answer as text of any kind, or None if it shows nothing."""
-    stripped = strip_answer(answer)
-    is_plain = BIDI_CONTROLS.isdisjoint(stripped)  # another is never read as anything else (hazard 37)
-    key = text_key(read_answer(answer)) if is_plain else stripped
+    core = strip_answer(answer)
+    is_plain = BIDI_CONTROLS.isdisjoint(core)  # another is never read as anything else (hazard 37)
+    key = text_key(read_answer(answer)) if is_plain else core
     if not visible(key):
         return None
-    doubts = _COMMA_KEPT.search(key) is not None, stripped.startswith("- ")
+    doubts = _COMMA_KEPT.search(key) is not None, core.startswith("- ")
     return AnswerClass(key, note_on(answer, *compress(("ambiguous decimal comma", "detached sign"), doubts)))
 
 

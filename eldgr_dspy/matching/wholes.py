@@ -12,7 +12,7 @@ from itertools import chain
 from unicodedata import category
 
 from eldgr_dspy.derivation.amounts import SCALE, SCALES
-from eldgr_dspy.derivation.tracing import SPELLED
+from eldgr_dspy.derivation.tracing import NUMBER_WORDS
 from eldgr_dspy.text.numbers import CURRENCY_SIGNS
 
 REACH = 24  # characters on either side of an edge that are read
@@ -33,7 +33,7 @@ _FRACTION = "[\u00bc-\u00be\u2150-\u215f\u2189]"
 _DIGIT = r"[\d\u00bc-\u00be\u2150-\u215f\u2189]"
 _PERCENT = "[%\u0609\u060a\u066a\u2030\u2031]"  # and per mille, per ten thousand
 _SLASH = "[/\u2044\u2215]"
-_NUMBER_WORD = f"(?:{'|'.join(sorted((*SPELLED, 'hundred', *SCALES)))})"
+_NUMBER_WORD = f"(?:{'|'.join(sorted((*NUMBER_WORDS, 'hundred', *SCALES)))})"
 _PART_WORD = (
     "(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|half|halves|thirds|quarters?|fourths|fifths"
     r"|sixths|eighths|tenths|dozen|score|and\ a\ half|and\ a\ quarter)"
@@ -93,7 +93,7 @@ JOINTS = tuple(
 _MAY_JOIN = re.compile(
     rf"[\d^&{_FRACTION[1:-1]}]|(?<!\w){_LETTER}[.&-]|[-/&.]{_LETTER}|\\{_LETTER}|\b{_NUMBER_WORD}\b", re.IGNORECASE
 ).search
-_CONTRACTED = re.compile(r"(?:am|d|em|ll|m|re|s|t|ve)(?!\w)", re.IGNORECASE).match
+_CONTRACTION = re.compile(r"(?:am|d|em|ll|m|re|s|t|ve)(?!\w)", re.IGNORECASE).match
 _POSSESSIVE = re.compile(r"'s(?!\w)", re.IGNORECASE).match
 _MARKS_BEFORE = re.compile(r"(?<!\S)[^\w\s]{1,8}\Z")
 _MARKS_BEHIND = re.compile(r"(?!°)[^\w\s]{1,8}+(?!\w)")  # a degree is a unit, as in "5 km"
@@ -128,10 +128,10 @@ def whole(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _start(text: str, at: int) -> int:
-    if at > 1 and text[at - 1] == "'" and _is_word(text[at - 2]) and _CONTRACTED(text, at):
+    if at > 1 and text[at - 1] == "'" and _is_word(text[at - 2]) and _CONTRACTION(text, at):
         return _word_start(text, at - 2)
     reach = min(REACH, at)
-    start, _ = _joined(text[at - reach : at + REACH], reach)
+    start, _ = _join(text[at - reach : at + REACH], reach)
     return at if start == reach else _word_start(text, at - reach + start)
 
 
@@ -140,12 +140,12 @@ def _end(text: str, at: int) -> int:
     if apostrophe and (text[at - 1] == "0" or not _POSSESSIVE(text, at)):  # the 1980's, not 1994's
         return _word_end(text, at + 1)
     reach = min(REACH, at)
-    _, end = _joined(text[at - reach : at + REACH], reach)
+    _, end = _join(text[at - reach : at + REACH], reach)
     return at if end == reach else _word_end(text, at - reach + end - 1)
 
 
 @lru_cache(maxsize=1 << 14)
-def _joined(window: str, at: int) -> tuple[int, int]:
+def _join(window: str, at: int) -> tuple[int, int]:
     """Where the joints across `at` begin and end in a window; (`at`, `at`) without any."""
     first = last = at
     if not 0 < at < len(window):

@@ -19,17 +19,17 @@ _PLAIN_PASSAGES = 30  # how many of them are shown
 _AROUND = 10_000  # characters on either side of what is marked
 
 
-def path(case: Case | None, decided: Decided) -> Iterator[str]:
+def path(case: Case | None, decision: Decided) -> Iterator[str]:
     """Yield how a rule reached its decision, a sentence or two a step; without a case, from what was recorded."""
-    yield f"Consensus is {_quote(decided['consensus'])}{_votes(case)}."
+    yield f"Consensus is {_quote(decision['consensus'])}{_votes(case)}."
     if case is not None and case.type.way == "evidence" and case.consensus is not None:
         yield f"Its certificate: {_as_ending(case.certificate(case.consensus).reason)}"
-    for role in decided["consulted"]:
-        yield _said_by(role, case, decided)
-    if refusal := refusal_of_derivation(decided["notes"]):
+    for role in decision["consulted"]:
+        yield _said_by(role, case, decision)
+    if refusal := refusal_of_derivation(decision["notes"]):
         yield f"The derivation is not accepted: {_as_ending(refusal)}"
-    yield REASONS.get(decided["reason"], f"What decides is {decided['branch']}.")
-    yield f"{_quote(decided['answer'])} ships." if decided["answer"] is not None else "Nothing ships."
+    yield REASONS.get(decision["reason"], f"What decides is {decision['branch']}.")
+    yield f"{_quote(decision['answer'])} ships." if decision["answer"] is not None else "Nothing ships."
 
 
 def _votes(case: Case | None) -> str:
@@ -40,21 +40,21 @@ def _votes(case: Case | None) -> str:
     return f" with {counts[case.vote.winner]} of {sum(counts.values())} votes{tie}"
 
 
-def _said_by(role: Role, case: Case | None, decided: Decided) -> str:
-    reason, preferred = decided["abstentions"].get(role), decided["preference"]
+def _said_by(role: Role, case: Case | None, decision: Decided) -> str:
+    reason, index = decision["abstentions"].get(role), decision["preference"]
     if reason is not None:
         if reason.startswith(FAILED):  # all that a decision states
             return f"The {role}'s call failed: {_as_ending(reason.removeprefix(FAILED))}"
         return f"The {role} abstains: {_as_ending(reason)}"
     if role != "judge":
-        return f"The {role} gives {_quote(decided['repair'])}."
-    if case is None or preferred is None:
-        return f"The judge prefers candidate [{preferred}]."
-    answer = case.question.answers[preferred]
+        return f"The {role} gives {_quote(decision['repair'])}."
+    if case is None or index is None:
+        return f"The judge prefers candidate [{index}]."
+    answer = case.question.answers[index]
     if case.type.way == "derivation":
-        return f"The judge prefers candidate [{preferred}], {_quote(answer)}."
+        return f"The judge prefers candidate [{index}], {_quote(answer)}."
     support = {True: "certified", False: "uncertified", None: "a certificate does not apply to it"}
-    return f"The judge prefers candidate [{preferred}], {_quote(answer)}: {support[case.certified(answer)]}."
+    return f"The judge prefers candidate [{index}], {_quote(answer)}: {support[case.certified(answer)]}."
 
 
 def _quote(answer: str | None) -> str:
@@ -81,15 +81,15 @@ def passages(
 ) -> tuple[list[ShownPassage], int]:
     """Return the passages that are shown, in full where an answer occurs, and how many are left out."""
     marks = _marks(case, decisions)
-    listed, plain = list[ShownPassage](), 0
+    entries, plain = list[ShownPassage](), 0
     for index, passage in enumerate(evidence):
         title, text = marks[index, "title"], marks[index, "text"]
         plain += not (title or text)
         if title or text or plain <= _PLAIN_PASSAGES:
             around = _AROUND if title else _PLAIN
             pieces = _pieces(passage.title, title, _PLAIN), _pieces(passage.text, text, around)
-            listed.append(ShownPassage(index, *pieces))
-    return listed, max(0, plain - _PLAIN_PASSAGES)
+            entries.append(ShownPassage(index, *pieces))
+    return entries, max(0, plain - _PLAIN_PASSAGES)
 
 
 def _marks(case: Case | None, decisions: Sequence[Decided]) -> defaultdict[tuple[int, str], _Marks]:

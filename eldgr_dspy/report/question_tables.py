@@ -11,7 +11,7 @@ from eldgr_dspy.report.explanations import passages, path
 from eldgr_dspy.report.templates import clip
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import Consultation
-from eldgr_dspy.rule.named_judges import Asked, asked_by, in_order, role_of
+from eldgr_dspy.rule.named_judges import Label, asked_by, in_order, role_of
 from eldgr_dspy.tables.table import Table
 from eldgr_dspy.words import is_role
 
@@ -20,7 +20,7 @@ _TEXT, _CANDIDATE = 4_000, 1_500  # characters of a text of a role, and of a can
 _CANDIDATES, _GOLDS = 64, 20  # candidates whose texts are shown, and gold answers
 _ROWS, _COLUMNS = 64, 16  # of a table that a role gave
 _SCORES = {True: "right", False: "wrong", None: UNDEFINED}
-_CERTIFIED = {True: "certified", False: "uncertified", None: "inapplicable"}
+_SUPPORT = {True: "certified", False: "uncertified", None: "inapplicable"}
 
 
 class RunQuestion(NamedTuple):
@@ -30,13 +30,13 @@ class RunQuestion(NamedTuple):
     row: Row
     case: Case | None  # under the settings of the run; None where they need code that was not given
     decisions: Sequence[Decided]
-    consultations: Mapping[Asked, Consultation]
+    consultations: Mapping[Label, Consultation]
     ungiven: str | None = None  # why there is no case, in a sentence
 
     def relevant_consultations(self) -> list[Consultation]:
         """Return the consultations that decisions took into account, in order."""
-        used = {asked_by(decided["rule"], role) for decided in self.decisions for role in decided["consulted"]}
-        entries = {role: of for role, of in self.consultations.items() if role in used or not is_role(role_of(role))}
+        labels = {asked_by(decision["rule"], role) for decision in self.decisions for role in decision["consulted"]}
+        entries = {role: of for role, of in self.consultations.items() if role in labels or not is_role(role_of(role))}
         return [entries[role] for role in in_order(entries) if role in entries]
 
 
@@ -68,7 +68,7 @@ def tables_without_evidence(question: RunQuestion) -> Iterator[Table]:
 
 def _rules(question: RunQuestion) -> Table:
     rows = tuple(
-        (of["rule"], _cell(of["answer"]), _SCORES[of["em"]], of["branch"], _CERTIFIED[of["certified"]])
+        (of["rule"], _cell(of["answer"]), _SCORES[of["em"]], of["branch"], _SUPPORT[of["certified"]])
         for of in question.decisions
     )
     notes = [f"{of['rule']}: {' '.join(path(question.case, of))}" for of in question.decisions]
@@ -91,7 +91,7 @@ def _votes(question: RunQuestion) -> Table:
         answer = case.question.answers[indices[0]]
         label = f"{_cell(answer)}{' (consensus)' if key == case.vote.winner else ''}"
         support = case.certificate(answer) if case.type.way == "evidence" else None
-        certificate = UNDEFINED if support is None else _CERTIFIED[support.certified]
+        certificate = UNDEFINED if support is None else _SUPPORT[support.certified]
         rows.append((label, f"{len(indices):,}", " ".join(map(str, indices)), certificate))
         notes += [f"{label}: {clip(support.reason, _TEXT)}"] if support else []
     if not rows:

@@ -19,7 +19,7 @@ MOST_QUESTIONS = 20_000  # a run of more has no page of questions unless it is a
 LARGEST = 128 * 2**20  # characters of questions in a page; below them it says how many more questions there are
 _HEAD = 240  # characters of a text in the list
 _HERE = "\x00"  # the place of the questions in the page; no text of a page contains it
-_REPLACED = "\ufffd"  # the replacement in a page for characters that it cannot contain
+_STAND_IN = "\ufffd"  # the replacement in a page for characters that it cannot contain
 
 
 class QuestionsPage:
@@ -29,16 +29,16 @@ class QuestionsPage:
         """Start a page next to the file `report`; it adds no question after `largest` characters of them."""
         page = template("questions.html.jinja", "questions.js.jinja").render(report=report, questions=_HERE)
         self.head, self._foot = page.split(_HERE)
-        self._largest, self._written, self._left_out = largest, 0, 0
+        self._largest, self._size, self._left_out = largest, 0, 0
 
     def question(self, content: RunQuestion) -> str:
         """Return a question as the page holds it; nothing if the page is full."""
-        if self._left_out or self._written >= self._largest:
+        if self._left_out or self._size >= self._largest:
             self._left_out += 1
             return ""
         head, body = escape(json.dumps(_head(content), ensure_ascii=False)), "\n".join(_body(content))
         question = f'<script type="text/html" class="question" data-head="{head}">{body}</script>\n'
-        self._written += len(question)
+        self._size += len(question)
         return question
 
     def foot(self) -> str:
@@ -49,9 +49,9 @@ class QuestionsPage:
 def _name(pool: str, question: str) -> str:
     """The name of a question in addresses: printable, and another one for every other question."""
     raw = f"{pool}/{question}"
-    if is_printable(raw) and _REPLACED not in raw:
+    if is_printable(raw) and _STAND_IN not in raw:
         return raw
-    return "".join(char if is_printable(char) and char != _REPLACED else f"{_REPLACED}{ord(char):X};" for char in raw)
+    return "".join(char if is_printable(char) and char != _STAND_IN else f"{_STAND_IN}{ord(char):X};" for char in raw)
 
 
 def _head(question: RunQuestion) -> dict[str, object]:

@@ -63,7 +63,7 @@ class Logprobs:
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class Statement:
     """What a pool states of one candidate, besides text, answer and source.
 
     Attributes:
@@ -86,7 +86,7 @@ class Stated:
         return "+".join(sorted(self.tags)) or self.source or ""
 
 
-NOTHING = Stated()
+NOTHING = Statement()
 Weights: TypeAlias = "Sequence[Any] | Mapping[int, Any]"
 
 
@@ -106,7 +106,7 @@ class Ballot:
     texts: tuple[str, ...]
     answers: tuple[str | None, ...]
     classes: tuple[str | None, ...]
-    stated: tuple[Stated, ...]
+    stated: tuple[Statement, ...]
 
     @cached_property
     def voters(self) -> tuple[int, ...]:
@@ -133,5 +133,5 @@ class Ballot:
         for i in self.voters:
             sums[self.classes[i]] = sums.get(self.classes[i], Fraction()) + Fraction(repr(float(weights[i])))
         # Of equal ones `max` takes the first, and classes are in the order of their earliest candidates.
-        won = max(sums, key=lambda key: (sums[key], self._votes[key]))
-        return max((i for i in self.voters if self.classes[i] == won), key=lambda i: (weights[i], -i))
+        winner = max(sums, key=lambda key: (sums[key], self._votes[key]))
+        return max((i for i in self.voters if self.classes[i] == winner), key=lambda i: (weights[i], -i))

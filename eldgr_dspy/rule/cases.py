@@ -13,12 +13,12 @@ from eldgr_dspy.answer_types.base import for_question
 from eldgr_dspy.certificates import Certificate, Passage, is_as_written
 from eldgr_dspy.decision import Choice, Decision, Rule, always
 from eldgr_dspy.rule.consultations import Abstention, Derivation, Repair, Reply, Verdict
-from eldgr_dspy.rule.derivations import Checked, check_derivation
+from eldgr_dspy.rule.derivations import CheckResult, check_derivation
 from eldgr_dspy.rule.evidence import CertifyingEvidence
-from eldgr_dspy.rule.named_judges import unlabelled
+from eldgr_dspy.rule.named_judges import name_in
 from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.rule.ranking import rank
-from eldgr_dspy.rule.reasons import NOT_ACCEPTED, reason_of
+from eldgr_dspy.rule.reasons import REFUSAL_NOTE, reason_of
 from eldgr_dspy.rule.refusals import Refusing
 from eldgr_dspy.rule.rules import rule_named
 from eldgr_dspy.rule.voting import group
@@ -38,16 +38,16 @@ class Case:
         kind = self.settings.type_of(question)
         self.type = for_question(kind, question)
         self._refusals_vote = self.settings.refusal != "no_answer"
-        two_valued = self.type.way == "derivation" or self.settings.certificate == "substring"
-        refusals = () if self._refusals_vote and two_valued else self.settings.refusals
+        is_binary = self.type.way == "derivation" or self.settings.certificate == "substring"
+        refusals = () if self._refusals_vote and is_binary else self.settings.refusals
         self.refuses = Refusing(refusals, question.answers, self.type, bound=self.type is not kind)
         self.vote, self._grouping = group(question.answers, self.type, None if self._refusals_vote else self.refuses)
         self._evidence = CertifyingEvidence(question, self.type, self._grouping, self.settings.certificate)
         self._found: dict[str, tuple[str, Certificate]] = {}
         voters = () if self.type.pooled else zip(question.answers, self.vote.classes, strict=True)
-        self._keys = {answer: key for answer, key in voters if type(answer) is str}  # a Structured may equal a text
+        self._keys = {answer: key for answer, key in voters if type(answer) is str}  # a Structure may equal a text
         self._own: dict[str, Certificate] = {}
-        self._checked: dict[Derivation, Checked] = {}
+        self._checked: dict[Derivation, CheckResult] = {}
 
     # -- what the rules ask -------------------------------------------------------------------------------------------
 
@@ -148,7 +148,7 @@ class Case:
         certified = [index for index in range(len(self.question.answers)) if self._supports(index)]
         return max(certified, key=verdict.scores.__getitem__, default=verdict.preferred)
 
-    def check(self, derivation: Derivation) -> Checked:
+    def check(self, derivation: Derivation) -> CheckResult:
         """The check of a derivation at the level of the settings, made once."""
         if derivation not in self._checked:
             self._checked[derivation] = check_derivation(derivation, self.question.text, self.settings.derivation)
@@ -235,18 +235,18 @@ class Case:
     def _class(self, key: str) -> tuple[str, Certificate]:
         """The first spelling of a class that the evidence has as written, else its first one, and its certificate."""
         if key not in self._found:
-            tried = {spelling: self._certify(spelling) for spelling in self._spellings[key]}
-            as_written = (spelling for spelling, own in tried.items() if own.certified and is_as_written(own))
-            ships = next(as_written, next(iter(tried)))
-            strongest = min(tried.values(), key=lambda own: (not own.certified, own.certified is False))
-            self._found[key] = ships, tried[ships] if tried[ships].certified else strongest
+            certificates = {spelling: self._certify(spelling) for spelling in self._spellings[key]}
+            verbatim = (spelling for spelling, own in certificates.items() if own.certified and is_as_written(own))
+            ships = next(verbatim, next(iter(certificates)))
+            strongest = min(certificates.values(), key=lambda own: (not own.certified, own.certified is False))
+            self._found[key] = ships, certificates[ships] if certificates[ships].certified else strongest
         return self._found[key]
 
     # -- recording the choice -----------------------------------------------------------------------------------------
 
     def rule(self, name: str) -> Rule:
         """The rule of that name, see `rule_named`, under the setting `consult` (which concerns EL-DGR alone)."""
-        rule, asks_all = rule_named(name), self.settings.consult == "always" and unlabelled(name) == "eldgr"
+        rule, asks_all = rule_named(name), self.settings.consult == "always" and name_in(name) == "eldgr"
         return always(rule, lambda case: case.roles()) if asks_all else rule
 
     def record(self, choice: Choice, replies: Mapping[Role, Reply]) -> Decision:
@@ -282,8 +282,8 @@ class Case:
         if self.type.way == "evidence":
             yield from self._notes_on_evidence
         if isinstance(derivation := replies.get("deriver"), Derivation):
-            if not (checked := self.check(derivation)).passed:
-                yield f"{NOT_ACCEPTED}{checked.reason}"
+            if not (check := self.check(derivation)).passed:
+                yield f"{REFUSAL_NOTE}{check.reason}"
             elif (own := self._grouping.class_of(derivation.answer)) and own.note and own.key not in self.vote.classes:
                 yield f"{derivation.answer!r:.60}: {own.note}"
 
@@ -315,8 +315,8 @@ class Case:
         if self.type.way == "evidence":
             certificate = self.certificate(answer)
             return certificate.certified, certificate
-        derived = self._derived_from(replies)
-        return derived is not None and self.same(answer, derived), None
+        derivation = self._derived_from(replies)
+        return derivation is not None and self.same(answer, derivation), None
 
     def _derived_from(self, replies: Mapping[Role, Reply]) -> str | None:
         """The answer of a checked derivation; where the evidence certifies, a derivation never does."""
@@ -328,15 +328,15 @@ class Case:
 
         Without scores, or if all are None, the judge's scalars are the auxiliary scores of the candidates.
         """
-        derived = self._derived_from(replies)
-        supported: set[str | None] = {
+        derivation = self._derived_from(replies)
+        supports: set[str | None] = {
             key
             for key, certified in self._certified_classes.items()
             if certified is not False and not self.refuses(self._answer_of(key))
         }
-        if derived is not None:
-            supported.add(self._key(derived))
+        if derivation is not None:
+            supports.add(self._key(derivation))
         classes, verdict = self.vote.classes, replies.get("judge")
         if scores is None or all(score is None for score in scores):
             scores = verdict.scores if isinstance(verdict, Verdict) else None
-        return rank([key in supported for key in classes], [key == self.vote.winner for key in classes], scores)
+        return rank([key in supports for key in classes], [key == self.vote.winner for key in classes], scores)

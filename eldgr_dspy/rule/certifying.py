@@ -97,8 +97,8 @@ def certify_again(case: Case, replies: Mapping[Any, Heard]) -> None:
 
 
 def _unheard(why: Abstention) -> UnheardCertificate:
-    named = why.failed or why.kind == "unreadable"  # which the reason says
-    return UnheardCertificate(None, why.reason if named else f"unusable: {why.reason}")
+    says_why = why.failed or why.kind == "unreadable"  # which the reason says
+    return UnheardCertificate(None, why.reason if says_why else f"unusable: {why.reason}")
 
 
 def is_withheld(case: Case, decision: Decision) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from eldgr_dspy.certificates import Certificate
 from eldgr_dspy.errors import describe_failure
-from eldgr_dspy.rule.named_judges import Asked, labelled
+from eldgr_dspy.rule.named_judges import Label, label_of
 from eldgr_dspy.words import ABSTENTION_KINDS, DECLARED_KINDS, NOTHING_TO_SAY, Consulted, Role, is_role
 
 
@@ -159,13 +159,13 @@ def stated_kind(reason: str, content: Mapping[str, Any]) -> str | None:
 
 def kind_in_line(role: Consulted, reason: str, content: Mapping[str, Any]) -> str:
     """Return the kind of an abstention as a journal states it: as its role does, else by whether there is an answer."""
-    answered = is_role(role) and not content.keys().isdisjoint(OUTPUTS[role])
-    return stated_kind(reason, content) or ("invalid" if answered else NOTHING_TO_SAY)
+    has_output = is_role(role) and not content.keys().isdisjoint(OUTPUTS[role])
+    return stated_kind(reason, content) or ("invalid" if has_output else NOTHING_TO_SAY)
 
 
 Outcome = Literal["ok", "abstained", "failed"]
 
-Key = tuple[str, str, Asked]
+Key = tuple[str, str, Label]
 """Which consultation: pool, question id, and who was asked."""
 
 
@@ -220,9 +220,9 @@ class Consultation:
         return (self.pool, self.id, self.label)
 
     @property
-    def label(self) -> Asked:
+    def label(self) -> Label:
         """Who was asked: its role, with the name of a judge that has one."""
-        return labelled(self.role, self.judge)
+        return label_of(self.role, self.judge)
 
     @property
     def abstention(self) -> Abstention | None:

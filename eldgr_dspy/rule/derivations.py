@@ -18,20 +18,20 @@ from typing import Final
 from eldgr_dspy.derivation.arithmetic import MAX_LENGTH, Exact, Expression, parse, parse_sides
 from eldgr_dspy.derivation.independence import Origins, as_ending, fault_of_check, quote, recompute, spell
 from eldgr_dspy.derivation.reach import reach
-from eldgr_dspy.derivation.tracing import folded, question_numbers, traceable, traces
+from eldgr_dspy.derivation.tracing import fold, question_numbers, traceable, traces
 from eldgr_dspy.errors import ArgumentError, UnexecutableError
 from eldgr_dspy.rule.consultations import Derivation, Step
 from eldgr_dspy.text.numbers import parse_number
 from eldgr_dspy.words import STRICTNESS, Strictness
 
-BOUNDED: Final = STRICTNESS[STRICTNESS.index("bounded") :]
+BOUNDED_LEVELS: Final = STRICTNESS[STRICTNESS.index("bounded") :]
 """The levels that exclude the numbers out of reach."""
 MAX_STEPS: Final = 32
 MAX_CHARACTERS: Final = 1_000  # of the steps, the answer and the check together
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckResult:
     """The verdict on a derivation at a level, one sentence why, and the answer as a number where it is one."""
 
     passed: bool
@@ -40,7 +40,7 @@ class Checked:
     answer: Fraction | None
 
 
-def check_derivation(derivation: Derivation, question: str, level: Strictness = "bounded") -> Checked:
+def check_derivation(derivation: Derivation, question: str, level: Strictness = "bounded") -> CheckResult:
     """Check a derivation at one of six cumulative levels.
 
     * `stated`, the paper's letter: the answer is a number and a consistency check is given, whatever it says.
@@ -78,9 +78,9 @@ def check_derivation(derivation: Derivation, question: str, level: Strictness = 
         raise ArgumentError(f"level must be one of {', '.join(STRICTNESS)}; got {level!r}.")
     answer = _exact(derivation.answer)
     try:
-        return Checked(True, level, _examine(derivation, question, level, answer), answer)
+        return CheckResult(True, level, _examine(derivation, question, level, answer), answer)
     except _FaultError as fault:
-        return Checked(False, level, str(fault), answer)
+        return CheckResult(False, level, str(fault), answer)
 
 
 class _FaultError(Exception):
@@ -110,12 +110,12 @@ def _examine(derivation: Derivation, question: str, level: Strictness, answer: F
         return f"Every step executes to its stated value, and the last gives the answer {spell(answer)}."
     sources = traceable(question)
     lines = _trace(lines, sources)
-    _require_stated(lines, question_numbers(question), answer)
+    _require_numbers(lines, question_numbers(question), answer)
     if level == "traced":
         return f"Every step executes, every number traces, and the last step gives the answer {spell(answer)}."
     if (fault := fault_of_check(derivation.check, [line.sides for line in lines], sources, answer)) is not None:
         raise _FaultError(fault)
-    if level in BOUNDED:
+    if level in BOUNDED_LEVELS:
         _require_within_reach(answer, question)
     if level == "agreed":
         others = (check_derivation(other, question) for other in derivation.others)
@@ -151,7 +151,7 @@ def _execute(steps: Iterable[Step]) -> list[_Line]:
 def _execute_step(number: int, step: Step, results: Container[Exact]) -> _Line:
     """Return a step that holds; an earlier result that it writes as a fraction is one number in it."""
     try:
-        sides = tuple(folded(side, results) for side in parse_sides(step.expression))
+        sides = tuple(fold(side, results) for side in parse_sides(step.expression))
         values = [side.value() for side in sides]
     except UnexecutableError as error:
         raise _FaultError(f"Step {number} does not execute: {as_ending(error)}") from error
@@ -161,13 +161,13 @@ def _execute_step(number: int, step: Step, results: Container[Exact]) -> _Line:
                 f"Step {number} is false: {quote(sides[0].text)} is {spell(values[0])}, "
                 f"but {quote(side.text)} is {spell(value)}."
             )
-    if (claimed := _exact(step.value)) is None:
+    if (claim := _exact(step.value)) is None:
         raise _FaultError(f"Step {number} states the value {quote(step.value)}, which is not a number.")
-    if claimed != values[0]:
+    if claim != values[0]:
         raise _FaultError(
             f"Step {number} is false: {quote(step.expression)} is {spell(values[0])} and not {quote(step.value)}."
         )
-    return _Line(number, sides, claimed)
+    return _Line(number, sides, claim)
 
 
 def _require_chain(lines: Sequence[_Line], answer: Fraction) -> None:
@@ -191,19 +191,19 @@ def _require_chain(lines: Sequence[_Line], answer: Fraction) -> None:
 
 def _trace(lines: Iterable[_Line], sources: Iterable[Exact]) -> list[_Line]:
     numbers = set(sources)
-    traced: list[_Line] = []
+    trail: list[_Line] = []
     for line in lines:
         sides: list[Expression] = []
         for side in line.sides:
             sides.append(_traced_side(line.number, side, numbers))
             numbers.add(line.value)  # the later sides of a chain may use what the first has computed
-        traced.append(replace(line, sides=tuple(sides)))
-    return traced
+        trail.append(replace(line, sides=tuple(sides)))
+    return trail
 
 
 def _traced_side(number: int, side: Expression, numbers: set[Exact]) -> Expression:
     """Return a side that traces, as it is written or with each known fraction as one number."""
-    for read in (side, folded(side, numbers)):
+    for read in (side, fold(side, numbers)):
         if all(traces(operand, numbers) for operand in read.operands):
             return read
     stray = next(operand for operand in side.operands if not traces(operand, numbers))
@@ -212,7 +212,7 @@ def _traced_side(number: int, side: Expression, numbers: set[Exact]) -> Expressi
     )
 
 
-def _require_stated(lines: Iterable[_Line], stated_numbers: Container[Exact], answer: Fraction) -> None:
+def _require_numbers(lines: Iterable[_Line], stated_numbers: Container[Exact], answer: Fraction) -> None:
     ways = Origins((line.sides for line in lines), answer).ways
     if not any(number in stated_numbers for way in ways for number in way):
         raise _FaultError(f"The answer {spell(answer)} is computed from no number that the question states.")
@@ -234,7 +234,7 @@ _RUN: Final = "0123456789+-*/×÷·−–^%().,$€£ xX\t\u00a0"
 _LEAD: Final = re.compile(r"\A(?>(?:[ \t]++|[-–*+/×÷·^%.,)xX](?=[ \t])|\d++[.)](?=[ \t]))*)")
 _SIGN: Final = re.compile(r"[-+*/×÷·−–^%xX]")
 _BREAK: Final = re.compile(r"[.,][ \t]+|(?<=[\d)])[ \t]+(?=[\d($€£])")
-_STATED: Final = re.compile(
+_RESULT: Final = re.compile(
     r"[ \t]*+([-−]?+[$€£]?+(?:\d{1,3}+(?>(?:,\d{3})+)(?!\d)|\d++)(?>(?:\.(\d++))?))[ \t]*+(%?+)"
     r"(?![ \t]*+[-−–+*/×÷·^xX][ \t]*+[\d($€£])"
 )
@@ -252,7 +252,7 @@ def true_equations(text: str) -> tuple[int, int]:
 
 def _verdicts(text: str) -> Iterator[bool]:
     for before, after in pairwise(text.split("=")):
-        result = _STATED.match(after)
+        result = _RESULT.match(after)
         number = result and parse_number(result[1])
         value = _value_before(before) if number else None
         if result and number and value is not None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from eldgr_dspy.answer_types.base import AnswerType, Certifying, Grouping
-from eldgr_dspy.base.structured import Structured
+from eldgr_dspy.base.structured import Structure
 from eldgr_dspy.certificates import Certificate, Passage, Witness
 from eldgr_dspy.errors import CertificateError
 from eldgr_dspy.rule.consultations import show_passage
@@ -38,7 +38,7 @@ class CertifyingEvidence:
                     "that `eldgr_dspy.rule.certifying.certifying` returns."
                 )
             return self._supplied[key]
-        pair = answer, isinstance(answer, Structured)  # a list is not the text that spells it, though they are equal
+        pair = answer, isinstance(answer, Structure)  # a list is not the text that spells it, though they are equal
         if pair not in self._sought:
             certificate: object = self._apart_from(key).certify(answer, self._question.text)
             if not (is_certificate(certificate) and isinstance(certificate.witness, Witness | None)):

@@ -121,18 +121,18 @@ def _by_evidence(question: str, library: Library, text: str, answer: str) -> Sup
     """Score by four equal signals: coverage, occurrence and context of the answer, and coverage of the reasoning."""
     topic = content(words_of(question))
     own = content(words_of(text)) - topic
-    grounded = library.share((word for word in own if word in library.passages_with), own) if own else None
+    grounding = library.share((word for word in own if word in library.passages_with), own) if own else None
     if is_polar(answer):
-        return Support(_mean([grounded] if is_yes_no(question) else [0.0, 0.0, 0.0, grounded]), fact=grounded)
+        return Support(_mean([grounding] if is_yes_no(question) else [0.0, 0.0, 0.0, grounding]), fact=grounding)
     if not (words := words_of(answer)):
         return Support(0.0)
     terms, phrase = content(words), f" {' '.join(words)} "
     sentences = [number for number, sentence in enumerate(library.sentences) if phrase in sentence]
-    covered = max(library.share(terms & passage, terms) for passage in library.in_passage)
+    coverage = max(library.share(terms & passage, terms) for passage in library.in_passage)
     company = _company(library, topic, terms, sentences, repeats=not offers_a_choice(question))
     return Support(
-        scalar=_mean([covered, float(bool(sentences)), company, grounded]),
-        fact=_mean([covered, grounded]),
+        scalar=_mean([coverage, float(bool(sentences)), company, grounding]),
+        fact=_mean([coverage, grounding]),
         triang=min(1.0, len({library.source[number] for number in sentences}) / SOURCES),
     )
 

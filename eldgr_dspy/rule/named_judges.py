@@ -10,34 +10,34 @@ from typing import TypeAlias, cast
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.words import ASKING_NOBODY, Consulted, roles_and
 
-Asked: TypeAlias = str  # whom a run asks: one of `Consulted`, or `judge[NAME]`
+Label: TypeAlias = str  # whom a run asks: one of `Consulted`, or `judge[NAME]`
 _NAME = r"[A-Za-z0-9._-]+"
 _LABEL = re.compile(rf"(.+)\[({_NAME})\]")
 
 
-def labelled(name: str, judge: str | None) -> str:
+def label_of(name: str, judge: str | None) -> str:
     return name if judge is None else f"{name}[{judge}]"
 
 
 def judge_in(label: str) -> str | None:
-    return match[2] if (match := _labelled(label)) else None
+    return match[2] if (match := _match_label(label)) else None
 
 
-def unlabelled(label: str) -> str:
-    return match[1] if (match := _labelled(label)) else label
+def name_in(label: str) -> str:
+    return match[1] if (match := _match_label(label)) else label
 
 
-def _labelled(label: str) -> re.Match[str] | None:
+def _match_label(label: str) -> re.Match[str] | None:
     return _LABEL.fullmatch(label) if label.endswith("]") else None
 
 
-def role_of(label: Asked) -> Consulted:
-    return cast(Consulted, unlabelled(label))
+def role_of(label: Label) -> Consulted:
+    return cast(Consulted, name_in(label))
 
 
-def asked_by(rule: str, role: Consulted) -> Asked:
+def asked_by(rule: str, role: Consulted) -> Label:
     """Return whom a rule of this name asks where it yields a role."""
-    return labelled(role, judge_in(rule) if role == "judge" else None)
+    return label_of(role, judge_in(rule) if role == "judge" else None)
 
 
 def is_name(name: str) -> bool:
@@ -60,17 +60,17 @@ def for_judges(rules: Sequence[str], judges: Collection[str]) -> tuple[str, ...]
                 f"rules: {rule!r} names a judge that this run does not have ({names}). Name it in judges."
             )
         asks_each = judges and judge is None and rule not in ASKING_NOBODY
-        labels |= dict.fromkeys([labelled(rule, name) for name in judges] if asks_each else [rule])
+        labels |= dict.fromkeys([label_of(rule, name) for name in judges] if asks_each else [rule])
     return tuple(labels)
 
 
 def first_of(rule: str, names: Iterable[str]) -> str:
     """Return the rule if it is among these names, else its first name with a judge, such as `eldgr[gpt4]`."""
-    matches = [name for name in names if unlabelled(name) == rule]
+    matches = [name for name in names if name_in(name) == rule]
     return rule if rule in matches or not matches else matches[0]
 
 
-def in_order(labels: Collection[Asked]) -> tuple[Asked, ...]:
+def in_order(labels: Collection[Label]) -> tuple[Label, ...]:
     """Return the roles and who else was asked; named judges are listed in place of the judge, or after it."""
     judges = sorted(label for label in labels if judge_in(label) is not None)
     rest = [label for label in roles_and(labels) if label != "judge" or label in labels or not judges]

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard, get_args
 
-from eldgr_dspy.base.named_objects import NamedFunction, cause, name_of, object_named, source_of
+from eldgr_dspy.base.named_objects import NamedFunction, cause, load_object, name_of, source_of
 from eldgr_dspy.certificates import Certificate, Level, Passage, Witness, holds
 from eldgr_dspy.errors import ArgumentError, CertificateError, result_of
 
@@ -91,7 +91,7 @@ def own_certificate(value: object) -> OwnCertificate:
     if isinstance(value, OwnCertificate):
         return value
     function, name = (
-        (object_named(value, "certificate", _EXAMPLE), value) if isinstance(value, str) else (value, name_of(value))
+        (load_object(value, "certificate", _EXAMPLE), value) if isinstance(value, str) else (value, name_of(value))
     )
     if isinstance(function, type) or not callable(function):
         raise ArgumentError(
@@ -102,13 +102,13 @@ def own_certificate(value: object) -> OwnCertificate:
 
 
 def _is_consulted(function: Any) -> bool:
-    called = (function, getattr(function, "__call__", None))  # noqa: B004 - the method is looked at, not tested for
-    return hasattr(function, "acall") or any(map(inspect.iscoroutinefunction, called))
+    functions = (function, getattr(function, "__call__", None))  # noqa: B004 - the method is looked at, not tested for
+    return hasattr(function, "acall") or any(map(inspect.iscoroutinefunction, functions))
 
 
 def recorded_certificate(value: object) -> OwnCertificate:
     """Return the certificate of recorded replies, as `own_certificate` does. Of a consulted one, a class is enough."""
-    kind: Any = object_named(value, "certificate", _EXAMPLE) if isinstance(value, str) else value
+    kind: Any = load_object(value, "certificate", _EXAMPLE) if isinstance(value, str) else value
     if isinstance(kind, type) and _is_consulted(kind):  # nothing that was asked is asked again
         name = value if isinstance(value, str) else name_of(kind)
         return OwnCertificate(name, source_of(kind), kind, consulted=True)

@@ -11,7 +11,7 @@ from eldgr_dspy.base.differences import differences
 from eldgr_dspy.base.named_objects import names_without_hash
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.rule.ballots import Stated
+from eldgr_dspy.rule.ballots import Statement
 from eldgr_dspy.rule.consultations import show_candidate, show_passage
 from eldgr_dspy.rule.own_certificates import OwnCertificate, own_certificate, recorded_certificate
 from eldgr_dspy.rule.refusals import REFUSALS, OwnRefusals, Refusals, own_refusals, refusals_of
@@ -107,10 +107,10 @@ class Settings:
 
     def type_of(self, question: "Question") -> AnswerType:
         """Return the answer type of a question: its own, but the one of the settings where it only states the name."""
-        declared = self.type
-        if declared is None or question.kind is not None or question.task != declared.name_in_files:
+        own = self.type
+        if own is None or question.kind is not None or question.task != own.name_in_files:
             return question.type
-        return declared
+        return own
 
     def arguments(self) -> dict[str, Any]:
         """Return the settings by name, as the selector takes them."""
@@ -126,8 +126,8 @@ class Settings:
             "certificate": self.own.to_json() if self.own else self.certificate,
             "refusals": self.refusals.to_json() if isinstance(self.refusals, OwnRefusals) else [*self.refusals],
         }
-        unstated = () if self.refusals or self.refusal != "inapplicable" else ("refusals", "refusal")
-        settings = {name: value for name, value in {**self.arguments(), **own}.items() if name not in unstated}
+        omissions = () if self.refusals or self.refusal != "inapplicable" else ("refusals", "refusal")
+        settings = {name: value for name, value in {**self.arguments(), **own}.items() if name not in omissions}
         if (kind := settings.pop("answer", None)) is not None and kind.is_own:
             settings["answer"] = kind.to_json()
         return settings
@@ -214,7 +214,7 @@ class Question:
     passages: tuple[Passage, ...] = ()
     options: tuple[str, ...] = ()
     kind: AnswerType | None = field(default=None, repr=False, compare=False)
-    states: Callable[[], tuple[Stated, ...]] = field(default=tuple, repr=False, compare=False)
+    states: Callable[[], tuple[Statement, ...]] = field(default=tuple, repr=False, compare=False)
     comparisons: Comparisons | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -230,7 +230,7 @@ class Question:
         return self.kind or answer_type(self.task, "task")
 
     @property
-    def stated(self) -> tuple[Stated, ...]:
+    def stated(self) -> tuple[Statement, ...]:
         """What the pool states of each candidate besides, in the same order. Empty if it states nothing."""
         return self.states()
 

@@ -21,7 +21,7 @@ REASONS: Mapping[str, str] = {
     "derivation_checked": "A checked derivation replaces consensus.",
     "derivation_agrees": "A checked derivation says what consensus says.",
 }
-NOT_ACCEPTED = "the derivation is not accepted: "  # how a note of a decision begins
+REFUSAL_NOTE = "the derivation is not accepted: "  # how a note of a decision begins
 _PREFERENCE = {NearChoice: "preference_near", TiedChoice: "preference_tied"}
 
 
@@ -42,7 +42,7 @@ def reason_of(case: Case, choice: Choice, certified: bool | None, *, empty: bool
 
 def refusal_of_derivation(notes: Iterable[str]) -> str:
     """Return why a derivation was not accepted, from the notes of a decision. Empty if there is no such note."""
-    return next((note.removeprefix(NOT_ACCEPTED) for note in notes if note.startswith(NOT_ACCEPTED)), "")
+    return next((note.removeprefix(REFUSAL_NOTE) for note in notes if note.startswith(REFUSAL_NOTE)), "")
 
 
 def _of_consensus(case: Case, certified: bool | None, with_roles: bool) -> str:

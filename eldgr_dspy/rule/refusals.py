@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from eldgr_dspy.answer_types.base import AnswerType
-from eldgr_dspy.base.named_objects import NamedFunction, name_of, naming_function, object_named, source_of
+from eldgr_dspy.base.named_objects import NamedFunction, load_object, name_of, naming_function, source_of
 from eldgr_dspy.errors import ArgumentError, result_of
 from eldgr_dspy.matching.text_keys import short_class
 
@@ -122,7 +122,7 @@ def own_refusals(value: Any) -> OwnRefusals:
     """Return a user's refusals from a function, or from its name `module:function`."""
     if isinstance(value, OwnRefusals):
         return value
-    function = object_named(value, "refusals", "my_answers:refuses") if isinstance(value, str) else value
+    function = load_object(value, "refusals", "my_answers:refuses") if isinstance(value, str) else value
     if isinstance(function, type) or not callable(function):
         raise ArgumentError(f"refusals must be a function (answer) -> True or False; got {function!r:.80}.")
     return OwnRefusals(value if isinstance(value, str) else name_of(function), source_of(function), function)

@@ -11,10 +11,10 @@ from collections.abc import Generator
 from functools import cache, wraps
 from typing import Any, get_args
 
-from eldgr_dspy.base.named_objects import naming_function, object_named
+from eldgr_dspy.base.named_objects import load_object, naming_function
 from eldgr_dspy.decision import MARGINS, RULES, Choice, Rule, Steps
 from eldgr_dspy.errors import ArgumentError, result_of
-from eldgr_dspy.rule.named_judges import judge_in, unlabelled
+from eldgr_dspy.rule.named_judges import judge_in, name_in
 from eldgr_dspy.rule.questions import require_one_of
 from eldgr_dspy.words import ROLES, Branch, Role
 
@@ -35,7 +35,7 @@ def rule_named(name: str, argument: str = "rule") -> Rule:
     Raises:
         ArgumentError: The rule does not exist, its module cannot be imported, or it is not a generator function.
     """
-    name = unlabelled(name)
+    name = name_in(name)
     if name in RULES:
         return RULES[name]
     if is_own(name):
@@ -51,7 +51,7 @@ def require_no_judge(name: str, argument: str = "rule") -> None:
     if judge_in(name) is not None:
         raise ArgumentError(
             f"{argument}={name!r} must not name a judge, because only a run has judges with names. Give "
-            f"{unlabelled(name)!r}."
+            f"{name_in(name)!r}."
         )
 
 
@@ -68,7 +68,7 @@ def margin_in(name: str) -> tuple[str, int] | None:
 
 @cache
 def _own(name: str, argument: str) -> Rule:
-    rule = object_named(name, argument, "my_rules:cautious")
+    rule = load_object(name, argument, "my_rules:cautious")
     if not inspect.isgeneratorfunction(rule):
         raise ArgumentError(f"{argument}={name!r} {_NOT_A_RULE}")
     return guard(name, rule)

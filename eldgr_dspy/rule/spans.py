@@ -47,7 +47,7 @@ def best_span(question: str, evidence: Sequence[str]) -> Span | None:
         evidence: Passages as `show_passage` shows them. A span never crosses a line of a passage, and is in its text: a
             title says what a passage is about, and is not what it says.
     """
-    if (kind := kind_asked(question)) == "choice":
+    if (kind := kind_of_answer(question)) == "choice":
         return None
     scorer = _Scorer(question, Library(evidence), kind)
     spans = (span for number, passage in enumerate(evidence) for span in scorer.spans(number, passage))
@@ -69,7 +69,7 @@ _WHICH = re.compile(r"\b(?:what|which)\b((?:\W+\w+){0,4})")
 _HOW_MANY = re.compile(r"\bhow (?:many|much|old|long|tall|far|high)\b")
 
 
-def kind_asked(question: str) -> Kind:
+def kind_of_answer(question: str) -> Kind:
     """Return the kind of thing that the question asks for, by its question word and the first known noun after it."""
     text = question.casefold()
     if is_yes_no(question) or offers_a_choice(question):
@@ -103,7 +103,7 @@ _NUMBER = re.compile(
     r"|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)\b",
     re.IGNORECASE,
 )
-_QUOTED = re.compile(r"[\"“]([^\"“”]{2,80})[\"”]")
+_QUOTATION = re.compile(r"[\"“]([^\"“”]{2,80})[\"”]")
 _NAME_PART = re.compile(r"\w+(?:['’.&/-]\w+)*")
 _LINKS = frozenset(("de", "del", "der", "du", "la", "le", "of", "the", "van", "von"))
 _PLACE_BEFORE = re.compile(r"\b(?:at|from|in|near|of) (?:the )?$")
@@ -119,23 +119,23 @@ def _slices(sentence: str, kind: Kind) -> Iterator[tuple[int, int]]:
     else:
         yield from _names(sentence)
         if kind == "name":
-            yield from (match.span(1) for match in _QUOTED.finditer(sentence))
+            yield from (match.span(1) for match in _QUOTATION.finditer(sentence))
 
 
 def _names(sentence: str) -> Iterator[tuple[int, int]]:
     """Yield runs of capitalised words. A space, an initial's full stop and words such as 'of' keep a run together."""
-    start = end = reached = 0  # the open run is [start, end); `reached` is where the links after it end
+    start = end = reach = 0  # the open run is [start, end); `reach` is where the links after it end
     for match in _NAME_PART.finditer(sentence):
         word = match.group()
-        gap = sentence[reached : match.start()] if start < end else ""
+        gap = sentence[reach : match.start()] if start < end else ""
         if word[0].isupper() and word not in _MONTH_NAMES:
             joins = gap == " " or (gap == ". " and sentence[end - 1].isupper())
             if start < end and not joins:
                 yield start, end
             start, end = (start if joins else match.start()), match.end()
-            reached = end
+            reach = end
         elif gap == " " and word in _LINKS:
-            reached = match.end()
+            reach = match.end()
         elif start < end:
             yield start, end
             start = end
@@ -150,8 +150,8 @@ class _Scorer:
         words = set(words_of(question))
         # also in the plural
         self.words = words | {f"{word}s" for word in words} | {word.removesuffix("s") for word in words}
-        self.wanted = content(words)
-        self.total = library.weight(self.wanted)
+        self.terms = content(words)
+        self.total = library.weight(self.terms)
 
     def spans(self, number: int, passage: str) -> Iterator[Span]:
         title, _, text = passage.partition("\n")
@@ -165,9 +165,9 @@ class _Scorer:
         """Score by the weight of the question's words in the sentence and in its title, plus those next to the span."""
         places = [(match.start(), match.group().casefold()) for match in WORD.finditer(sentence)]
         starts = [start for start, _ in places]
-        if (overlap := self.library.weight(self.wanted & (about | {word for _, word in places}))) <= 0:
+        if (overlap := self.library.weight(self.terms & (about | {word for _, word in places}))) <= 0:
             return
-        weights = (self.library.rarity(word) if word in self.wanted else 0.0 for _, word in places)
+        weights = (self.library.rarity(word) if word in self.terms else 0.0 for _, word in places)
         sums = list(accumulate(weights, initial=0.0))
         for start, end in _slices(sentence, self.kind):
             start, end = _trim(sentence, start, end)
@@ -181,9 +181,9 @@ class _Scorer:
     def _may_answer(self, words: list[str]) -> bool:
         """Refuse a span that repeats the question: every word of it, or more than half of a name's words."""
         telling = [word for word in words if word not in STOP_WORDS]
-        repeated = sum(word in self.words for word in telling)
+        repeats = sum(word in self.words for word in telling)
         is_name = self.kind in ("name", "person", "place")
-        return repeated < len(telling) and not (is_name and 2 * repeated > len(telling))
+        return repeats < len(telling) and not (is_name and 2 * repeats > len(telling))
 
     def _is_likely(self, sentence: str, start: int, end: int) -> bool:
         if self.kind == "person":

@@ -53,16 +53,16 @@ def other_spelling(answer: str, passages: Sequence[Passage]) -> str | None:
     return next((spelling for spelling in candidates if short_class(spelling) != own), None)
 
 
-def _spellings(text: str, wanted: Sequence[str]) -> Iterator[str]:
+def _spellings(text: str, key: Sequence[str]) -> Iterator[str]:
     plain = _plain(text)
-    if not all(token in plain for token in wanted if token.isalpha()):
+    if not all(token in plain for token in key if token.isalpha()):
         return
-    if not all(token in plain for token in wanted if token.isdecimal()) and not _MAY_VARY(plain):
+    if not all(token in plain for token in key if token.isdecimal()) and not _MAY_VARY(plain):
         return
     tokens, spans = _tokens(plain)
     for at, token in enumerate(tokens):
-        if token == wanted[0] and tokens[at : at + len(wanted)] == wanted:
-            yield plain[spans[at][0] : spans[at + len(wanted) - 1][1]]
+        if token == key[0] and tokens[at : at + len(key)] == key:
+            yield plain[spans[at][0] : spans[at + len(key) - 1][1]]
 
 
 @lru_cache(maxsize=256)

@@ -13,7 +13,7 @@ from typing import Protocol
 from eldgr_dspy.answer_types.answers import class_key
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.answer_types.extraction import extract_answer
-from eldgr_dspy.base.structured import Structured
+from eldgr_dspy.base.structured import Structure
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.rule.cases import Case
@@ -74,7 +74,7 @@ class Settled:
         certificate = case.certificate(answer)
         if certificate.certified is False or (own and not self.fixed):
             return False
-        if certificate.certified is None and not own and not isinstance(answer, Structured):
+        if certificate.certified is None and not own and not isinstance(answer, Structure):
             return True
         passages = case.question.passages
         behind = passages if certificate.witness is None or own else (passages[certificate.witness.passage],)
@@ -135,9 +135,9 @@ def next_batch(stop: Stop, case: Case, n: int) -> int:
         return 0 if stop.final(case) else remaining
     leader = votes.index(max(votes)) if votes else 0
     for more in range(1, remaining):
-        grown = [*votes] or [0]
-        grown[leader] += more
-        if stop.decided(grown, remaining - more):
+        later = [*votes] or [0]
+        later[leader] += more
+        if stop.decided(later, remaining - more):
             return more
     return remaining
 
@@ -153,7 +153,7 @@ def _may_be_a_candidate(passage: Passage, answer: str | None, kind: AnswerType) 
 
     key = class_key(answer, kind)
     forms = {passage.text.strip(), show_passage(passage.title, passage.text).strip()}
-    if isinstance(answer, Structured):
+    if isinstance(answer, Structure):
         return any(form.endswith(("]", "}")) for form in forms)
     if any(len(form) * form.count("\n") > _MOST_TO_READ for form in forms):
         return True  # the safe side, in time

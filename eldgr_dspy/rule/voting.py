@@ -52,8 +52,8 @@ def group(
     answers: Sequence[str | None], answer: Task | AnswerType, refuses: Callable[[str | None], bool] | None = None
 ) -> tuple[Vote, Grouping]:
     """Return the vote as `majority` does, without answers that refuse, and the grouping: the class of any answer."""
-    refused = [*filter(refuses, answers)] if refuses else []
-    silent = frozenset(refused)
+    refusals = [*filter(refuses, answers)] if refuses else []
+    silent = frozenset(refusals)
     kind = answer_type(answer)
     grouping = kind.grouping([None if answer in silent else answer for answer in answers])
     if kind.is_own:
@@ -61,7 +61,7 @@ def group(
     classes = tuple(class_.key if class_ else None for class_ in grouping.classes)
     votes = _counts(classes).most_common()  # of classes with as many votes, that of the earliest voter is first
     tie = len(votes) > 1 and votes[0][1] == votes[1][1]
-    notes = tuple(_notes(answers, grouping.classes, len(refused)))
+    notes = tuple(_notes(answers, grouping.classes, len(refusals)))
     return Vote(classes, votes[0][0] if votes else None, tie, notes), grouping
 
 
@@ -87,5 +87,5 @@ def _notes(answers: Sequence[str | None], classes: Sequence[AnswerClass | None],
         yield f"{missing} of {len(classes)} candidates have no answer"
     if refusing:
         yield f"{refusing} of {len(classes)} candidates refuse and do not vote"
-    noted = {answers[index]: class_.note for index, class_ in enumerate(classes) if class_ is not None and class_.note}
-    yield from (f"{answer!r:.60}: {note}" for answer, note in noted.items())
+    notes = {answers[index]: class_.note for index, class_ in enumerate(classes) if class_ is not None and class_.note}
+    yield from (f"{answer!r:.60}: {note}" for answer, note in notes.items())

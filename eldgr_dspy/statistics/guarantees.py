@@ -89,5 +89,5 @@ def holm(probabilities: Sequence[float]) -> tuple[float, ...]:
             )
     rising = np.argsort(probabilities)
     times = np.arange(len(probabilities), 0, -1)
-    raised = np.maximum.accumulate(np.minimum(1.0, times * np.array(probabilities, dtype=np.float64)[rising]))
-    return tuple(raised[np.argsort(rising)].tolist())
+    maxima = np.maximum.accumulate(np.minimum(1.0, times * np.array(probabilities, dtype=np.float64)[rising]))
+    return tuple(maxima[np.argsort(rising)].tolist())

@@ -90,5 +90,5 @@ def _groups(sample: Sample) -> tuple[Floats, Floats, Counts]:
     starts = starts[starts < values.size]
     sizes = np.add.reduceat(counts, starts)
     centres = np.add.reduceat(values * counts, starts) / sizes
-    centred = values - np.repeat(centres, np.diff(np.append(starts, values.size)))
-    return centres, np.add.reduceat(centred**2 * counts, starts) / sizes, sizes
+    deviations = values - np.repeat(centres, np.diff(np.append(starts, values.size)))
+    return centres, np.add.reduceat(deviations**2 * counts, starts) / sizes, sizes

@@ -9,7 +9,7 @@ from eldgr_dspy.comparisons.compared_runs import ComparedPool, Comparison, Seeds
 from eldgr_dspy.figures.results.audit_fields import RoleSums
 from eldgr_dspy.figures.results.summary_fields import Adjusted, Paired
 from eldgr_dspy.statistics import mcnemar
-from eldgr_dspy.tables.table import UNREPORTED, Columns, Table, columns_of, field, part, record, score_columns, table_of
+from eldgr_dspy.tables.table import NO_REPORT, Columns, Table, columns_of, field, part, record, score_columns, table_of
 from eldgr_dspy.words import Consulted
 
 _CUSTOMARY = 0.05
@@ -21,17 +21,17 @@ def comparison_tables(comparison: Comparison) -> Iterator[Table]:
         yield _scores(comparison["rule"], name, pool)
     sums = {name: run["consultations"] for name, run in comparison["runs"].items()}
     columns = columns_of(RoleSums, "ok abstained failed recorded calls prompt_tokens completion_tokens cost")
-    yield table_of("what each run asked, in all", "run", columns, sums, undefined=UNREPORTED)
+    yield table_of("what each run asked, in all", "run", columns, sums, undefined=NO_REPORT)
     yield _made_with(comparison)
 
 
 def _scores(rule: str, name: str, pool: ComparedPool) -> Table:
-    def contrasted(show: Callable[[Any], str]) -> Callable[[Any], str]:
+    def of_contrast(show: Callable[[Any], str]) -> Callable[[Any], str]:
         return lambda run: show(run["contrast"]) if run["contrast"] else UNDEFINED
 
     columns: Columns = {
         **score_columns(pool["task"]),
-        **{heading: contrasted(show) for heading, show in columns_of(Adjusted, "difference record p p_holm").items()},
+        **{heading: of_contrast(show) for heading, show in columns_of(Adjusted, "difference record p p_holm").items()},
         "other answers": lambda run: count_of(run["differ"]),
     }
     notes = [*pool["remarks"], "Δ is the row minus the first, in points. Holm p is over all rows. F1 is not tested."]

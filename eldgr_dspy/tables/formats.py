@@ -102,9 +102,9 @@ def markdown_text(text: str) -> str:
 
 def latex_text(text: str) -> str:
     """Return a text that LaTeX shows as it is, on one line; a letter and its accent as one character, where one is."""
-    composed = unicodedata.normalize("NFC", _one_line(text))  # pdfLaTeX knows no accent that stands behind its letter
-    escaped = _LATEX_MARKS.sub(lambda match: _LATEX[match[0]], _LIGATURES.sub("\0", composed))
-    return escaped.replace("\0", "{}")
+    line = unicodedata.normalize("NFC", _one_line(text))  # pdfLaTeX knows no accent that stands behind its letter
+    safe = _LATEX_MARKS.sub(lambda match: _LATEX[match[0]], _LIGATURES.sub("\0", line))
+    return safe.replace("\0", "{}")
 
 
 def _one_line(text: str) -> str:

@@ -6,7 +6,7 @@ from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.base.formatting import UNDEFINED, figure, interval, word_list
 from eldgr_dspy.figures.results.baseline_fields import BaselineName, JudgeUse, Lead, Usefulness
 from eldgr_dspy.figures.results.summary_fields import JudgeFigures, PoolFigures, RuleContrast
-from eldgr_dspy.rule.named_judges import labelled
+from eldgr_dspy.rule.named_judges import label_of
 from eldgr_dspy.tables.table import Columns, Table, columns_of, table_of
 
 NAMES: Mapping[BaselineName, str] = {
@@ -31,11 +31,11 @@ def judges_table(name: str, pool: PoolFigures) -> Table | None:
     """Return what each judge is worth alone and locked; None if no judge has a name."""
     if "judges" not in pool:
         return None
-    tested = {contrast["against"]: contrast["p_holm"] for contrast in pool["contrasts"]}
+    p_values = {contrast["against"]: contrast["p_holm"] for contrast in pool["contrasts"]}
     rows: dict[str, Mapping[str, object]] = {
         judge: {"gold_in_training": of["gold_in_training"], "logprobs": of["logprobs"]}
         if of["lacks"]
-        else {**of, "p_holm": tested.get(labelled("judge", judge))}
+        else {**of, "p_holm": p_values.get(label_of("judge", judge))}
         for judge, of in pool["judges"].items()
     }
     notes = [
@@ -48,9 +48,9 @@ def judges_table(name: str, pool: PoolFigures) -> Table | None:
         "accuracy over all judges.",
         *(f"{judge} does not apply: {of['lacks']}." for judge, of in pool["judges"].items() if of["lacks"]),
     ]
-    if positioned := [judge for judge, of in pool["judges"].items() if of["positioned"]]:
+    if in_style := [judge for judge, of in pool["judges"].items() if of["positioned"]]:
         notes.append(
-            f"In the style of published systems that were not rerun, and so not tested: {word_list(positioned)}. Their "
+            f"In the style of published systems that were not rerun, and so not tested: {word_list(in_style)}. Their "
             "Holm p is undefined."
         )
     fields = (

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.base.formatting import UNDEFINED, figure, interval, questions, with_sign, word_list
-from eldgr_dspy.figures.authority import Allowed, Authority
+from eldgr_dspy.figures.authority import Allowance, Authority
 from eldgr_dspy.figures.contents import Column, Ends, PoolContents, Shares
 from eldgr_dspy.figures.remarks import spelling_notes
 from eldgr_dspy.figures.results import headings
@@ -71,25 +71,25 @@ def forecast_table(forecast: Mapping[str, Any]) -> Table:
     return table_of("what this run would ask, in questions", "pool", columns, rows, notes)
 
 
-def needed_table(needed: Mapping[str, Any]) -> Table:
+def needed_table(need: Mapping[str, Any]) -> Table:
     """Return how many questions it takes to see a gain, for `eldgr plan`."""
-    title = f"questions to see {with_sign(needed['gain'])} with power {needed['power']:g} at alpha {needed['alpha']:g}"
+    title = f"questions to see {with_sign(need['gain'])} with power {need['power']:g} at alpha {need['alpha']:g}"
     columns: Columns = {
         "questions": lambda of: f"{of['questions']:,}",
         "power there": lambda of: figure(of["power_there"], 4),
         "wins–losses to expect": lambda of: f"{of['wins']:,.0f}–{of['losses']:,.0f}",
     }
-    return table_of(title, "discordant %", columns, {figure(needed["discordant"]): needed})
+    return table_of(title, "discordant %", columns, {figure(need["discordant"]): need})
 
 
-def authority_table(name: str, pool: Authority, allowed: Allowed | None = None) -> Table:
+def authority_table(name: str, pool: Authority, allowance: Allowance | None = None) -> Table:
     """Return each rule's authority bound, what roles can change, and its price; rules that pass stand above."""
     repairer, changes, price = shown_type(pool["task"]).repairer, pool["can_change"], pool["price"]
-    derives, widest, scored = repairer == "deriver", widest_bounds(pool), pool["n_scored"]
+    derives, widest, n_gold = repairer == "deriver", widest_bounds(pool), pool["n_scored"]
     both, lms = ("any judge, any deriver", "judge or deriver") if derives else ("any judge, any span", "judge")
     columns: Columns = {
         "any judge": lambda rule: interval(pool["bounds"][rule]),
-        both: lambda rule: interval(widest[rule]) if widest[rule] or not scored else "not computed",
+        both: lambda rule: interval(widest[rule]) if widest[rule] or not n_gold else "not computed",
         "judge can change": lambda rule: figure(changes[rule]["judge"]),
         f"{repairer} can change": lambda rule: figure(changes[rule][repairer]),
         f"{lms} can lose": lambda rule: f"{of['lost']:,} of {of['of']:,}" if (of := price[rule]) else UNDEFINED,
@@ -100,17 +100,17 @@ def authority_table(name: str, pool: Authority, allowed: Allowed | None = None) 
         notes.append(
             f"Under any judge the {repairer} is assumed to abstain; {word_list(asking)} may be outside by asking it."
         )
-    if scored == 0:
+    if n_gold == 0:
         notes.append(f"{UNDEFINED}: no question has a gold answer. What a role can change needs none.")
-    elif scored < pool["n"]:
-        notes.append(f"Bounds are over the {questions(scored)} with a gold answer, of {pool['n']:,}.")
+    elif n_gold < pool["n"]:
+        notes.append(f"Bounds are over the {questions(n_gold)} with a gold answer, of {pool['n']:,}.")
     if derives and asking:
         notes.append(ANY_DERIVER)
     if promises := pool.get("gives_up"):
         notes.append(f"The answer type gives up {word_list(promises)}: what rests on it is not promised.")
-    if scored and not all(widest[rule] for rule in pool["bounds"]):
-        known = derives or shown_type(pool["task"]).enumerates_spans
-        only = "for the package's rules and certificates" if known else "where a repair is any span, as of short text"
+    if n_gold and not all(widest[rule] for rule in pool["bounds"]):
+        general = derives or shown_type(pool["task"]).enumerates_spans
+        only = "for the package's rules and certificates" if general else "where a repair is any span, as of short text"
         notes.append(f"not computed: bounds over all spans are available only {only}.")
     if any(price.values()):
         notes.append(
@@ -119,26 +119,26 @@ def authority_table(name: str, pool: Authority, allowed: Allowed | None = None) 
             "confidence for each rule by itself."
         )
     title = f"{name}: {pool['task']}, {questions(pool['n'])}: authority bounds, %"
-    lead = _on(allowed, lms) if allowed else ""
+    lead = _on(allowance, lms) if allowance else ""
     return table_of(title, "rule", columns, {rule: rule for rule in pool["bounds"]}, notes, lead)
 
 
-def _on(allowed: Allowed, lms: str) -> str:
-    if not allowed["chains"]:
+def _on(allowance: Allowance, lms: str) -> str:
+    if not allowance["chains"]:
         return "Only majority was given, which loses nothing against itself."
-    most = f"at most {allowed['worst']:g} points on new questions, with 95 % confidence"
-    tested = f"Tested from narrow to wide: {'; '.join(', '.join(chain) for chain in allowed['chains'])}."
-    if allowed["passing"]:
-        one = len(allowed["passing"]) == 1
+    most = f"at most {allowance['worst']:g} points on new questions, with 95 % confidence"
+    order = f"Tested from narrow to wide: {'; '.join(', '.join(chain) for chain in allowance['chains'])}."
+    if allowance["passing"]:
+        one = len(allowance["passing"]) == 1
         widest, under = ("rule that passes is", "it") if one else ("rules that pass are", "each")
-        names = " and ".join(allowed["passing"])
-        return f"The widest {widest} {names}: under {under} any {lms} costs {most}. {tested}"
-    failed = f"Use majority: no rule is shown to cost {most}. {tested}"
-    if allowed["questions"] >= allowed["needed"]:
-        return f"{failed} The first rule of each chain loses too many questions to pass."
+        names = " and ".join(allowance["passing"])
+        return f"The widest {widest} {names}: under {under} any {lms} costs {most}. {order}"
+    refusal = f"Use majority: no rule is shown to cost {most}. {order}"
+    if allowance["questions"] >= allowance["needed"]:
+        return f"{refusal} The first rule of each chain loses too many questions to pass."
     return (
-        f"{failed} A rule that loses no question passes with {allowed['needed']:,} distinct questions or more; this "
-        f"pool has {allowed['questions']:,}."
+        f"{refusal} A rule that loses no question passes with {allowance['needed']:,} distinct questions or more; this "
+        f"pool has {allowance['questions']:,}."
     )
 
 

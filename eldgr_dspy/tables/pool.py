@@ -7,17 +7,17 @@ from typing import Any, cast, get_args
 from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.base.formatting import UNDEFINED, count_of, figure, interval, questions, share_of, word_list
 from eldgr_dspy.figures.record import total_of
-from eldgr_dspy.figures.remarks import never_asked
+from eldgr_dspy.figures.remarks import missing_roles
 from eldgr_dspy.figures.results import headings
 from eldgr_dspy.figures.results.audit_fields import AuditCounts, Became, Flips, RoleSums
 from eldgr_dspy.figures.results.summary_fields import Paired, PoolFigures, Shipped, Summary
-from eldgr_dspy.rule.named_judges import first_of, judge_in, labelled, unlabelled
+from eldgr_dspy.rule.named_judges import first_of, judge_in, label_of, name_in
 from eldgr_dspy.tables.judges import usefulness
 from eldgr_dspy.tables.plan_tables import ANY_DERIVER, widest_bounds
-from eldgr_dspy.tables.table import UNREPORTED, Columns, Table, columns_of, field, part, score_columns, table_of
+from eldgr_dspy.tables.table import NO_REPORT, Columns, Table, columns_of, field, part, score_columns, table_of
 from eldgr_dspy.words import CONSULTED, Consulted, is_role
 
-_UNSCORED = f"{UNDEFINED}: no question has a gold answer, so nothing is scored."
+_NO_GOLD = f"{UNDEFINED}: no question has a gold answer, so nothing is scored."
 _NOTHING_SHIPS = f"{UNDEFINED}: no question that ships has a gold answer, so its risk is undefined."
 _AT_MOST = (
     "At most: exact one-sided 95 % upper bound on the risk of new questions (Clopper–Pearson), if questions are "
@@ -25,7 +25,7 @@ _AT_MOST = (
 )
 _BECAME = "lost: consensus is right and what shipped is wrong; won: the reverse; wrong, right: both are."
 _NOISE = 1e-9  # percent; sums of the same shares in another order differ by less
-_UNBOUNDED = "withheld, or not computable for this rule or without gold answers."
+_NO_BOUNDS = "withheld, or not computable for this rule or without gold answers."
 
 
 def headline(pool: PoolFigures) -> str:
@@ -81,13 +81,13 @@ def usage_table(summary: Summary) -> Table | None:
         return None
     columns = columns_of(RoleSums, "ok abstained failed calls cached prompt_tokens completion_tokens cost")
     title = "what the run asked of LMs, in all"
-    return table_of(title, "role", columns, callers, summary["remarks"], undefined=UNREPORTED)
+    return table_of(title, "role", columns, callers, summary["remarks"], undefined=NO_REPORT)
 
 
 def paper_table(name: str, pool: PoolFigures, remedy: str | None = None) -> Table:
     """Return a table like the paper's: a row a rule, with its scores, `eldgr`'s lead over it, and its calls."""
     rules, n = pool["rules"], pool["n"]
-    leads = {one["against"]: one for one in pool["contrasts"] if unlabelled(one["rule"]) == "eldgr"}
+    leads = {one["against"]: one for one in pool["contrasts"] if name_in(one["rule"]) == "eldgr"}
 
     def lead(show: Callable[[Any], str]) -> Callable[[Any], str]:
         return lambda row: "" if row["leads"] else show(row["lead"]) if row["lead"] else UNDEFINED
@@ -97,7 +97,7 @@ def paper_table(name: str, pool: PoolFigures, remedy: str | None = None) -> Tabl
         **{heading: lead(show) for heading, show in columns_of(Paired, "difference p record").items()},
         "LM calls / question": lambda row: figure(sum(row["calls"].values()) / n if n and "calls" in row else None),
     }
-    rows = {rule: {**of, "lead": leads.get(rule), "leads": unlabelled(rule) == "eldgr"} for rule, of in rules.items()}
+    rows = {rule: {**of, "lead": leads.get(rule), "leads": name_in(rule) == "eldgr"} for rule, of in rules.items()}
     rows |= {rule: {"lead": None, "leads": False} for rule in pool["withheld"]}
     title = f"{name}: {pool['task']}, {questions(pool['n'])}"
     return table_of(title, "rule", columns, rows, _notes(pool, remedy), headline(pool))
@@ -106,7 +106,7 @@ def paper_table(name: str, pool: PoolFigures, remedy: str | None = None) -> Tabl
 def _notes(pool: PoolFigures, remedy: str | None) -> Iterator[str]:
     """Yield a sentence for each reason why a cell is a dash, or does not cover all questions."""
     if pool["n_scored"] == 0:
-        yield _UNSCORED
+        yield _NO_GOLD
     elif pool["n_scored"] != pool["n"]:
         having = f"the {questions(pool['n_scored'])} that have a gold answer"
         yield f"Scores and contrasts are over {having}, of {pool['n']:,}."
@@ -119,14 +119,14 @@ def _notes(pool: PoolFigures, remedy: str | None) -> Iterator[str]:
             yield f"{rule} is not applicable: {of['lacks']}."
             continue
         judge = judge_in(rule) if "judge" in why else None
-        named = {"judge": f"--judges {judge}=MODEL"} if judge else {}
-        models = " ".join(named.get(role, f"--{role} MODEL") for role in why if is_role(role))
+        options = {"judge": f"--judges {judge}=MODEL"} if judge else {}
+        models = " ".join(options.get(role, f"--{role} MODEL") for role in why if is_role(role))
         asks = remedy or (
             f"the same command without --replay{f', with {models},' if models else ''} asks."
             if judge is None
             else f"complete the recordings, or give {models} and another --out."
         )
-        yield f"{rule}: withheld, since {never_asked(why)}; {asks}"
+        yield f"{rule}: withheld, since {missing_roles(why)}; {asks}"
     yield from pool["remarks"]
     if pool["n_failed"]:
         yield f"{questions(pool['n_failed'])} had a call that did not come through and decided as with a silent role."
@@ -137,25 +137,25 @@ def audits_in(pool: PoolFigures) -> Sequence[PoolFigures]:
     audits: list[PoolFigures] = [
         {**pool, "rules": {rule: pool["rules"][rule]}, "audit": judge["audit"], "decided": judge["decided"]}
         for name, judge in pool.get("judges", {}).items()
-        if (rule := labelled("eldgr", name)) in pool["rules"]
+        if (rule := label_of("eldgr", name)) in pool["rules"]
     ]
     return audits or [pool]
 
 
 def audit_table(name: str, pool: PoolFigures) -> Table:
     """Return how often `eldgr` kept consensus, overrode it or abstained, in counts and percent."""
-    audit, decided, scored = pool["audit"], pool["decided"], pool["n_scored"]
+    audit, in_full, n_gold = pool["audit"], pool["decided"], pool["n_scored"]
     columns: Columns = {"questions": count_of, "%": lambda count: share_of(count, pool["n"])}
     counts = dict[str, int | None]()
-    if audit is not None and decided is not None:
+    if audit is not None and in_full is not None:
         words, by_name = {**headings(AuditCounts)}, cast(Mapping[str, Any], audit)
         if shown_type(pool["task"]).way == "derivation":
             words["certified_consensus"] = "consensus that a checked derivation confirms"
         counts |= {word: by_name[field] for field, word in words.items() if field not in Flips.__annotations__}
-        for rule, flips in {"majority": audit, **decided["flips"]}.items():
+        for rule, flips in {"majority": audit, **in_full["flips"]}.items():
             counts[f"correct to incorrect, against {rule}"] = flips["correct_to_incorrect"]
             counts[f"incorrect to correct, against {rule}"] = flips["incorrect_to_correct"]
-    notes = ([] if scored else [_UNSCORED]) if counts else ["There is no audit: eldgr has no result here."]
+    notes = ([] if n_gold else [_NO_GOLD]) if counts else ["There is no audit: eldgr has no result here."]
     title = f"{name}: decision audit of {first_of('eldgr', pool['rules'])}"
     return table_of(title, "decision", columns, counts, notes)
 
@@ -168,7 +168,7 @@ def outcomes_table(name: str, pool: PoolFigures) -> Table | None:
     for row in pool["decided"]["outcomes"]:
         counts[f"{row['branch']}, {row['level']}"][row["outcome"]] += row["questions"]
     words = [word for word in get_args(Became) if any(of[word] for of in counts.values())]
-    rows = {named: {**{word: of[word] for word in words}, "questions": of.total()} for named, of in counts.items()}
+    rows = {label: {**{word: of[word] for word in words}, "questions": of.total()} for label, of in counts.items()}
     columns = {word: field(word) for word in (*words, "questions")}
     rule = first_of("eldgr", pool["rules"])
     under = "" if judge_in(rule) is None else f", under {rule}"
@@ -189,18 +189,18 @@ def bounds_table(name: str, pool: PoolFigures) -> Table:
         columns = {**columns, any_other: lambda rule: interval(widest.get(rule))}
     notes = []
     if asking := [rule for rule, of in rules.items() if of["asked"]["deriver"] or of["asked"]["repairer"]]:
-        condition, listing = "under any judge " if derives else "", word_list(dict.fromkeys(map(unlabelled, asking)))
+        condition, listing = "under any judge " if derives else "", word_list(dict.fromkeys(map(name_in, asking)))
         notes.append(
             f"The bounds {condition}hold with repairer and deriver silent; {listing} asked them, and may be outside."
         )
     notes += [ANY_DERIVER] if derives and any(widest.values()) else []
     title, rows = f"{name}: authority bounds, %", {rule: rule for rule in [*rules, *silent]}
-    return table_of(title, "rule", columns, rows, [*notes, *_price_lines(pool)], undefined=_UNBOUNDED)
+    return table_of(title, "rule", columns, rows, [*notes, *_price_lines(pool)], undefined=_NO_BOUNDS)
 
 
 def _price_lines(pool: PoolFigures) -> Iterator[str]:
     """Yield what any judge, or deriver, can cost on new questions, under each rule that asks one."""
-    prices = {unlabelled(rule): price for rule, price in pool["price"].items()}
+    prices = {name_in(rule): price for rule, price in pool["price"].items()}
     derives = "bounds_any_deriver" in pool
     rules, lms = (("judge", "support", "eldgr"), "judge or deriver") if derives else (("judge", "eldgr"), "judge")
     if costs := [f"{rule} {figure(price['at_most'])}" for rule in rules if (price := prices.get(rule))]:
@@ -217,12 +217,12 @@ def shipping_table(name: str, pool: PoolFigures) -> Table | None:
         rows |= {rule: shipping["consensus"], f"{rule}, certified only": shipping["abstain"]}
     if not rows:
         return None
-    derived = shown_type(pool["task"]).way == "derivation"
-    ships = "derivation is checked" if derived else "certificate holds or does not apply"
+    derives = shown_type(pool["task"]).way == "derivation"
+    ships = "derivation is checked" if derives else "certificate holds or does not apply"
     notes = [_NOTHING_SHIPS] if pool["n_scored"] and any(of["risk"] is None for of in rows.values()) else []
     notes += [f'Certified only: as under uncertified="abstain", an answer ships only if its {ships}.', _AT_MOST]
     if pool["n_scored"] == 0:
-        notes.append(_UNSCORED)
+        notes.append(_NO_GOLD)
     elif pool["n_distinct"] < pool["n_scored"]:
         notes.append("The bound counts a text that stands several times once, as wrong if any of its answers is wrong.")
     if pool["conflicts"]:

@@ -50,18 +50,18 @@ def _split(rates: OverrideRates, branch: Branch) -> str:
 
 def _roles(record: Record) -> Iterator[tuple[str, str]]:
     for model in record["models"]:
-        served = model["served"] or UNDEFINED
+        server = model["served"] or UNDEFINED
         calls = f"{count_of(model['calls'])} call{'' if model['calls'] == 1 else 's'}"
-        yield f"{model['role']}: model", f"{model['asked'] or UNDEFINED}, served by {served}, {calls}"
+        yield f"{model['role']}: model", f"{model['asked'] or UNDEFINED}, served by {server}, {calls}"
     roles = {model["role"] for model in record["models"]}
     for role, details in record["roles"].items():
         if role not in roles:
             yield f"{role}: no model", str(details.get("module") or UNDEFINED)
     for role, prints in record["fingerprints"].items():
         yield f"{role}: fingerprint", f"{prints['role']} (prompts {prints['prompts']}, settings {prints['settings']})"
-    for role, unread in record["parse_failures"].items():
-        if unread["of"]:
-            share = f"{count_of(unread['count'])} of {count_of(unread['of'])} ({figure(unread['rate'])} %)"
+    for role, failures in record["parse_failures"].items():
+        if failures["of"]:
+            share = f"{count_of(failures['count'])} of {count_of(failures['of'])} ({figure(failures['rate'])} %)"
             yield f"{role}: replies that could not be read", share
 
 

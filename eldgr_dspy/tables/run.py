@@ -44,8 +44,8 @@ def pool_tables(name: str, pool: PoolFigures, remedy: str | None = None) -> Iter
     audits, builds = audits_in(pool), (judges_table, baselines_table, contrasts_table, bounds_table, shipping_table)
     tables = [
         *(build(name, pool) for build in builds),
-        *(audit_table(name, audited) for audited in audits),
-        *(outcomes_table(name, audited) for audited in audits),
+        *(audit_table(name, audit) for audit in audits),
+        *(outcomes_table(name, audit) for audit in audits),
         cost_table(name, pool),
     ]
     yield from (table for table in tables if table is not None)
@@ -62,10 +62,10 @@ def contrasts_table(name: str, pool: PoolFigures) -> Table | None:
             f"{questions(pool['n_scored'])} have {pool['n_distinct']:,} different texts: a text that stands several "
             "times counts once in a contrast, with the mean of its outcomes."
         )
-    warned = defaultdict[str, list[str]](list)
-    for named, contrast in contrasts.items():
+    by_note = defaultdict[str, list[str]](list)
+    for label, contrast in contrasts.items():
         for note in contrast["notes"]:
-            warned[note].append(named)
-    notes += [f"{', '.join(named)}: {note}" for note, named in warned.items()]
+            by_note[note].append(label)
+    notes += [f"{', '.join(label)}: {note}" for note, label in by_note.items()]
     title = f"{name}: contrasts in {shown_type(pool['task']).scores[0]}, percentage points"
     return table_of(title, "contrast", columns_of(RuleContrast, "delta ci p p_holm record"), contrasts, notes)

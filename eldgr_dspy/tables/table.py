@@ -11,7 +11,7 @@ from eldgr_dspy.figures.results import headings
 from eldgr_dspy.figures.results.summary_fields import Delta, WinsLosses
 from eldgr_dspy.words import Task
 
-UNREPORTED = "a server did not report it, or the price of a model is not known."  # what a dash means
+NO_REPORT = "a server did not report it, or the price of a model is not known."  # what a dash means
 
 _FORMATS: Mapping[str, Callable[[Any], str]] = {
     "p": probability,
@@ -44,7 +44,7 @@ def record(contrast: WinsLosses) -> str:
     return f"{count_of(contrast['wins'])}–{count_of(contrast['losses'])}"
 
 
-_COMPOSED: Mapping[str, tuple[str, Callable[[Any], str]]] = {
+_COMPOSITES: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "difference": ("Δ [95% CI]", difference),
     "graded": ("Δ F1 [95% CI]", lambda of: difference(of["f1"])),
     "record": ("wins–losses", record),
@@ -59,7 +59,7 @@ def columns_of(kind: type, names: str) -> Columns:
 
     A name may also be `difference`, `graded` or `record`, which show several fields.
     """
-    return dict(_COMPOSED.get(name) or (headings(kind)[name], field(name)) for name in names.split())
+    return dict(_COMPOSITES.get(name) or (headings(kind)[name], field(name)) for name in names.split())
 
 
 def score_columns(task: Task) -> Columns:
@@ -78,18 +78,18 @@ def part(name: str, of: Any) -> Callable[[Any], str]:
 
 def table_of(
     title: str,
-    named: str,
+    heading: str,
     columns: Columns,
     rows: Mapping[str, Any] | Iterable[tuple[str, Any]],
     notes: Iterable[str] = (),
     lead: str = "",
     undefined: str = "",
 ) -> Table:
-    """Return a table with a row a record, `named` above their names; `undefined` says what a dash means."""
+    """Return a table with a row a record, `heading` above their names; `undefined` says what a dash means."""
     pairs = cast(Iterable[tuple[str, Any]], rows.items() if isinstance(rows, Mapping) else rows)
     cells = tuple((label, *(show(of) for show in columns.values())) for label, of in pairs)
     why = [f"{UNDEFINED}: {undefined}"] if undefined and any(UNDEFINED in row[1:] for row in cells) else []
-    return Table(title, (named, *columns), cells, (*why, *notes), lead)
+    return Table(title, (heading, *columns), cells, (*why, *notes), lead)
 
 
 def cell(name: str, value: Any) -> str:

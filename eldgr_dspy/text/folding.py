@@ -30,8 +30,8 @@ PLAIN |= {ord(dash): "-" for dash in DASHES}
 _DROP = dict.fromkeys(_INVISIBLE)
 # Unicode's stream-safe format allows 30 marks in a row; more are cut, since ordering them takes quadratic time.
 _LONGEST_CLUSTER = 40
-_ASCII_CASED = {code: " " if chr(code).isspace() else PLAIN.get(code, chr(code)) for code in range(128)}
-_ASCII = {code: character.lower() for code, character in _ASCII_CASED.items()}
+_ASCII_WITH_CASE = {code: " " if chr(code).isspace() else PLAIN.get(code, chr(code)) for code in range(128)}
+_ASCII = {code: character.lower() for code, character in _ASCII_WITH_CASE.items()}
 
 # A stretch that is not ASCII, and the white space after it, so that the rest does not start with white space.
 _FOREIGN = re.compile(r"[^\x00-\x7f]++\s*+")
@@ -76,7 +76,7 @@ def fold(source: str, *, keep_case: bool = False) -> Folded:
     does not depend on its neighbours, white space aside, so that a slice of the source along clusters folds to the
     matching slice of the folded text. It takes any text, in time linear in the length.
     """
-    ascii_form = _ASCII_CASED if keep_case else _ASCII
+    ascii_form = _ASCII_WITH_CASE if keep_case else _ASCII
     if source.isascii():
         text = source.translate(ascii_form)
         if "  " not in text:

@@ -22,12 +22,12 @@ _SCALES = {"dozen": 12, "hundred": 100, "thousand": 10**3, "lakh": 10**5, "milli
 _SCALES |= {"billion": 10**9, "trillion": 10**12, "mn": 10**6, "bn": 10**9, "tn": 10**12}
 _SCALE = "|".join(_SCALES)
 _SCALES |= {"k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
-_SCALED = re.compile(
+_WITH_SCALE = re.compile(
     rf"(?P<number>(?P<money>\W*[{CURRENCY_SIGNS}])?.*?[0-9{VULGAR_FRACTIONS}][{PAD}{_GAP}]*(?:[ -](?:{_SCALE})s?)?)"
     rf"(?:(?P<k>k)|(?(money)(?P<letter>[mbt])|(?!))|[\s-]?(?P<word>{_SCALE})s?)\.?",
     re.IGNORECASE | re.DOTALL,
 )
-_RAISED = str.maketrans("⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹", "-+0123456789")
+_SUPERSCRIPTS = str.maketrans("⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹", "-+0123456789")
 _POWER = r"\^\s?(?:\{\s?([-+]?\d{1,3})\s?\}|([-+]?\d{1,3}))(?!\d)"
 _FRACTION = r"\\[dtc]?frac\s*(?:\{\s*(-?\d+)\s*\}|(\d))\s*(?:\{\s*(\d+)\s*\}|(\d))"
 _TEX = "boxed emph fbox mathbf mathit mathrm mathsf mathtt mbox operatorname text textbf textit textrm texttt underline"
@@ -121,10 +121,10 @@ def read_number(text: str) -> Number | None:
     if _MAY_BE_LATEX(text):
         text = without_latex(text)
     number = parse_number(text)
-    scaled = _SCALED.fullmatch(text.strip()) if number is None and len(text) <= _LONGEST else None
-    if scaled is None:
+    match = _WITH_SCALE.fullmatch(text.strip()) if number is None and len(text) <= _LONGEST else None
+    if match is None:
         return number
-    number, name = read_number(scaled["number"]), scaled[scaled.lastgroup or 0]
+    number, name = read_number(match["number"]), match[match.lastgroup or 0]
     return None if number is None or number.percent else replace(number, value=number.value * _SCALES[name.lower()])
 
 
@@ -139,7 +139,7 @@ def without_latex(text: str) -> str:
 
 
 def _pad(plain: str, match: re.Match[str]) -> str:
-    return match.expand(plain).translate(_RAISED).rjust(len(match[0]), PAD)
+    return match.expand(plain).translate(_SUPERSCRIPTS).rjust(len(match[0]), PAD)
 
 
 def is_ambiguous(text: str) -> bool:
@@ -179,12 +179,12 @@ _CLAUSE = re.compile(
 )
 _CALCULATES = re.compile(r"\d\D*(?:[*×÷+]|\s[-–/]\s|\b(?:times|plus|minus|of|divided by)\b)|\d\s?[-/]\s?\d", re.I)
 # A number that is a circumstance, as in "the cost of 3 shirts is $18", and one that is stated.
-_GOVERNED = re.compile(
+_CIRCUMSTANCE = re.compile(
     r"\b(?:(?<!total )of|in|after|at|for|from|if|when|the|all|each|every|per)\s(?:the\s|all\s)?\Z", re.I
 )
-_STATED = re.compile(r"(?<!which )\b(?:is|are|was|were|equals)\s\Z", re.I)
+_STATEMENT = re.compile(r"(?<!which )\b(?:is|are|was|were|equals)\s\Z", re.I)
 _ONE = rf"[-+]?[{CURRENCY_SIGNS}]?[0-9{VULGAR_FRACTIONS}]++(?>(?:[.,/][0-9]++)*)"
-_MEASURED = (
+_MEASURE = (
     rf"{_ONE}\s?(?:h|hours?|hrs?|minutes?|mins?|seconds?|secs?|days?|weeks?|months?|years?|feet|foot|ft|inch(?:es)?|in|yards?"
     r"|miles?|pounds?|lbs?|ounces?|oz|(?:kilo)?grams?|k?g|[kcm]?m|(?:kilo|centi|milli)?met(?:er|re)s?|dollars?|cents?|pence"
     r"|rupees?|paise|euros?|gallons?|quarts?|pints?|cups?|degrees?|dozens?|lakhs?|crores?|million|thousand)\b"
@@ -192,7 +192,7 @@ _MEASURED = (
 _REST = r"(?:with\s)?(?:an?\s)?(?:remainder(?:\sof)?|rem\.?|r\.?)"
 # Two quantities that are one answer only together.
 _COMPOUND = re.compile(
-    rf"(?<![\w.,])(?<!\d/)(?:{_MEASURED}(?:,?\s(?:and\s|&\s)?{_MEASURED})+|{_ONE},?\s(?:{_REST}|or|out\sof)\s{_ONE}"
+    rf"(?<![\w.,])(?<!\d/)(?:{_MEASURE}(?:,?\s(?:and\s|&\s)?{_MEASURE})+|{_ONE},?\s(?:{_REST}|or|out\sof)\s{_ONE}"
     rf"|{_ONE}(?:['′]\s?|[–-]|\s?±\s?|√|\s:\s){_ONE}[\"″]?|between\s{_ONE}\sand\s{_ONE})|√{_ONE}"
     rf"|[(\[]\s?{_ONE}(?>(?:\s?[,;]\s?{_ONE})+)\s?[)\]]"
     r"|(?<![\w.,/])[0-9]{1,3}(?>(?:[ \u00a0\u202f][0-9]{3}){1,6})(?![\d,/])",
@@ -244,9 +244,9 @@ def stated_number(payload: str, mark: Mark) -> str:
     if not numbers or (mark == "boxed" and len(numbers) > 1):
         return payload
     start, end = numbers[0]
-    if _HEADING.match(side) and _GOVERNED.search(folded[:start]):
+    if _HEADING.match(side) and _CIRCUMSTANCE.search(folded[:start]):
         spans = _numbers(folded, 0, len(folded))
-        near = (span for span in spans if _STATED.search(folded[max(0, span[0] - 20) : span[0]]))
+        near = (span for span in spans if _STATEMENT.search(folded[max(0, span[0] - 20) : span[0]]))
         start, end = next(near, numbers[0])
     bound = _BOUND_BEFORE.search(folded[:start]) or _BOUND_AFTER.match(folded, end)
     return payload if bound else side[start:end]

@@ -25,14 +25,14 @@ _VALUE = r"""(?:"[^"<>]*+"|'[^'<>]*+'|[^\s"'<>=]++)"""
 _ATTRIBUTES = rf"(?>(?:\s++[A-Za-z][\w:-]*+\s*+=\s*+{_VALUE})*)\s*+/?"
 _TAGS = rf"(?>(?:</?(?:{'|'.join(_INLINE.split())}){_ATTRIBUTES}>)*)"  # between a number and its power
 ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,9}+|\#[0-9]{1,7}+|\#[Xx][0-9A-Fa-f]{1,6}+);")
-_BROKEN = re.compile(r"(?:\u00ad[ \t]*+|(?<=[^\W\d_][-\u2010]))\r?\n[ \t]*+(?=[^\W\d_])")
+_LINE_BREAK = re.compile(r"(?:\u00ad[ \t]*+|(?<=[^\W\d_][-\u2010]))\r?\n[ \t]*+(?=[^\W\d_])")
 _MARKUP = re.compile(
     rf"""{ENTITY.pattern}
     | (?P<power>(?<=[0-9)]){_TAGS}<sup{_ATTRIBUTES}>) | (?P<index>(?<=[0-9]){_TAGS}<sub{_ATTRIBUTES}>)
     | </?(?: (?P<inline>su[bp]|{"|".join(_INLINE.split())}) | (?:{"|".join(_BLOCK.split())}) ){_ATTRIBUTES}>""",
     re.VERBOSE | re.IGNORECASE,
 )
-_SHOWN = {"power": "^", "index": "_", "inline": "", "block": " "}  # "10<sup>2</sup>" is not 102
+_DISPLAY = {"power": "^", "index": "_", "inline": "", "block": " "}  # "10<sup>2</sup>" is not 102
 _EM_DASH = re.compile(r"(?<=\w)[—―](?=[^\W\d_])")  # "code—a" is two words, "Jay-Z" one
 _SUBSCRIPTS = re.compile(r"(?<=[^\W\d_])[₀-₉]++(?!\d)")
 _AS_DIGITS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
@@ -62,13 +62,13 @@ def without_markup(text: str) -> str:
     A word that a hyphen breaks at a line end is whole again.
     """
     if "\n" in text:
-        text = _BROKEN.sub(lambda match: PAD * len(match[0]), text)
+        text = _LINE_BREAK.sub(lambda match: PAD * len(match[0]), text)
     return _MARKUP.sub(_resolve, text) if "&" in text or "<" in text else text
 
 
 def _resolve(match: re.Match[str]) -> str:
     """The text that an entity or a tag shows, filled up to its length."""
-    text = _SHOWN[match.lastgroup or "block"] if match[0].startswith("<") else unescape(match[0])
+    text = _DISPLAY[match.lastgroup or "block"] if match[0].startswith("<") else unescape(match[0])
     return text.ljust(len(match[0]), PAD)  # no entity shows more characters than it has
 
 

@@ -21,7 +21,7 @@ _OPENERS = frozenset(
     "after although and as because but finally first for hence he her his how however if in it its let next now she"
     " since so that the their then there therefore these they this thus to we what when which while with".split()
 )
-_OPENED = re.compile(rf"\.(?=\s(?:{'|'.join(word.title() for word in _OPENERS)})\b)")
+_OPENING = re.compile(rf"\.(?=\s(?:{'|'.join(word.title() for word in _OPENERS)})\b)")
 _INITIALS = re.compile(r"(?<!\w)[^\W\d_]\.[ ]?[^\W\d_]\.\Z")
 # East Asian stops need no white space after them.
 _FOLDED_STOP = re.compile(
@@ -37,7 +37,7 @@ _STOP = re.compile(
 _WORD_AFTER = re.compile(r"[\"'“‘«(\[*_]*+([^\W\d_]+)")
 _MARKS = " \t\r\n*_#>-("  # what may be before the number of a list
 _WORD_BEFORE = re.compile(r"(?:[^\W\d_]\.)*[^\W_]+\Z")
-_LETTERED = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
+_LETTERS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
 REACH = 24  # no abbreviation is longer
 
 
@@ -62,27 +62,27 @@ def first_sentence(text: str) -> str:
     After an abbreviation it ends only if a word follows that mostly starts a sentence, as in "the U.S. It was".
     """
     ends = [end for _, end in sentence_ends(text)[:1]]
-    opened = _OPENED.search(text)
-    return text[: min([*ends, opened.start() + 1] if opened else ends, default=len(text))].rstrip()
+    opening = _OPENING.search(text)
+    return text[: min([*ends, opening.start() + 1] if opening else ends, default=len(text))].rstrip()
 
 
-def sentence_ends(text: str, start: int = 0, end: int | None = None, cased: bool = False) -> list[tuple[int, int]]:
+def sentence_ends(text: str, start: int = 0, end: int | None = None, raw: bool = False) -> list[tuple[int, int]]:
     """Return where sentences end in `text[start:end]`, each as the start and the end of its stop and what closes it.
 
     The dots of "St.", of "J. R. R." and of "U.S." end nothing; "no." and its like end nothing before a number. In a
-    text that keeps its case and white space (`cased`), a word in lower case continues a sentence, "in the U.S. It was"
+    text that keeps its case and white space (`raw`), a word in lower case continues a sentence, "in the U.S. It was"
     ends one, and the number of a list item ends none. The places are offsets of the whole text.
     """
     ends: list[tuple[int, int]] = []
-    for stop in (_STOP if cased else _FOLDED_STOP).finditer(text, start, len(text) if end is None else end):
-        if _ends(text, ends[-1][1] if ends else start, stop, cased):
+    for stop in (_STOP if raw else _FOLDED_STOP).finditer(text, start, len(text) if end is None else end):
+        if _ends(text, ends[-1][1] if ends else start, stop, raw):
             ends.append(stop.span())
     return ends
 
 
 def sentence_starts(text: str, start: int = 0, end: int | None = None) -> list[int]:
     """Return where each sentence but the first starts in `text[start:end]`, as offsets of `text`."""
-    return [after for _, after in sentence_ends(text, start, end, cased=True)]
+    return [after for _, after in sentence_ends(text, start, end, raw=True)]
 
 
 def sentences(text: str) -> list[str]:
@@ -91,8 +91,8 @@ def sentences(text: str) -> list[str]:
     return [*filter(None, (text[start:end].strip() for start, end in pairwise(edges)))]
 
 
-def _ends(text: str, before: int, stop: re.Match[str], cased: bool) -> bool:
-    mark, following = stop[0], _WORD_AFTER.match(text, stop.end(), stop.endpos) if cased else None
+def _ends(text: str, before: int, stop: re.Match[str], raw: bool) -> bool:
+    mark, following = stop[0], _WORD_AFTER.match(text, stop.end(), stop.endpos) if raw else None
     if mark[0] not in ".!?…":
         return True
     if following and following[1][0].islower():
@@ -100,11 +100,11 @@ def _ends(text: str, before: int, stop: re.Match[str], cased: bool) -> bool:
     word = _WORD_BEFORE.search(text[max(before, stop.start() - REACH) : stop.start()])
     if word is None or mark[0] != "." or mark.startswith(".."):
         return True
-    is_label = cased and (word[0].isdecimal() or len(word[0]) == 1) and stop.start() - before <= REACH
+    is_label = raw and (word[0].isdecimal() or len(word[0]) == 1) and stop.start() - before <= REACH
     if is_label and not text[before : stop.start() - len(word[0])].strip(_MARKS):
         return False  # the number of a list
     if (name := word[0].lower()) in _BEFORE_NUMBERS:
         return not text[stop.end()].isdecimal()
-    if name not in _ABBREVIATIONS and not _LETTERED.fullmatch(name):
+    if name not in _ABBREVIATIONS and not _LETTERS.fullmatch(name):
         return True
     return following is not None and following[1].lower() in _OPENERS

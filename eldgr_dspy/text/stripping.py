@@ -29,8 +29,8 @@ _SHAPE = {code: mark for code, mark in PLAIN.items() if code > 127} | {
 }
 """Typographic quotes and dashes, and full-width characters, as plain ones, one for one."""
 
-_ESCAPED = re.compile(r"\\([%$&#_{}])")
-_WRAPPED = re.compile(
+_ESCAPE = re.compile(r"\\([%$&#_{}])")
+_WRAPPER = re.compile(
     rf"""{TEX_COMMAND}(?P<braced>.+)\}} | \\\((?P<inline>.+)\\\) | \\\[(?P<displayed>.+)\\\]
     | \$\$(?P<dollars>[^$]+)\$\$ | \$(?P<dollar>[^$]+)\$
     | <(?!su[bp]\b)(?P<name>[A-Za-z][\w-]*+)>(?P<tagged>.+)</(?P=name)>""",
@@ -58,14 +58,14 @@ def strip_answer(text: str) -> str:
 def _once(text: str) -> str:
     """The answer within a text; markup that this uncovers is left for another round."""
     clean = " ".join(drop_invisible(without_markup(text)).split())
-    for wrapper in (TEX_TEXT, _ESCAPED, _LINK, _CITATION):
+    for wrapper in (TEX_TEXT, _ESCAPE, _LINK, _CITATION):
         clean = wrapper.sub(r"\1", clean)
     start, end = 0, len(clean)
     if not any(map(str.isalnum, clean)):
         return clean
     shape = clean if clean.isascii() else clean.translate(_SHAPE)
     for _ in range(_LAYERS):
-        if _LISTED.fullmatch(shape, start, end):
+        if _TUPLE.fullmatch(shape, start, end):
             break
         if (inner := _unwrap(shape, start, end) or _trim(shape, start, end)) == (start, end):
             break
@@ -81,9 +81,9 @@ def _unwrap(text: str, start: int, end: int) -> tuple[int, int] | None:
     first, last, is_wrapped = text[start], text[end - 1], False
     if end - start < 3:
         return None
-    if first in "\\$<" and (wrapper := _WRAPPED.fullmatch(text, start, end)):
-        braced = wrapper.start("braced")
-        is_one = braced < 0 or is_balanced(text[braced : end - 1], frozenset("{}"))
+    if first in "\\$<" and (wrapper := _WRAPPER.fullmatch(text, start, end)):
+        brace = wrapper.start("braced")
+        is_one = brace < 0 or is_balanced(text[brace : end - 1], frozenset("{}"))
         return wrapper.span(wrapper.lastgroup or 0) if is_one else None
     if first in _PAIRS:
         is_wrapped = last == _PAIRS[first] and is_balanced(text[start + 1 : end - 1], frozenset(first + last))
@@ -95,13 +95,13 @@ def _unwrap(text: str, start: int, end: int) -> tuple[int, int] | None:
 
 def is_balanced(text: str, brackets: frozenset[str] = _BRACKETS) -> bool:
     """Return whether each of the brackets in a text has its other half."""
-    opened: list[str] = []
+    closers: list[str] = []
     for bracket in filter(brackets.__contains__, text):
         if bracket in _PAIRS:
-            opened.append(_PAIRS[bracket])
-        elif not opened or opened.pop() != bracket:
+            closers.append(_PAIRS[bracket])
+        elif not closers or closers.pop() != bracket:
             return False
-    return not opened
+    return not closers
 
 
 def _has_quote(text: str, quote: str) -> bool:
@@ -118,14 +118,14 @@ _BARE = re.compile(r"[A-Za-z0-9]++(?>(?:[,.'-]?[ ]?[A-Za-z0-9]++)*)").fullmatch
 _LOOSE = re.compile("[ `~|^=<>✅✔❤⭐\ufe0f\U0001f1e6-\U0001faff]")
 _NUMERAL = r"[\d¹²³¼-¾⁰⁴-⁹₀-₉⅐-ↂ①-⓿❶-➓]"
 _NEAR = rf"[^\w\s]{{0,3}}{_NUMERAL}"
-_FIRST_KEPT = re.compile(
+_OWN_START = re.compile(
     rf"\.{_NUMERAL}|-(?:[^\W_]|[ ]?(?:{_NEAR}|\\?[{CURRENCY_SIGNS}]|\\[A-Za-z]|[∞√]|\((?![^\W\d_]{{2}})))"
     rf"|[<>]=?[ ]?{_NEAR}|\\[A-Za-z]"
 )
 # The brackets of a pair or an interval belong to it: (1, 2) is not [1, 2]. Those of "(1,000)" and "(Paris, Texas)" go.
 _TERM = r"\s*[-+]?\s*(?:\\?[$]?\.?\d[\w./\\{}^%]*|[^\W\d_]|\\(?:infty|pi)|∞|inf(?:inity)?|oo)\s*"
-_LISTED = re.compile(rf"(?!.[1-9]\d{{0,2}}(?:,\d{{3}})+.\Z)[(\[]{_TERM}(?>(?:[,;]{_TERM})+)[)\]]", re.IGNORECASE)
-_LAST_KEPT = re.compile(rf"(?:{_NUMERAL}\+|(?<![^\W\d_])(?:[^\W\d_][\u0300-\u036f]{{0,3}}){{1,2}}(?:[-+#]|\+\++))\Z")
+_TUPLE = re.compile(rf"(?!.[1-9]\d{{0,2}}(?:,\d{{3}})+.\Z)[(\[]{_TERM}(?>(?:[,;]{_TERM})+)[)\]]", re.IGNORECASE)
+_OWN_END = re.compile(rf"(?:{_NUMERAL}\+|(?<![^\W\d_])(?:[^\W\d_][\u0300-\u036f]{{0,3}}){{1,2}}(?:[-+#]|\+\++))\Z")
 
 
 def _trim(text: str, start: int, end: int) -> tuple[int, int]:
@@ -133,7 +133,7 @@ def _trim(text: str, start: int, end: int) -> tuple[int, int]:
     first, last = start, end
     closers = {opener: text.rfind(closer, start, end) for opener, closer in _PAIRS.items()}
     while first < last and _is_loose(mark := text[first]):
-        if closers.get(mark, -1) > first or _FIRST_KEPT.match(text, first):
+        if closers.get(mark, -1) > first or _OWN_START.match(text, first):
             break
         first += 1
     openers = {closer: text.find(opener, first, last) for opener, closer in _PAIRS.items()}
@@ -155,4 +155,4 @@ def _keeps_last(text: str, start: int, end: int) -> bool:
         return text[max(start, end - 64) : end - 1].rstrip(" .\\")[-1:].isnumeric()
     if mark == ".":
         return has_own_stop(text[max(start, end - REACH) : end])
-    return mark in "+-#" and _LAST_KEPT.search(text[max(start, end - 8) : end]) is not None
+    return mark in "+-#" and _OWN_END.search(text[max(start, end - 8) : end]) is not None

@@ -25,11 +25,11 @@ _MAY_THINK = re.compile(r"[<\[◁&](?:(?<=<)[/|A-Za-z]|(?<=\[)/?(?:[Tt][Hh]|[Rr]
 
 
 class Thinking(NamedTuple):
-    """The places of a text's tags and of its `parts` that are not thinking; `unclosed` if the thinking never ends."""
+    """The places of a text's tags and of its `parts` that are not thinking; `is_open` if the thinking never ends."""
 
     tags: list[tuple[int, int]]
     parts: list[tuple[int, int]]
-    unclosed: bool
+    is_open: bool
 
 
 def may_think(text: str) -> bool:
@@ -43,21 +43,21 @@ def find_thinking(text: str, *, inside: bool = False) -> Thinking:
     A text that is one JSON object does not think, whatever tags its strings quote, nor does one at the end of a text,
     behind a closing tag. A closing tag without an opening one ends thinking that began before the text.
     """
-    tags, parts, start, opened = list[tuple[int, int]](), list[tuple[int, int]](), 0, inside
+    tags, parts, start, is_open = list[tuple[int, int]](), list[tuple[int, int]](), 0, inside
     for tag in _TAG.finditer(text) if may_think(text) and not _is_object(text) else ():
         if text[tag.start() - 1 : tag.start()] == text[tag.end() : tag.end() + 1] == "`":
             continue
-        if tag["open"] and not opened and text[start : tag.start()].strip():
+        if tag["open"] and not is_open and text[start : tag.start()].strip():
             parts.append((start, tag.start()))
-        elif not tag["open"] and not opened:
+        elif not tag["open"] and not is_open:
             parts.clear()
         tags.append(tag.span())
-        opened, start = tag["open"] is not None, tag.end()
-        if not opened and _is_object(text[start:]):
+        is_open, start = tag["open"] is not None, tag.end()
+        if not is_open and _is_object(text[start:]):
             break
-    if not opened and text[start:].strip():
+    if not is_open and text[start:].strip():
         parts.append((start, len(text)))
-    return Thinking(tags, parts, opened)
+    return Thinking(tags, parts, is_open)
 
 
 def split_thinking(text: str) -> tuple[str, str]:
@@ -66,10 +66,10 @@ def split_thinking(text: str) -> tuple[str, str]:
     The answer is empty if the thinking never ends. A text without tags is left as it is, and so is one whose first tag
     closes what it did not open: a candidate that quotes the tag could otherwise write a verdict, so adapters refuse it.
     """
-    tags, _, unclosed = find_thinking(text)
+    tags, _, is_open = find_thinking(text)
     if not tags or is_unopened(text):
         return "", text
-    end = len(text) if unclosed else tags[-1][1]
+    end = len(text) if is_open else tags[-1][1]
     edges = [0, *(edge for tag in tags for edge in tag), end]
     thought = "".join(text[start:stop] for start, stop in zip(edges[::2], edges[1::2], strict=True))
     return thought.strip(), text[end:].strip()

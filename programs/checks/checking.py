@@ -21,14 +21,14 @@ from eldgr_dspy.laws import LAW, LAWS, Law, LawBroken
 from eldgr_dspy.laws.literals import around, literals
 from eldgr_dspy.laws.of_rules import is_stratified
 from eldgr_dspy.laws.of_types import laws_of_type
-from eldgr_dspy.laws.situations import repeats, situations, typed
+from eldgr_dspy.laws.situations import repeats, situations, trials_of_type
 from eldgr_dspy.laws.trials import SILENT, Finding, Outcome, Subject, Trial, as_code, laws_left, require_laws, weight
 from eldgr_dspy.programs.calls import Calls
-from eldgr_dspy.programs.checks.program_checks import Inputs, check_returned
+from eldgr_dspy.programs.checks.program_checks import Inputs, check_return
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.lms.lms import with_lms
 from eldgr_dspy.programs.plain_decisions import FIELDS, plain
-from eldgr_dspy.programs.scripted import ALONE, Scripted, reply_to, scripted_lm, text_of
+from eldgr_dspy.programs.scripted import ALONE, ScriptedReply, reply_to, scripted_lm, text_of
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.service.threads import in_own_loop
 from eldgr_dspy.rule.cases import Case
@@ -40,7 +40,7 @@ from eldgr_dspy.testing import VALID_REPLIES, falsify, lm_replies
 from eldgr_dspy.testing import questions as questions_of
 from eldgr_dspy.words import ROLES, Consulted, Role
 
-Came: TypeAlias = "dict[str, Any] | Exception"
+Output: TypeAlias = "dict[str, Any] | Exception"
 """The outcome of a call: the fields of its prediction, or what it raised."""
 
 _SAME = LAW["sync_equals_async_equals_batch_equals_replay"]
@@ -93,7 +93,7 @@ def check_selector(
     """
     __tracebackhide__ = True
     if inputs is not None:
-        return check_returned(selector, inputs, answer_field, max_examples)
+        return check_return(selector, inputs, answer_field, max_examples)
     if not isinstance(selector, Selector):
         raise ArgumentError(
             f"selector must be a Selector; got {selector!r:.80}. Make one with Selector(...), or give the inputs of a"
@@ -101,22 +101,22 @@ def check_selector(
         )
     if questions is not None and max_examples == 0:
         raise ArgumentError("max_examples must be from 1 for questions of your own; got 0, so nothing would be tried.")
-    wanted = laws_left(_LAWS, None, without)
-    laws, counts = laws_of_type(selector.type, wanted), Counter[str]()
+    left = laws_left(_LAWS, None, without)
+    laws, counts = laws_of_type(selector.type, left), Counter[str]()
     pairs = scenes(questions_of(selector.type) if questions is None else questions)
-    fixed = _fixed(selector) if questions is None else ()
-    falsify(pairs, lambda several: counts.update(check_scenes(selector, several, laws)), max_examples, fixed)
-    return {law.name: counts[law.name] for law in wanted}
+    standard = _standard(selector) if questions is None else ()
+    falsify(pairs, lambda several: counts.update(check_scenes(selector, several, laws)), max_examples, standard)
+    return {law.name: counts[law.name] for law in left}
 
 
-def _fixed(selector: Selector) -> Iterator[Sequence[Trial]]:
+def _standard(selector: Selector) -> Iterator[Sequence[Trial]]:
     """Yield some hundred situations and those around a selector's own texts; then one question, again and again."""
     several = [*situations(selector.type)]
     texts = [text for text in literals(selector) if text not in _KEYS]
     trials = chain(several[:: len(several) // 90], islice(around(texts, selector.type), _MOST_OWN))
     yield [  # the script knows a question by its first word: letters, since a number counts
         trial.about(text=f"q{chr(97 + n // 26)}{chr(97 + n % 26)}z {trial.question.text}")
-        for n, trial in enumerate(typed(trials, selector.type))
+        for n, trial in enumerate(trials_of_type(trials, selector.type))
     ]
     yield repeats(selector.type)
 
@@ -150,7 +150,7 @@ def inputs_of(trial: Trial, answer_field: str) -> dict[str, Any]:
 def check_scenes(selector: Selector, several: Sequence[Trial], laws: Sequence[Law]) -> Counter[str]:
     """Check a selector against laws in scenes; those whose questions have the same first word have the same replies."""
 
-    def reply(request: Request) -> Scripted:
+    def reply(request: Request) -> ScriptedReply:
         text = text_of(request)
         marks = ((scene, scene.question.text.partition(" ")[0]) for scene in several)
         return reply_to(request, next((scene for scene, mark in marks if mark in text), several[0]))
@@ -158,16 +158,16 @@ def check_scenes(selector: Selector, several: Sequence[Trial], laws: Sequence[La
     def fresh() -> Any:
         return with_lms(selector, lambda _: lm)
 
-    lm, results, broken = scripted_lm(reply), list[Result](), list[LawBroken]()
+    lm, results, breaches = scripted_lm(reply), list[Result](), list[LawBroken]()
     with dspy.context(lm=lm, callbacks=[], **ALONE):
         for scene in several:
             try:
                 results.append(check_scene(fresh(), scene, laws, roles=fresh()))
             except LawBroken as error:
-                broken.append(error)
+                breaches.append(error)
         try:
-            if broken:
-                raise min(broken, key=lambda error: weight(error.law))
+            if breaches:
+                raise min(breaches, key=lambda error: weight(error.law))
             if _SAME in laws:
                 calls = [inputs_of(scene, selector.answer_field) for scene in several]
                 _require_the_same_in_every_way(fresh(), results, calls)
@@ -184,35 +184,35 @@ class Result:
     """A scene as a rule sees it, the outcome of the call, and the laws that applied to it."""
 
     trial: Trial
-    came: Came
+    output: Output
     laws: Sequence[str] = ()
 
 
 def check_scene(select: Selector, scene: Trial, laws: Sequence[Law] = _LAWS, roles: Selector | None = None) -> Result:
     """Call a selector whose LM says what a scene says, and check laws 1 to 8 and 19; `roles` is asked what they say."""
     inputs = inputs_of(scene, select.answer_field)
-    came = _fields_of(_called(select, inputs))
-    if isinstance(came, CertificateError) or (isinstance(came, ArgumentError) and is_own(select.rule)):
-        raise came  # of the user's own code, which it names
+    output = _fields_of(_call(select, inputs))
+    if isinstance(output, CertificateError) or (isinstance(output, ArgumentError) and is_own(select.rule)):
+        raise output  # of the user's own code, which it names
     trial = _trial_of(roles or select, to_question(**inputs, answer_field=select.answer_field))
-    if isinstance(came, dict):
-        return Result(trial, came, _check_decision(select, trial, came, laws))
-    unread = isinstance(came, dspy.AdapterParseError | ReplyError) and select.on_error == "raise"
-    failed = isinstance(came, dspy.LMError) and any(isinstance(reply, Exception) for reply in scene.replies.values())
-    if _TEXT in laws and not unread and not failed:
-        demanded = f"that from the selector, which raised {type(came).__name__}: {came}"
-        raise LawBroken(_TEXT, _replay(select, trial), Finding(False, demanded)) from came
-    return Result(trial, came)
+    if isinstance(output, dict):
+        return Result(trial, output, _check_decision(select, trial, output, laws))
+    unreadable = isinstance(output, dspy.AdapterParseError | ReplyError) and select.on_error == "raise"
+    failure = isinstance(output, dspy.LMError) and any(isinstance(reply, Exception) for reply in scene.replies.values())
+    if _TEXT in laws and not unreadable and not failure:
+        demand = f"that from the selector, which raised {type(output).__name__}: {output}"
+        raise LawBroken(_TEXT, _replay(select, trial), Finding(False, demand)) from output
+    return Result(trial, output)
 
 
-def _called(select: Selector, inputs: Mapping[str, Any]) -> Any:
+def _call(select: Selector, inputs: Mapping[str, Any]) -> Any:
     try:
         return select(**inputs)
     except Exception as error:  # noqa: BLE001 - what is raised is the outcome
         return error
 
 
-def _fields_of(prediction: Any) -> Came:
+def _fields_of(prediction: Any) -> Output:
     if isinstance(prediction, Exception):
         return prediction
     values: dict[str, Any] = prediction.toDict() if isinstance(prediction, dspy.Prediction) else {}
@@ -227,29 +227,29 @@ def _fields_of(prediction: Any) -> Came:
 def _require_the_same_in_every_way(select: Any, results: Sequence[Result], calls: Sequence[Mapping[str, Any]]) -> None:
     """Check the outcomes of calls against law 18, each call on its own copy: one copy must give the same."""
 
-    async def gathered() -> list[Any]:
+    async def gather() -> list[Any]:
         return await asyncio.gather(*(select.acall(**call) for call in calls), return_exceptions=True)
 
-    decided = [pair for pair in zip(results, calls, strict=True) if isinstance(pair[0].came, dict)]
+    pairs = [pair for pair in zip(results, calls, strict=True) if isinstance(pair[0].output, dict)]
 
     def ways() -> Iterator[tuple[str, Sequence[Result], Iterable[Any]]]:
-        yield "where others were decided before", results, (_called(select, call) for call in calls)
-        yield "awaited", results, in_own_loop(gathered())
-        if decided:
-            examples = [dspy.Example(**call).with_inputs(*call) for _, call in decided]
+        yield "where others were decided before", results, (_call(select, call) for call in calls)
+        yield "awaited", results, in_own_loop(gather())
+        if pairs:
+            examples = [dspy.Example(**call).with_inputs(*call) for _, call in pairs]
             outputs = select.batch(examples, num_threads=2, disable_progress_bar=True)
-            yield "in a batch", [result for result, _ in decided], outputs
+            yield "in a batch", [result for result, _ in pairs], outputs
 
     for way, several, outputs in ways():
         for result, output in zip(several, outputs, strict=True):
-            came, again = result.came, _fields_of(output or RuntimeError("no prediction"))
-            if isinstance(came, dict) and isinstance(again, dict):
-                same, different = came == again, [name for name in came if again.get(name) != came[name]]
-                demanded = f"the same {way}; {', '.join(different)} differ"
+            first, again = result.output, _fields_of(output or RuntimeError("no prediction"))
+            if isinstance(first, dict) and isinstance(again, dict):
+                same, different = first == again, [name for name in first if again.get(name) != first[name]]
+                demand = f"the same {way}; {', '.join(different)} differ"
             else:
-                same, demanded = type(came) is type(again), f"the same {way}, not {came!r:.300} and {again!r:.300}"
+                same, demand = type(first) is type(again), f"the same {way}, not {first!r:.300} and {again!r:.300}"
             if not same:
-                raise LawBroken(_SAME, _replay(select, result.trial), Finding(False, demanded))
+                raise LawBroken(_SAME, _replay(select, result.trial), Finding(False, demand))
 
 
 def _require_steady_roles(fresh: Callable[[], Selector], outcome: Outcome) -> None:
@@ -259,8 +259,8 @@ def _require_steady_roles(fresh: Callable[[], Selector], outcome: Outcome) -> No
         for _ in range(_TIMES):
             again: Any = _reply_apart(select, role, case, {})
             if again != reply:
-                demanded = f"one reply of the {role} to one request; asked once more, it replies {as_code(again)}"
-                raise LawBroken(_SAME, outcome, Finding(False, demanded)) from None
+                demand = f"one reply of the {role} to one request; asked once more, it replies {as_code(again)}"
+                raise LawBroken(_SAME, outcome, Finding(False, demand)) from None
 
 
 def _trial_of(select: Selector, question: Question) -> Trial:
@@ -275,8 +275,8 @@ def _trial_of(select: Selector, question: Question) -> Trial:
     drive(certifying(always(majority_vote, lambda _: roles))(case), consult)
     settings, own = case.settings, case.settings.own
     if own is not None and own.consulted:  # one that repeats what it said
-        repeated = replace(own, function=lambda answer, evidence, question: case.certificate(answer), consulted=False)
-        settings = replace(settings, certificate=repeated)
+        repeat = replace(own, function=lambda answer, evidence, question: case.certificate(answer), consulted=False)
+        settings = replace(settings, certificate=repeat)
     return Trial(case.question, settings, replies_in(replies), case.consensus or "")
 
 
@@ -293,14 +293,14 @@ def _reply_apart(select: Selector, name: Consulted, case: Case, replies: Mapping
 def _check_decision(select: Selector, trial: Trial, fields: Mapping[str, Any], laws: Sequence[Law]) -> Sequence[str]:
     """Check the fields of a prediction against laws 1 to 8, and all of them against what the rule alone says."""
     replay = _replay(select, trial)
-    expected = plain(replay.decision)
+    own = plain(replay.decision)
     if select.uncertified == "abstain" and fields["answer"] is None and is_withheld(replay.case, replay.decision):
-        fields = {**fields, "answer": expected["answer"]}  # as it should be
+        fields = {**fields, "answer": own["answer"]}  # as it should be
     # `always` asks beforehand, not for lack of an answer.
     roles = () if trial.settings.consult == "always" and select.rule == "eldgr" else tuple(fields["consulted"])
-    outcome = replace(replay, decision=Decision(**{name: fields[name] for name in expected}), roles=roles)
-    applied = require_laws([law for law in laws if law in _OF_A_DECISION], outcome)
-    different = [name for name, value in expected.items() if fields[name] != value]
+    outcome = replace(replay, decision=Decision(**{name: fields[name] for name in own}), roles=roles)
+    applicable = require_laws([law for law in laws if law in _OF_A_DECISION], outcome)
+    different = [name for name, value in own.items() if fields[name] != value]
     if "scores" in fields and "ranking" in different:
         if not is_stratified(outcome):
             demand = f"a ranking by stratum, not {fields['ranking']}"
@@ -309,7 +309,7 @@ def _check_decision(select: Selector, trial: Trial, fields: Mapping[str, Any], l
     if different and _SAME in laws:
         demand = f"the same from a replay; {', '.join(different)} differ"
         raise LawBroken(_SAME, outcome, Finding(False, demand, replay))
-    return applied
+    return applicable
 
 
 def _replay(select: Selector, trial: Trial) -> Outcome:

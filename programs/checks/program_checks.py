@@ -23,7 +23,7 @@ from eldgr_dspy.laws.trials import table
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.lms.lms import sub_modules, with_lms
 from eldgr_dspy.programs.plain_values import plain
-from eldgr_dspy.programs.scripted import ALONE, Scripted, role_of, scripted_lm, value_of
+from eldgr_dspy.programs.scripted import ALONE, ScriptedReply, role_of, scripted_lm, value_of
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.service.threads import in_own_loop
 from eldgr_dspy.testing import falsify
@@ -47,7 +47,7 @@ _PREDICTOR: ContextVar[tuple[Any, Mapping[str, Any]]] = ContextVar("predictor", 
 """The signature of the predictor whose request is made, with its inputs."""
 
 
-def check_returned(program: Any, inputs: Inputs, answer_field: str, most: int | None) -> dict[str, int]:
+def check_return(program: Any, inputs: Inputs, answer_field: str, most: int | None) -> dict[str, int]:
     """Check that a program returns what its selector ships; return how many calls of selectors there were."""
     __tracebackhide__ = True
     if not isinstance(program, dspy.Module) or not [*sub_modules(program, Selector)]:
@@ -67,7 +67,7 @@ def check_returned(program: Any, inputs: Inputs, answer_field: str, most: int | 
             if getattr(type(program), way, None):
                 run = _Run(program, example[1])
                 try:
-                    run.require_shipped(run.go(deepcopy(dict(example[0])), awaited=way == "aforward"), answer_field)
+                    run.require_shipment(run.go(deepcopy(dict(example[0])), is_async=way == "aforward"), answer_field)
                 except ReplyError:  # a program that is strict about replies ships nothing
                     continue
                 except Exception as error:
@@ -90,10 +90,10 @@ class _Run(BaseCallback):
     def __init__(self, program: Any, plan: Plan) -> None:
         self.program, self.plan = program, plan
         self.calls, self.replies = dict[str, tuple[Selector, Mapping[str, Any]]](), list[Any]()
-        self.shipped, self.last = dict[str, Call](), list[Call]()
+        self.shipments, self.last = dict[str, Call](), list[Call]()
         self._samples = count()
 
-    def go(self, inputs: dict[str, Any], *, awaited: bool) -> Any:
+    def go(self, inputs: dict[str, Any], *, is_async: bool) -> Any:
         lm = scripted_lm(self._reply)
         twin = with_lms(self.program, lambda _: lm)
         # In the modules too, since threads of the program's own do not have the settings of this context.
@@ -102,7 +102,7 @@ class _Run(BaseCallback):
         for _, select in [*sub_modules(twin, Selector)]:
             select.callbacks = [self]
         with dspy.context(lm=lm, callbacks=[self], **ALONE):
-            return in_own_loop(twin.acall(**inputs)) if awaited else twin(**inputs)
+            return in_own_loop(twin.acall(**inputs)) if is_async else twin(**inputs)
 
     def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
         arguments = {**inputs.get("kwargs", {})}
@@ -115,11 +115,11 @@ class _Run(BaseCallback):
 
     def on_module_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
         """Note what a selector shipped: at once, since a program may write into what it gets."""
-        if call_id in self.calls and exception is None and call_id not in self.shipped:
-            self.shipped[call_id] = (*self.calls[call_id], deepcopy(outputs.get("answer")))
-            self.last.append(self.shipped[call_id])
+        if call_id in self.calls and exception is None and call_id not in self.shipments:
+            self.shipments[call_id] = (*self.calls[call_id], deepcopy(outputs.get("answer")))
+            self.last.append(self.shipments[call_id])
 
-    def _reply(self, request: Request) -> Scripted:
+    def _reply(self, request: Request) -> ScriptedReply:
         signature, inputs = _PREDICTOR.get()
         role, (samples, judge, repair) = role_of(request), self.plan
         item = {"judge": judge, "repairer": repair}.get(role or "", samples[next(self._samples) % len(samples)])
@@ -128,15 +128,15 @@ class _Run(BaseCallback):
         schemas = {name: TypeAdapter(one.annotation).json_schema() for name, one in fields}
         values = {name: value_of(schema, word, item, schema.get("$defs", {})) for name, schema in schemas.items()}
         n = len(inputs.get("candidates") or ()) or 1
-        typed = {"preferred": item % n if item >= 0 else -1, "assessments": [], "repair_passage": -1}
-        values |= {name: value for name, value in typed.items() if name in values and role}
+        own = {"preferred": item % n if item >= 0 else -1, "assessments": [], "repair_passage": -1}
+        values |= {name: value for name, value in own.items() if name in values and role}
         self.replies.append(values)
         if request.config.response_format or signature is None:
             return values
         adapter = dspy.settings.adapter or dspy.ChatAdapter()
         return str(adapter.format_assistant_message_content(signature, values))
 
-    def require_shipped(self, result: Any, answer_field: str) -> None:
+    def require_shipment(self, result: Any, answer_field: str) -> None:
         """Require that the program returned what the last selector shipped, or one of several at once."""
         name = type(self.program).__name__
         if isinstance(result, dspy.Example | Mapping):
@@ -156,17 +156,17 @@ class _Run(BaseCallback):
 
     def story(self, inputs: Mapping[str, Any]) -> str:
         replies = "\n".join(brief(repr(one), 120) for one in self.replies[:12])
-        shipped = "\n".join(brief(repr(answer), 120) for *_, answer in self.shipped.values()) or "nothing"
-        return table([("inputs", brief(repr(dict(inputs)), 600)), ("LM replies", replies), ("shipped", shipped)])
+        listing = "\n".join(brief(repr(answer), 120) for *_, answer in self.shipments.values()) or "nothing"
+        return table([("inputs", brief(repr(dict(inputs)), 600)), ("LM replies", replies), ("shipped", listing)])
 
 
-def _is_same(call: Call, returned: Any) -> bool:
+def _is_same(call: Call, output: Any) -> bool:
     """Whether a program's answer is what a selector shipped, in whatever spelling of its class."""
-    select, inputs, shipped = call
-    if returned in (None, "") or shipped in (None, ""):
-        return returned in (None, "") and shipped in (None, "")
+    select, inputs, shipment = call
+    if output in (None, "") or shipment in (None, ""):
+        return output in (None, "") and shipment in (None, "")
     kind = inputs.get("answer") or select.type
-    question = to_question("", [shipped, returned], None, kind, "answer", inputs.get("options") or ())
+    question = to_question("", [shipment, output], None, kind, "answer", inputs.get("options") or ())
     one, other = (question.type.class_of(answer) for answer in question.answers)
     return question.answers[0] == question.answers[1] or (one is not None and one == other)
 

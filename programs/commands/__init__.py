@@ -6,22 +6,22 @@ import sys
 import threading
 from types import FrameType
 
-STOPPED, INTERRUPTED, TERMINATED = 3, 130, 143  # exit codes, as docs/reference/command.md lists them
+STOP, INTERRUPTION, TERMINATION = 3, 130, 143  # exit codes, as docs/reference/command.md lists them
 
 
 class Session:
     """What is printed when a command ends early, and how it handles signals."""
 
     def __init__(self) -> None:
-        self.begun = False  # whether the run directory is open, so that replies are in the journal
+        self.is_open = False  # whether the run directory is open, so that replies are in the journal
         self.resume = "run the same command to resume"
-        self.unbegun = "Nothing was asked."
+        self.before_open = "Nothing was asked."
         self.code = 0  # of the signal that came
-        self._said = False
+        self._is_quiet = False
 
     def begin(self) -> None:
         """Note that the run directory is open."""
-        self.begun = True
+        self.is_open = True
 
     def mind_signals(self) -> None:
         """Let ctrl-C and SIGTERM end this process, except a signal that its parent had it ignore."""
@@ -31,26 +31,26 @@ class Session:
 
     def end(self, number: int, frame: FrameType | None) -> None:
         """End the process at once. A run that ends in order passes no frame, and gets a KeyboardInterrupt."""
-        self.code = TERMINATED if number == signal.SIGTERM else INTERRUPTED
+        self.code = TERMINATION if number == signal.SIGTERM else INTERRUPTION
         if frame is None:
             raise KeyboardInterrupt
         try:
-            remove = getattr(sys.modules.get("eldgr_dspy.base.files"), "remove_begun", None)
+            remove = getattr(sys.modules.get("eldgr_dspy.base.files"), "remove_temporaries", None)
             if remove is not None:
                 remove()  # partly written files
             if os.isatty(2):
                 os.write(2, b"\x1b[?25h\n")  # show the cursor that a progress bar hides
-            os.write(2, self.interrupted().encode())
+            os.write(2, self.interruption().encode())
         finally:
             os._exit(self.code)
 
-    def interrupted(self) -> str:
+    def interruption(self) -> str:
         """Return the message of an interrupted command, with a line end; empty if it was printed before."""
-        if self._said:
+        if self._is_quiet:
             return ""
-        self._said = True
+        self._is_quiet = True
         lost = "The calls under way were abandoned." if has_abandoned_calls() else ""
-        state = f"The replies so far are in the journal; {self.resume}." if self.begun else self.unbegun
+        state = f"The replies so far are in the journal; {self.resume}." if self.is_open else self.before_open
         return f"{' '.join(filter(None, ('Interrupted.', lost, state)))}\n"
 
 
@@ -70,6 +70,6 @@ def main(argv: list[str] | None = None) -> int:
 
 def has_abandoned_calls() -> bool:
     """Return whether calls are under way that nobody will wait for."""
-    loaded = sys.modules.get("eldgr_dspy.programs.run.scheduling")  # if it is not loaded, no call was made
-    name = getattr(loaded, "THREADS", None)
+    module = sys.modules.get("eldgr_dspy.programs.run.scheduling")  # if it is not loaded, no call was made
+    name = getattr(module, "THREADS", None)
     return name is not None and any(thread.name.startswith(name) for thread in threading.enumerate())

@@ -21,8 +21,8 @@ from eldgr_dspy.programs.commands.options import (
 )
 from eldgr_dspy.programs.commands.output import Form, form_options, out_option, write
 
-_TESTED = "majority,certified,eldgr,near(0),near(1),near(2),judge"
-_TESTED_TOO = ("support(0)", "support(1)", "support")  # where the evidence certifies, they are eldgr
+_TEST_RULES = "majority,certified,eldgr,near(0),near(1),near(2),judge"
+_MORE_TEST_RULES = ("support(0)", "support(1)", "support")  # where the evidence certifies, they are eldgr
 _PERCENT = click.FloatRange(0, 100, min_open=True)
 
 
@@ -62,14 +62,14 @@ def bound(
     near(2) and judge, in arithmetic also support(0), support(1) and support, and names the widest that pass.
     """
     from eldgr_dspy.answer_types import answer_type
-    from eldgr_dspy.figures.authority import allowed, pool_authority
+    from eldgr_dspy.figures.authority import allowance, pool_authority
     from eldgr_dspy.pools import open_pools
     from eldgr_dspy.rule.questions import Settings
     from eldgr_dspy.rule.rules import require_no_judge, rule_named
     from eldgr_dspy.tables.plan_tables import authority_table
 
     tests_default = worst is not None and context.get_parameter_source("rules") is ParameterSource.DEFAULT
-    names = names_in(_TESTED if tests_default else rules)
+    names = names_in(_TEST_RULES if tests_default else rules)
     if not names:
         raise click.UsageError(
             f"--rules must name at least one rule; got {rules!r}. Give one or more of {', '.join(RULES)}."
@@ -78,15 +78,15 @@ def bound(
         require_no_judge(name, "rules")
         rule_named(name, "rules")
     if worst is not None:
-        allowed(dict.fromkeys(names), worst)  # refuses before the pools are read
+        allowance(dict.fromkeys(names), worst)  # refuses before the pools are read
     rule_settings = Settings(**settings)
     bounds, passing = {}, {}
     for pool in open_pools(pools, rule_settings.type):
         task = answer_type(pool.task).task
-        tested = [*names, *_TESTED_TOO] if tests_default and task == "arithmetic" else names
-        authority = pool_authority(pool.rows(), pool.task, rule_settings, tested, pool.name)
+        test_rules = [*names, *_MORE_TEST_RULES] if tests_default and task == "arithmetic" else names
+        authority = pool_authority(pool.rows(), pool.task, rule_settings, test_rules, pool.name)
         bounds[pool.name] = authority
-        passing[pool.name] = None if worst is None else allowed(authority["price"], worst, task)
+        passing[pool.name] = None if worst is None else allowance(authority["price"], worst, task)
     tables = (authority_table(name, pool, passing[name]) for name, pool in bounds.items())
     value = {name: pool if worst is None else {**pool, "allowed": passing[name]} for name, pool in bounds.items()}
     write({"pools": value}, tables, form, out, "The bounds")

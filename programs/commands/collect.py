@@ -52,7 +52,7 @@ def collect(
     Each sample is kept in NAME.collected, next to the pool. To resume, give the same command again, without --fresh.
     """
     from eldgr_dspy.programs.commands.console import progress_bar
-    from eldgr_dspy.programs.lms.models import lm_named
+    from eldgr_dspy.programs.lms.models import make_lm
     from eldgr_dspy.programs.run.collecting import Collection
     from eldgr_dspy.programs.run.collecting import collect as run_collection
 
@@ -62,16 +62,16 @@ def collect(
     collection = Collection(fresh=fresh, **options)
     require_address(api_base, [lm] if lm else [])
     with progress_bar(session.begin, quiet=False) as watcher:
-        collected = run_collection(collection, watcher, lm_named(lm, api_base, structured=structured) if lm else None)
-    pool = collected.pool
-    bare = collected.bare if answer_type(pool.task).way == "evidence" else 0
+        result = run_collection(collection, watcher, make_lm(lm, api_base, structured=structured) if lm else None)
+    pool = result.pool
+    bare = result.bare if answer_type(pool.task).way == "evidence" else 0
     none = "Samples without an answer, because"
     for what, count, more in (
-        (f"{none} a reply could not be read", collected.unread, "."),
-        (f"{none} they failed", collected.failed, ". The same command asks for them again."),
-        (f"{none} their thinking does not end", collected.unclosed, "."),
-        ("Samples that ran on into a new turn or question, which is not read", collected.cut, "."),
-        ("Samples with a column that is left out", collected.unusable, f". The first: {collected.fault}"),
+        (f"{none} a reply could not be read", result.unreadable, "."),
+        (f"{none} they failed", result.failures, ". The same command asks for them again."),
+        (f"{none} their thinking does not end", result.unclosed, "."),
+        ("Samples that ran on into a new turn or question, which is not read", result.cut, "."),
+        ("Samples with a column that is left out", result.unusable, f". The first: {result.fault}"),
         ("Questions without passages", bare, f" of {pool.n:,}. Name their field with --passages."),
     ):
         if count:

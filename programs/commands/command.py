@@ -9,7 +9,7 @@ import click
 
 from eldgr_dspy.base.system import refusal
 from eldgr_dspy.errors import EldgrError, RunStoppedError
-from eldgr_dspy.programs.commands import INTERRUPTED, STOPPED, Session, has_abandoned_calls
+from eldgr_dspy.programs.commands import INTERRUPTION, STOP, Session, has_abandoned_calls
 from eldgr_dspy.programs.commands.bound import bound, plan
 from eldgr_dspy.programs.commands.collect import collect
 from eldgr_dspy.programs.commands.decide import decide
@@ -70,22 +70,22 @@ def _run(argv: list[str] | None, session: Session) -> int:
         error.show(message)
         return _say(message.getvalue().rstrip("\n"), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        sys.stderr.write(session.interrupted())
+        sys.stderr.write(session.interruption())
         if has_abandoned_calls():
             sys.stderr.flush()
-            os._exit(session.code or INTERRUPTED)  # and do not wait for their threads
-        return session.code or INTERRUPTED
+            os._exit(session.code or INTERRUPTION)  # and do not wait for their threads
+        return session.code or INTERRUPTION
     except RunStoppedError as error:
-        rest = f"\nThe replies so far are in the journal; {session.resume}." if session.begun else ""
-        return _say(f"Stopped: {error}{rest}", STOPPED)
+        rest = f"\nThe replies so far are in the journal; {session.resume}." if session.is_open else ""
+        return _say(f"Stopped: {error}{rest}", STOP)
     except EldgrError as error:
         return _say(f"Error: {error}", 1)
     except SystemExit as error:  # raised by the user's module; Python would print its text unescaped
-        ended = f"Error: your code ended the process (SystemExit {error.code!r}). Guard it by __name__ == '__main__'."
-        return _say(error.code if isinstance(error.code, str) else ended, 1)
+        fault = f"Error: your code ended the process (SystemExit {error.code!r}). Guard it by __name__ == '__main__'."
+        return _say(error.code if isinstance(error.code, str) else fault, 1)
     except OSError as error:
-        rest = f" Then {session.resume}; the replies so far are in the journal." if session.begun else ""
-        return _say(f"Stopped: {refusal(error)}{rest}", STOPPED)
+        rest = f" Then {session.resume}; the replies so far are in the journal." if session.is_open else ""
+        return _say(f"Stopped: {refusal(error)}{rest}", STOP)
     return code if isinstance(code, int) else 0
 
 

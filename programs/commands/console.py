@@ -35,21 +35,21 @@ class _Spending:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._asked: Counter[str] = Counter()
-        self._tokens = self._failed = 0
+        self._counts: Counter[str] = Counter()
+        self._tokens = self._failures = 0
         self._cost: float | None = 0.0
 
     def add(self, consultation: Consultation) -> None:
         with self._lock:
-            self._asked[consultation.label] += 1
-            self._failed += consultation.outcome == "failed"
+            self._counts[consultation.label] += 1
+            self._failures += consultation.outcome == "failed"
             if consultation.calls and not consultation.recorded:
                 self._tokens += (consultation.prompt_tokens or 0) + (consultation.completion_tokens or 0)
                 self._cost = None if self._cost is None or consultation.cost is None else self._cost + consultation.cost
 
     def __str__(self) -> str:
-        parts = [f"{role} {n}" for role, n in sorted(self._asked.items())]
-        parts += [f"failed {self._failed}"] if self._failed else []
+        parts = [f"{role} {n}" for role, n in sorted(self._counts.items())]
+        parts += [f"failed {self._failures}"] if self._failures else []
         parts += [f"{self._tokens:,} tokens"] if self._tokens else []
         parts += [f"${self._cost:.4f}"] if self._cost else []
         return f"run so far: {', '.join(parts)}" if parts else ""
@@ -65,9 +65,9 @@ def progress_bar(on_open: Callable[[], None], *, quiet: bool) -> "Iterator[Watch
 
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
-        yield Watcher(on_start=lambda total: on_open(), on_interrupt=_say_interrupted)
+        yield Watcher(on_start=lambda total: on_open(), on_interrupt=_say_interruption)
         return
-    spent = _Spending()
+    spending = _Spending()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(
         *columns, TextColumn("{task.fields[spent]}", markup=False), console=console, transient=True
@@ -80,13 +80,13 @@ def progress_bar(on_open: Callable[[], None], *, quiet: bool) -> "Iterator[Watch
 
         yield Watcher(
             on_start=start,
-            on_row=lambda: progress.update(task, advance=1, spent=str(spent)),
-            on_consultation=spent.add,
-            on_interrupt=_say_interrupted,
+            on_row=lambda: progress.update(task, advance=1, spent=str(spending)),
+            on_consultation=spending.add,
+            on_interrupt=_say_interruption,
         )
 
 
-def _say_interrupted() -> None:
+def _say_interruption() -> None:
     say("Stopping after the calls under way; their replies are kept. Press ctrl-C again to abandon them.")
 
 
@@ -122,7 +122,7 @@ def render(
     if whole:
         natural = Measurement.get(console, console.options.update(max_width=_WIDEST), table)
         console.width = max(console.width, natural.maximum)
-    with naming(_OUTPUT), console.capture() as captured:  # rich writes nothing there all the same, which may fail
+    with naming(_OUTPUT), console.capture() as capture:  # rich writes nothing there all the same, which may fail
         console.print(Text(display_text(title), style="bold"), soft_wrap=True)
         if lead:
             console.print(Text(display_text(lead)), soft_wrap=True)
@@ -130,7 +130,7 @@ def render(
         for note in notes:
             console.print(Text(display_text(note), style="dim"), soft_wrap=True)
         console.print()
-    return captured.get()
+    return capture.get()
 
 
 def write_out(text: str) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from eldgr_dspy.programs.run.settling import Redecisions
 
 _NO_COMMAND = "no command can ask for it: a program or another version started the run."
-_FROZEN = (
+_FREEZE_ONLY = (
     "the run is under a freeze, which admits only its own rules; for one of these, repeat the command that started the "
     "run, with its --freeze."
 )
@@ -50,20 +50,20 @@ def decide(run: Path, pools: tuple[Path, ...], rules: str, own: dict[str, Any], 
     from eldgr_dspy.tables.run import pool_tables
 
     results = run_of(run, **own)
-    if results.torn:
+    if results.is_torn:
         say(f"Note: {results.path}: the last line of the journal is incomplete and is skipped.")
-    if not results.finished():
+    if not results.is_finished():
         say(f"Note: {results.path}: the run is not finished, so all questions of its pools are decided.")
-    decided = decide_again(results, [*names_in(rules)] or [""], pools)
+    redecisions = decide_again(results, [*names_in(rules)] or [""], pools)
     lacks: set[Consulted] = {
-        role for pool in decided.figures.values() for lacking in pool["withheld"].values() for role in lacking
+        role for pool in redecisions.figures.values() for lacking in pool["withheld"].values() for role in lacking
     }
-    asks = command_that_asks(results, decided, lacks) if lacks else None
-    remedy = _FROZEN if is_frozen(results) else _NO_COMMAND
+    asks = command_that_asks(results, redecisions, lacks) if lacks else None
+    remedy = _FREEZE_ONLY if is_frozen(results) else _NO_COMMAND
     if asks:
         remedy = f"to ask for it{_of_whom(results, lacks, asks)}: {asks}"
-    tables = (table for name, pool in decided.figures.items() for table in pool_tables(name, pool, remedy=remedy))
-    write({"pools": decided.figures, "asks": asks}, tables, form, out, "The decisions")
+    tables = (table for name, pool in redecisions.figures.items() for table in pool_tables(name, pool, remedy=remedy))
+    write({"pools": redecisions.figures, "asks": asks}, tables, form, out, "The decisions")
 
 
 def _of_whom(run: "RunRead", lacks: Collection[Consulted], command: str) -> str:
@@ -81,12 +81,12 @@ def _of_whom(run: "RunRead", lacks: Collection[Consulted], command: str) -> str:
     )
 
 
-def command_that_asks(run: "RunRead", decided: "Redecisions", roles: Collection[Consulted]) -> str | None:
+def command_that_asks(run: "RunRead", redecisions: "Redecisions", roles: Collection[Consulted]) -> str | None:
     """Return the command that resumes a run and asks the roles that its rules lack, with the models of its journal.
 
     None if that would not make the same roles, as in a run of a program, or if the run is under a freeze.
     """
-    if is_frozen(run) or any(map(judge_in, decided.rules)):
+    if is_frozen(run) or any(map(judge_in, redecisions.rules)):
         return None
     heads = run.heads_of("role")
     details: dict[Consulted, Mapping[str, Any]] = {role: heads[role]["details"] for role in CONSULTED if role in heads}
@@ -95,17 +95,17 @@ def command_that_asks(run: "RunRead", decided: "Redecisions", roles: Collection[
         _require_same_roles(run, settings, models)
     except (EldgrError, LookupError, TypeError, ValueError, AttributeError):
         return None
-    paths = (str(pool.path) for pool in decided.pools)
+    paths = (str(pool.path) for pool in redecisions.pools)
     files = (f"./{path}" if path.startswith("-") else path for path in paths)  # no options
     words = ["eldgr", "evaluate", *files, "--out", str(run.path)]
-    words += ["--rules", ",".join(decided.rules)]
-    others = {model for role, model in models.named.items() if role in details and model}
+    words += ["--rules", ",".join(redecisions.rules)]
+    others = {model for role, model in models.by_role.items() if role in details and model}
     new = (others.pop() if len(others) == 1 else "MODEL") if others else None
     for role in ROLES:  # a role that was never asked is given the model of the others, where they have one
-        model = models.named[role] if role in details else new if role in roles else None
+        model = models.by_role[role] if role in details else new if role in roles else None
         words += [f"--{role}", model] if model else []
     words += [*_changes(models, passing=(*ROLES, "judges")), *_changes(settings)]
-    words += ["--limit", str(decided.limit)] if decided.limit else []
+    words += ["--limit", str(redecisions.limit)] if redecisions.limit else []
     return shlex.join(words)
 
 

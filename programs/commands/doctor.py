@@ -47,10 +47,10 @@ def doctor(
     from eldgr_dspy.pools import open_pool
     from eldgr_dspy.programs import diagnosis
     from eldgr_dspy.programs.commands.console import write_out
-    from eldgr_dspy.programs.lms.models import lm_named
+    from eldgr_dspy.programs.lms.models import make_lm
 
     require_address(api_base, [judge])
-    lm = lm_named(judge, api_base, cache=False, num_retries=0, timeout=timeout, temperature=0.0, **options)
+    lm = make_lm(judge, api_base, cache=False, num_retries=0, timeout=timeout, temperature=0.0, **options)
     findings = []
     for finding in diagnosis.diagnose(lm, timeout, _pull if pull else None, open_pool(pool) if pool else None):
         findings.append(finding)

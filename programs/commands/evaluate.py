@@ -141,7 +141,7 @@ def evaluate(
     if quiet:
         warnings.simplefilter("ignore")  # until `main` returns
     if freeze is not None:
-        rules, settings = _as_frozen(context, freeze, rules, settings)
+        rules, settings = _from_freeze(context, freeze, rules, settings)
     if not models.judges:  # with --judges, a recording of another judge may have its name wrong
         models = replace(models, judges=dict.fromkeys(filter(None, replay)))
     plan = {"pools": pools, "out": out, "rules": names_in(rules), "fresh": fresh, "freeze": freeze, **options}
@@ -174,7 +174,7 @@ def prepare_run(
     from eldgr_dspy.programs.run.plan import Plan
 
     selector = models.selector(settings)
-    asks = any((*models.named.values(), *models.judges.values())) or selector.certifier is not None
+    asks = any((*models.by_role.values(), *models.judges.values())) or selector.certifier is not None
     full_plan = Plan(
         **{**plan, "workers": plan["workers"] or (8 if asks else 1)},
         judges=named_judges(models, settings, replay),
@@ -204,20 +204,20 @@ def _print(context: click.Context, summary: "Summary", out: Path, form: Form, *,
     say(f"To print all tables: {shlex.join(['eldgr', 'report', str(out)])}")
 
 
-def _as_frozen(
+def _from_freeze(
     context: click.Context, freeze: Path, rules: str, settings: dict[str, Any]
 ) -> tuple[str, dict[str, Any]]:
     """Return the given rules and settings, with those of the freeze for the rest; the run checks the given ones."""
     from eldgr_dspy.programs.run.freezes import read_freeze
 
-    frozen = read_freeze(freeze)
+    state = read_freeze(freeze)
     source = context.get_parameter_source  # None for what --set gives
     explicit = {name for name in ("rules", *settings) if source(name) is not ParameterSource.DEFAULT}
     choices = {name: value for name, value in settings.items() if name in explicit}
     if "rules" not in explicit:
-        frozen.refuse_own_rules(frozen.rules)
-        rules = ",".join(frozen.rules)
-    return rules, frozen.arguments(choices)
+        state.refuse_own_rules(state.rules)
+        rules = ",".join(state.rules)
+    return rules, state.arguments(choices)
 
 
 @click.command(
@@ -241,7 +241,7 @@ def freeze(out: Path, run: Path | None, models: Models, rules: str, heuristic: b
     selector = models.selector(settings)
     roles = {role for rule in names_in(rules) for role in roles_of(rule, selector.type)}
     roles -= {"judge"} if models.judges else set()
-    lacking = [role for role, model in models.named.items() if role in roles and model is None]
+    lacking = [role for role, model in models.by_role.items() if role in roles and model is None]
     if lacking and not heuristic:
         raise click.UsageError(
             f"No model is given for the {' and the '.join(lacking)}, and the rules may ask them. Give --lm MODEL, or "

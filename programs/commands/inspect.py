@@ -66,7 +66,7 @@ def inspect(
         )
     from eldgr_dspy.programs.scoring.texts import text_of_file, texts_of_pool
 
-    click.get_current_context().ensure_object(Session).unbegun = ""
+    click.get_current_context().ensure_object(Session).before_open = ""
     texts = texts_of_pool(source, limit) if is_pool else [[text_of_file(source, question or "", evidence)]]
     print_scores(source, texts, _scorers(nli, lm, k, reading), as_json=form == "json")
 
@@ -79,11 +79,11 @@ def _scorers(nli: str | None, lm: str | None, k: int, reading: Reading) -> "dict
 
         scorers[f"nli {nli}"] = NLIScorer(load_nli(nli), k=k, reading=reading)
     if lm is not None:
-        from eldgr_dspy.programs.lms.models import lm_named
+        from eldgr_dspy.programs.lms.models import make_lm
         from eldgr_dspy.programs.scoring.channel_scorer import ChannelScorer
 
         scorer = ChannelScorer()
-        scorer.set_lm(lm_named(lm, temperature=0.0, cache=False))
+        scorer.set_lm(make_lm(lm, temperature=0.0, cache=False))
         scorers[f"lm {lm}"] = scorer
     return scorers
 
@@ -98,8 +98,8 @@ def print_scores(
         tables = {name: _score(scorer, texts, name) for name, scorer in scorers.items()}
         with writing("The scores"):
             try:
-                for printed in _lines(source, texts, tables) if as_json else _draw(source, texts, tables):
-                    write_out(printed)
+                for chunk in _lines(source, texts, tables) if as_json else _draw(source, texts, tables):
+                    write_out(chunk)
             except BrokenPipeError:
                 return
 
@@ -122,7 +122,7 @@ def _lines(source: Path, texts: Sequence["Text"], tables: "Mapping[str, Sequence
             "candidate": text.candidate,
             "question": text.reasoning.question,
             "answer": text.reasoning.answer,
-            "scores": {name.partition(" ")[0]: scored[at].to_json() for name, scored in tables.items()},
+            "scores": {name.partition(" ")[0]: rows[at].to_json() for name, rows in tables.items()},
         }
         yield f"{json.dumps(record)}\n"
 
@@ -135,5 +135,5 @@ def _draw(source: Path, texts: Sequence["Text"], tables: "Mapping[str, Sequence[
             yield f"{one_line(': '.join(filter(None, (text.id or source.name, text.reasoning.question))))}\n\n"
         answer = one_line(text.reasoning.answer, 60) or "no answer"
         titles = () if text.candidate is None else (f"candidate {text.candidate}", answer)
-        for name, scored in tables.items():
-            yield drawn_table(", ".join((*titles, one_line(name))), scored[at], text.reasoning.passages or ())
+        for name, rows in tables.items():
+            yield drawn_table(", ".join((*titles, one_line(name))), rows[at], text.reasoning.passages or ())

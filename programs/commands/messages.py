@@ -26,12 +26,12 @@ def log_display() -> Iterator[None]:
     make, ours, silent = logging.getLogRecordFactory(), logging.getLogger("eldgr_dspy"), logging.NullHandler()
 
     def record(*args: Any, **options: Any) -> logging.LogRecord:
-        logged = make(*args, **options)
+        entry = make(*args, **options)
         with suppress(TypeError, ValueError):  # a message that does not fit its arguments is for logging to report
-            logged.msg, logged.args = display_text(logged.getMessage()), None
-        if logged.exc_info and logged.exc_info[0]:
-            logged.exc_text = display_text("".join(traceback.format_exception(*logged.exc_info)).rstrip("\n"))
-        return logged
+            entry.msg, entry.args = display_text(entry.getMessage()), None
+        if entry.exc_info and entry.exc_info[0]:
+            entry.exc_text = display_text("".join(traceback.format_exception(*entry.exc_info)).rstrip("\n"))
+        return entry
 
     logging.setLogRecordFactory(record)
     ours.addHandler(silent)

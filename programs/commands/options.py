@@ -37,7 +37,7 @@ FROM_1 = click.IntRange(min=1)
 run_argument = click.argument("run", type=FILE)
 pools_argument = click.argument("pools", nargs=-1, type=FILE)
 
-_NAMED = re.compile(r"([A-Za-z0-9._-]+)=(.+)", re.DOTALL)
+_NAME_AND_FILE = re.compile(r"([A-Za-z0-9._-]+)=(.+)", re.DOTALL)
 
 
 def with_options(
@@ -47,10 +47,10 @@ def with_options(
 
     def decorator(command: Command) -> Command:
         @wraps(command)
-        def gathered(*arguments: Any, **values: Any) -> Any:
+        def call(*arguments: Any, **values: Any) -> Any:
             return command(*arguments, **gather(values))
 
-        result: Command = gathered
+        result: Command = call
         for option in reversed(options):
             result = option(result)
         return result
@@ -84,7 +84,7 @@ def _replays(context: click.Context, param: click.Parameter, texts: Sequence[str
     """Return the recordings by judge, "" for the unnamed one; an existing file that is called NAME=FILE is unnamed."""
     recordings: dict[str, Path] = {}
     for text in texts:
-        match = None if Path(text).exists() else _NAMED.fullmatch(text)
+        match = None if Path(text).exists() else _NAME_AND_FILE.fullmatch(text)
         name, file = match.groups() if match else ("", text)
         path: Any = _RECORDING.convert(file, param, context)
         if name in recordings:

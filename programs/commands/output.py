@@ -35,10 +35,10 @@ def form_options(*forms: str) -> Callable[[Any], Any]:
 def _one_of(form: str) -> str:
     """Return the format if `--json` is set, also by a variable; the command line wins over a variable."""
     source = click.get_current_context().get_parameter_source
-    typed = {name for name in ("format", "json") if source(name) is ParameterSource.COMMANDLINE}
-    if form != "json" and typed == {"format", "json"}:
+    flags = {name for name in ("format", "json") if source(name) is ParameterSource.COMMANDLINE}
+    if form != "json" and flags == {"format", "json"}:
         raise click.UsageError(f"--json and --format {form} contradict each other. Give one of them.")
-    return form if typed == {"format"} else "json"
+    return form if flags == {"format"} else "json"
 
 
 def out_option(default: str = "standard output") -> Callable[[Any], Any]:

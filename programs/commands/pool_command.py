@@ -46,7 +46,7 @@ def _columns(context: click.Context, option: click.Parameter, texts: tuple[str, 
 @click.pass_context
 def pool(context: click.Context, /) -> None:
     """Build, check, split and join pools; write preference pairs."""
-    context.ensure_object(Session).unbegun = ""
+    context.ensure_object(Session).before_open = ""
 
 
 @pool.command()
@@ -231,8 +231,8 @@ def _pair_table(name: str, n: int, counts: "PairCounts", *, gold: bool) -> "Tabl
         right = f"the chosen answer is right in {counts.right_chosen:,}, the rejected one in {counts.right_rejected:,}"
         notes.append(f"Of {counts.checked:,} pairs with a gold answer, {right}.")
     if counts.checked < counts.pairs:
-        unchecked = f"{counts.pairs - counts.checked:,} of {counts.pairs:,}"
-        notes.append(f"Pairs without a gold answer, so that right and wrong are not checked: {unchecked}.")
+        without_gold = f"{counts.pairs - counts.checked:,} of {counts.pairs:,}"
+        notes.append(f"Pairs without a gold answer, so that right and wrong are not checked: {without_gold}.")
     return Table(f"{name}: pairs of {questions(n)}", ("questions", "count"), rows, tuple(notes))
 
 
@@ -245,12 +245,12 @@ def _show(pools: "Sequence[Pool]", *, form: Form = "text", out: Path | None = No
     from eldgr_dspy.tables.plan_tables import contents_table
 
     contents = [(pool, *contents_of(pool.task, pool.rows())) for pool in pools]
-    shared: list[dict[str, Any]] = [
+    overlaps: list[dict[str, Any]] = [
         {"pools": [first.name, second.name], "questions": len(np.intersect1d(hashes, others))}
         for (first, _, hashes), (second, _, others) in combinations(contents, 2)
     ]
-    common = [f"{' and '.join(one['pools'])} have {questions(one['questions'])} in common." for one in shared]
-    value = {"pools": {pool.name: {"sha256": pool.sha256, **of} for pool, of, _ in contents}, "shared": shared}
+    common = [f"{' and '.join(one['pools'])} have {questions(one['questions'])} in common." for one in overlaps]
+    value = {"pools": {pool.name: {"sha256": pool.sha256, **of} for pool, of, _ in contents}, "shared": overlaps}
     tables = [contents_table(pool.name, of) for pool, of, _ in contents]
     tables[-1] = replace(tables[-1], notes=(*tables[-1].notes, *common, *notes))
     write(value, tables, form, out)

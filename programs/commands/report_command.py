@@ -36,8 +36,8 @@ def report(
     report and the page of questions again. That page needs the run's pools; give POOLS if they have moved. Beyond
     20,000 questions it is written only with --pages.
     """
-    for what, which, stated in (("POOLS are", "them", pools), ("--pages is", "it", pages)):
-        if stated and form != "html":
+    for what, which, value in (("POOLS are", "them", pools), ("--pages is", "it", pages)):
+        if value and form != "html":
             raise click.UsageError(f"{what} only for --format html; got --format {form}. Leave {which} out.")
     results = run_of(run, **own)
     summary = results.summary()
@@ -131,13 +131,13 @@ def compare(runs: tuple[str, ...], rule: str, seeds: str | None, form: Form, out
     from eldgr_dspy.comparisons.named_runs import named_runs
     from eldgr_dspy.tables.comparison import comparison_tables, seed_tables
 
-    named = named_runs(runs)
-    for note in dict.fromkeys(one.run.made_by_others for one in named.values()):
+    by_name = named_runs(runs)
+    for note in dict.fromkeys(one.run.made_by_others for one in by_name.values()):
         if note:
             say(f"Note: {note}")
     if seeds:
-        spread = over_seeds(named, rule=rule, against=seeds)
+        spread = over_seeds(by_name, rule=rule, against=seeds)
         write(spread, seed_tables(spread), form, out, "The comparison")
     else:
-        comparison = compare_runs(named, rule=rule)
+        comparison = compare_runs(by_name, rule=rule)
         write(comparison, comparison_tables(comparison), form, out, "The comparison")

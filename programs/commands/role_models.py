@@ -32,7 +32,7 @@ class Models:
     replies: Replies = "strict"
 
     @property
-    def named(self) -> dict[Role, str | None]:
+    def by_role(self) -> dict[Role, str | None]:
         """The model of each role, None for a heuristic one."""
         models: dict[Role, str | None] = {"judge": self.judge, "deriver": self.deriver, "repairer": self.repairer}
         return {role: self.lm if model is None else model for role, model in models.items()}
@@ -49,7 +49,7 @@ class Models:
 
         An address or a context is accepted even if only the models in `others` use it.
         """
-        from eldgr_dspy.programs.lms.models import is_of_ollama, lm_named, require_ollama
+        from eldgr_dspy.programs.lms.models import is_of_ollama, make_lm, require_ollama
 
         names: dict[_Who, str] = {role: model for role, model in models.items() if model is not None}
         every = [*dict.fromkeys(model for model in (*names.values(), *others) if model is not None)]
@@ -58,11 +58,11 @@ class Models:
         sizes = {model: self.num_ctx if is_of_ollama(model) else None for model in names.values()}
         # The journal is the run's cache, so DSPy's own is off.
         options: dict[str, Any] = {"structured": self.structured, "temperature": 0.0, "cache": False}
-        return {role: lm_named(model, self.api_base, num_ctx=sizes[model], **options) for role, model in names.items()}
+        return {role: make_lm(model, self.api_base, num_ctx=sizes[model], **options) for role, model in names.items()}
 
     def selector(self, settings: Mapping[str, Any]) -> Any:
         """Return a selector under these settings, with these roles."""
-        lms = self.lms(self.named, [model for _, model in self.styles.values()])
+        lms = self.lms(self.by_role, [model for _, model in self.styles.values()])
         return self.selector_of(lms, settings, self.judge_style, self.orders)
 
     def selector_of(self, lms: Mapping[Role, Any], settings: Mapping[str, Any], style: JudgeStyle, orders: int) -> Any:
@@ -72,11 +72,11 @@ class Models:
         from eldgr_dspy.programs.selector import Selector
 
         settings = {**settings, "replies": self.replies}
-        selector, backed = heuristic_selector(**settings), Selector(**settings)
-        judged = backed if "judge" in lms else selector
-        judged.judge = judge_in_style(judged.judge, style, orders)
+        selector, full = heuristic_selector(**settings), Selector(**settings)
+        source = full if "judge" in lms else selector
+        source.judge = judge_in_style(source.judge, style, orders)
         for role, lm in lms.items():
-            module = getattr(backed, role)
+            module = getattr(full, role)
             module.set_lm(lm)
             setattr(selector, role, module)
         return selector
@@ -109,9 +109,9 @@ def require_address(api_base: str | None, names: Sequence[str]) -> None:
         )
 
 
-def named_judges(models: Models, settings: Mapping[str, Any], recorded: Collection[str] = ()) -> dict[str, Any]:
-    """Return the named judges; only those `recorded`, with "" for the recording of all roles, may lack a model."""
-    from eldgr_dspy.programs.judges.named import PANEL, is_own, judge_named
+def named_judges(models: Models, settings: Mapping[str, Any], recordings: Collection[str] = ()) -> dict[str, Any]:
+    """Return the named judges; only those in `recordings`, with "" for the recording of all roles, may lack a model."""
+    from eldgr_dspy.programs.judges.named import PANEL, is_own, make_judge
     from eldgr_dspy.programs.roles import Judge
     from eldgr_dspy.programs.run.fingerprints import predictors
 
@@ -123,19 +123,19 @@ def named_judges(models: Models, settings: Mapping[str, Any], recorded: Collecti
             "--judge out."
         )
     models_by_name = {name: model for name, (_, model) in judges.items()}
-    lms = models.lms(models_by_name, models.named.values()) if any(models_by_name.values()) else {}
+    lms = models.lms(models_by_name, models.by_role.values()) if any(models_by_name.values()) else {}
     result: dict[str, Any] = {}
     for name, (style, model) in judges.items():
         choice = models.judges[name]
         if choice is None:
-            if not {"", name} & set(recorded):
+            if not {"", name} & set(recordings):
                 raise ArgumentError(
                     f"--judges {name} needs a model or a recording. Give {name}=MODEL or --replay {name}=FILE."
                 )
             result[name] = Judge()
         elif choice.startswith(PANEL):
             result[name] = _panel(name, choice.removeprefix(PANEL).split("+"), models)
-        elif (judge := judge_named(choice)) is not None:
+        elif (judge := make_judge(choice)) is not None:
             if name in lms and predictors(judge):
                 judge.set_lm(lms[name])
             result[name] = judge

@@ -15,7 +15,7 @@ from eldgr_dspy.showing import on_one_line
 from eldgr_dspy.words import CHANNELS
 
 _MIDDLE = 0.5  # neutral in `logic`, `fact` and `adv`, and the threshold of the gate
-_CONFLATED, _HIDDEN = "!!", "!"  # marks of a conflated step: in the paper's form, or only without neutral documents
+_CONFLATION, _PARTIAL = "!!", "!"  # marks of a conflated step: in the paper's form, or only without neutral documents
 
 
 def drawn_table(title: str, table: StepTable, passages: Sequence[Passage]) -> str:
@@ -56,9 +56,9 @@ def _figure(score: Score) -> str:
 
 def _mark(step: StepScores) -> str:
     if step.conflated is True:
-        return _CONFLATED
+        return _CONFLATION
     if step.conflated_not_neutral is True:
-        return _HIDDEN
+        return _PARTIAL
     return UNDEFINED if isinstance(step.conflated, Undefined) else ""
 
 
@@ -66,11 +66,11 @@ def _notes(table: StepTable, passages: Sequence[Passage]) -> Iterator[str]:
     if not table.scores:
         yield "There is no step to score."
     for (reason, steps), names in _reasons(table).items():
-        listed = f" (step{'s' if len(steps) > 1 else ''} {', '.join(map(str, steps))})"
-        where = "" if len(steps) == len(table.scores) else listed
+        listing = f" (step{'s' if len(steps) > 1 else ''} {', '.join(map(str, steps))})"
+        where = "" if len(steps) == len(table.scores) else listing
         yield f"{UNDEFINED} {', '.join(names)}: {reason}{where}"
-    yield from _conflated(table, _CONFLATED, "it scores high, and every document contradicts it")
-    yield from _conflated(table, _HIDDEN, "it scores high, and every document that is not neutral contradicts it")
+    yield from _conflations(table, _CONFLATION, "it scores high, and every document contradicts it")
+    yield from _conflations(table, _PARTIAL, "it scores high, and every document that is not neutral contradicts it")
     documents = {step.document for step in table.scores} | {step.contradicting for step in table.scores}
     for document in sorted(number for number in documents if number is not None):
         passage = passages[document]
@@ -91,8 +91,8 @@ def _reasons(table: StepTable) -> Mapping[tuple[str, tuple[int, ...]], list[str]
     return reasons
 
 
-def _conflated(table: StepTable, mark: str, meaning: str) -> Iterator[str]:
-    conflated = {number: step for number, step in enumerate(table.scores, start=1) if _mark(step) == mark}
-    if conflated:
-        places = [f"step {number} by doc {step.contradicting}" for number, step in conflated.items()]
+def _conflations(table: StepTable, mark: str, meaning: str) -> Iterator[str]:
+    steps = {number: step for number, step in enumerate(table.scores, start=1) if _mark(step) == mark}
+    if steps:
+        places = [f"step {number} by doc {step.contradicting}" for number, step in steps.items()]
         yield f"{mark} conflated: {meaning} ({', '.join(places)})"

@@ -9,11 +9,11 @@ from typing import Any, NoReturn
 from eldgr_dspy.text.thinking import is_unopened
 
 _THOUGHT = re.compile(r"<think>(.*?)</think>", re.DOTALL)
-_UNOPENED = (
+_NO_OPENING = (
     "The reply is not exactly one JSON object: it has a closing thinking tag without an opening one. Let the server "
     "split thinking off: --reasoning-parser in vLLM or SGLang, --reasoning-format in llama.cpp, think=True in ollama()."
 )
-_BEGUN = re.compile(r'\{\s*"')
+_OPENING = re.compile(r'\{\s*"')
 _CODE_BLOCK = re.compile(r"```(?:json)?[ \t]*\n(.*)\n[ \t]*```", re.DOTALL | re.IGNORECASE)
 _JSON_NAMES = {list: "array", str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
 
@@ -28,10 +28,10 @@ def read_object(reply: str) -> dict[str, Any]:
     block = _CODE_BLOCK.fullmatch(text)
     whole = block[1].strip() if block else text
     if is_unopened(whole.partition("{")[0]):
-        raise UnreadableError(_UNOPENED)
+        raise UnreadableError(_NO_OPENING)
     value, end = decoded_start(whole)
     if is_unopened(whole[end:]):
-        raise UnreadableError(_UNOPENED)
+        raise UnreadableError(_NO_OPENING)
     if end < len(whole):
         raise UnreadableError(f"The reply is not exactly one JSON object: Extra data at character {end}.")
     if not isinstance(value, dict):
@@ -51,7 +51,7 @@ def is_whole(reply: str) -> bool:
 
 def holds_object(text: str) -> bool:
     """Return whether a text has a JSON object in it, at the first brace that a name in quotes follows."""
-    start = _BEGUN.search(text)
+    start = _OPENING.search(text)
     try:
         return start is not None and isinstance(decoded_start(text[start.start() :])[0], dict)
     except UnreadableError:

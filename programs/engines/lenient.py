@@ -12,7 +12,7 @@ from typing import Any
 from eldgr_dspy.programs.engines.json_objects import UnreadableError, decoded_start, read_object, without_thought
 from eldgr_dspy.programs.engines.strict import StrictJSONAdapter, typed_value
 
-NOT_NEEDED: dict[str, Any] = {
+OPTIONAL: dict[str, Any] = {
     "assessments": [],
     "judge_rationale": "",
     "comparison_rationale": "",
@@ -27,7 +27,7 @@ _TAG = re.compile(r"[<◁][/|]?[a-z]|\[/?think", re.IGNORECASE)
 
 
 class LenientJSONAdapter(StrictJSONAdapter):
-    """`StrictJSONAdapter` that forgives prose around the object, quoted numerals, and missing `NOT_NEEDED` fields."""
+    """`StrictJSONAdapter` that forgives prose around the object, quoted numerals, and missing `OPTIONAL` fields."""
 
     def _read(self, reply: str) -> dict[str, Any]:
         try:
@@ -45,7 +45,7 @@ class LenientJSONAdapter(StrictJSONAdapter):
             return super()._field(signature, name, annotation, raw)
 
     def _fields(self, signature: Any, reply: dict[str, Any]) -> dict[str, Any]:
-        usual = {name: value for name, value in NOT_NEEDED.items() if name in signature.output_fields}
+        usual = {name: value for name, value in OPTIONAL.items() if name in signature.output_fields}
         return super()._fields(signature, {**usual, **reply})
 
 

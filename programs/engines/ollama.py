@@ -19,13 +19,13 @@ from ollama import AsyncClient, Options, ResponseError
 
 from eldgr_dspy.errors import ArgumentError, brief
 from eldgr_dspy.programs.engines.usage import without_false_counts
-from eldgr_dspy.redaction import redacted_message, remember
+from eldgr_dspy.redaction import redact_message, remember
 from eldgr_dspy.text.thinking import split_thinking
 
 ADDRESS, CONTEXT, MOST_MIB = "http://127.0.0.1:11434", 8192, 32  # tokens of context by default; MiB of a response
-CARRIED = frozenset({"temperature", "top_p", "top_k", "seed", "frequency_penalty", "presence_penalty"})
-OWN = frozenset({"host", "think", "keep_alive", *Options.model_fields}) - CARRIED - {"num_predict", "stop"}
-"""The options that DSPy has no name for; `CARRIED` are those that DSPy and Ollama call alike."""
+COMMON = frozenset({"temperature", "top_p", "top_k", "seed", "frequency_penalty", "presence_penalty"})
+OWN = frozenset({"host", "think", "keep_alive", *Options.model_fields}) - COMMON - {"num_predict", "stop"}
+"""The options that DSPy has no name for; `COMMON` are those that DSPy and Ollama call alike."""
 FAILURES = (ResponseError, httpx.HTTPError, httpx.InvalidURL, OSError, ValueError, TypeError, RecursionError)
 
 _KINDS = {401: lm15.AuthError, 402: lm15.BillingError, 403: lm15.AuthError, 429: lm15.RateLimitError}
@@ -39,7 +39,7 @@ class OllamaEngine:
 
     timeout: float
     supports_response_schema: ClassVar = True
-    supported_params: ClassVar = CARRIED | {"max_tokens", "stop", "response_format"}
+    supported_params: ClassVar = COMMON | {"max_tokens", "stop", "response_format"}
 
     def complete(self, request: Request) -> Any:
         """Return the reply, or raise an error of `dspy.lm15`. A prompt that was cut is such an error."""
@@ -126,7 +126,7 @@ def ollama(
 async def _ask(request: Request, seconds: float) -> Response:
     own: Any = (request.config.extensions or {})["metadata"]
     model, host, messages = request.model.partition("/")[2], own["host"], _messages(request)
-    options = {name: getattr(request.config, name) for name in CARRIED}
+    options = {name: getattr(request.config, name) for name in COMMON}
     options |= {"num_predict": request.config.max_tokens, "stop": list(request.config.stop) or None}
     options |= {name: own[name] for name in own.keys() & Options.model_fields.keys()}
     further = {name: own.get(name) for name in ("think", "keep_alive")}
@@ -142,8 +142,8 @@ async def _ask(request: Request, seconds: float) -> Response:
     if is_cut(words, own["num_ctx"], n_prompt, n_reply):
         problem = f"did not read the whole prompt ({words} words; {n_prompt} tokens read and {n_reply} written)"
         raise lm15.ContextLengthError(f"{model} at {host} {problem}; {_REMEDY}.")
-    leaked, answer = split_thinking(reply.message.content or "")
-    thinking = [ThinkingPart(text) for text in ((reply.message.thinking or "").strip(), leaked) if text]
+    leak, answer = split_thinking(reply.message.content or "")
+    thinking = [ThinkingPart(text) for text in ((reply.message.thinking or "").strip(), leak) if text]
     message = Message.assistant([*thinking, TextPart(answer)])
     usage = Usage(input_tokens=n_prompt, output_tokens=n_reply)
     end: Any = "length" if reply.done_reason == "length" else "stop"
@@ -188,7 +188,7 @@ def fault_of(error: Exception, model: str, host: str, seconds: float) -> lm15.LM
     if isinstance(error, TimeoutError):
         return lm15.TimeoutError(f"{model} at {host} had not answered in full after {seconds:g} s; raise timeout=.")
     remember(os.environ.get("OLLAMA_API_KEY", ""))
-    status, why = getattr(error, "status_code", None), brief(redacted_message(str(getattr(error, "error", error))), 200)
+    status, why = getattr(error, "status_code", None), brief(redact_message(str(getattr(error, "error", error))), 200)
     kind, advice = lm15.TransportError, "check that this is the address of `ollama serve`"
     if status == 404 and "model" in why:
         kind, advice = lm15.UnsupportedModelError, f"get the model with: ollama pull {model}"

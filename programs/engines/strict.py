@@ -31,7 +31,7 @@ from eldgr_dspy.programs.engines.reply_forms import (
     schema_abilities,
     without_schema,
 )
-from eldgr_dspy.redaction import redacted
+from eldgr_dspy.redaction import redact
 
 ReplyFormat: TypeAlias = Literal["json_schema", "json_object", ""]
 """What a request says about the form of its reply, apart from its prompt."""
@@ -41,7 +41,7 @@ HINTS = frozenset({"assessments", "repair_passage", "derivation_steps", "derived
 checks them, and remarks on what it cannot use. No rule needs the first two."""
 
 # Derived from a signature's class alone, so shared by all adapters; dropped with the signature.
-_DERIVED: WeakKeyDictionary[type, dict[Hashable, Any]] = WeakKeyDictionary()
+_CACHE: WeakKeyDictionary[type, dict[Hashable, Any]] = WeakKeyDictionary()
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 
@@ -103,7 +103,7 @@ class StrictJSONAdapter(dspy.JSONAdapter):
     def parse(self, signature: Any, completion: str) -> dict[str, Any]:
         """Return the fields of a reply, typed as the signature says; raise `ReplyRejectedError` for anything else."""
         try:
-            return self._fields(signature, self._read(redacted(completion)))  # here, since a refusal quotes parts of it
+            return self._fields(signature, self._read(redact(completion)))  # here, since a refusal quotes parts of it
         except UnreadableError as refusal:
             raise ReplyRejectedError(signature, completion, str(refusal)) from refusal
 
@@ -112,12 +112,12 @@ class StrictJSONAdapter(dspy.JSONAdapter):
 
     def _fields(self, signature: Any, reply: dict[str, Any]) -> dict[str, Any]:
         """Return the reply's fields in the signature's order and types, or refuse."""
-        expected = signature.output_fields
-        if missing := [name for name in expected if name not in reply]:
+        fields = signature.output_fields
+        if missing := [name for name in fields if name not in reply]:
             raise UnreadableError(f"The reply lacks {', '.join(missing)}.")
-        if further := [name for name in reply if name not in expected]:
+        if further := [name for name in reply if name not in fields]:
             raise UnreadableError(f"The reply has a field that was not asked for: {further[0]!r:.80}.")
-        return {name: self._field(signature, name, field.annotation, reply[name]) for name, field in expected.items()}
+        return {name: self._field(signature, name, field.annotation, reply[name]) for name, field in fields.items()}
 
     def _field(self, signature: Any, name: str, annotation: Any, raw: Any) -> Any:
         try:
@@ -172,12 +172,12 @@ class StrictJSONAdapter(dspy.JSONAdapter):
         return "json_object" if options["response_format"] == {"type": "json_object"} else "json_schema"
 
     def _response_format(self, able: tuple[bool, bool], signature: Any) -> dict[str, Any]:
-        chosen: dict[str, Any] = {}
+        options: dict[str, Any] = {}
         lm = SimpleNamespace(
             supported_params={"response_format"} if able[0] else set(), supports_response_schema=able[1]
         )
-        super()._prepare_response_format(lm, chosen, signature)
-        return chosen
+        super()._prepare_response_format(lm, options, signature)
+        return options
 
 
 def _is_text(value: Any) -> bool:
@@ -209,8 +209,8 @@ def typed_value(signature: Any, name: str, annotation: Any, raw: Any) -> Any:
 
 def _type_adapter(annotation: Any) -> TypeAdapter[Any]:
     """Return a type's adapter. In a list it stops at the first fault: one is reported, and thousands take long."""
-    annotated: Any = Annotated  # for pyright: its argument is known only now
-    return TypeAdapter(annotated[annotation, FailFast()] if get_origin(annotation) is list else annotation)
+    special_form: Any = Annotated  # for pyright: its argument is known only now
+    return TypeAdapter(special_form[annotation, FailFast()] if get_origin(annotation) is list else annotation)
 
 
 def _complaint(error: ValidationError | RecursionError) -> str:
@@ -228,10 +228,10 @@ def _booleans(value: Any) -> int:
 
 
 def _once(signature: Any, key: Hashable, make: Callable[[], Any]) -> Any:
-    derived = _DERIVED.setdefault(signature, {})
-    if key not in derived:
-        derived[key] = make()
-    return derived[key]
+    cache = _CACHE.setdefault(signature, {})
+    if key not in cache:
+        cache[key] = make()
+    return cache[key]
 
 
 STRICT = StrictJSONAdapter()

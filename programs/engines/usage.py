@@ -70,7 +70,7 @@ def _spell_out_nan(response: Any) -> None:
 
 def _mending(check: Callable[[Any], None], mend: Callable[[Any], None]) -> Callable[[Any], None]:
     @wraps(check)
-    def checked(usage: Any) -> None:
+    def check_or_mend(usage: Any) -> None:
         try:
             check(usage)
         except (TypeError, ValueError):
@@ -79,7 +79,7 @@ def _mending(check: Callable[[Any], None], mend: Callable[[Any], None]) -> Calla
             mend(usage)
             check(usage)
 
-    return checked
+    return check_or_mend
 
 
 for _kind, _mend in ((Usage, _drop_counts), (Response, _spell_out_nan), (StreamEndEvent, _spell_out_nan)):

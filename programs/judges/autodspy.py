@@ -78,7 +78,7 @@ def _rewards(row: Row) -> dict[str, float]:
     kind = answer_type(row.task).of(row.to_question())
     rights = defaultdict[str, list[bool]](list)
     for candidate in row.candidates:
-        if name := candidate.to_stated(candidate.source).pipeline:
+        if name := candidate.to_statement(candidate.source).pipeline:
             rights[name].append(kind.right(candidate.answer, row.gold))
     return {name: sum(of) / len(of) for name, of in rights.items()}
 

@@ -37,7 +37,7 @@ _SUMMARIES = {
     "answer": ("log-probability of the answer", "answer"),
 }
 """How log-probabilities are read: what is read, and the attribute of `Logprobs` that has it."""
-_UNFOLDED = "has a number for each step; min, last or product makes one of them"
+_PER_STEP = "has a number for each step; min, last or product makes one of them"
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,26 +174,26 @@ def values_of(ballot: Ballot, column: Column, score: str = "", fold: str = "") -
     if all(value is None for value in entries):
         return Abstention.of("not applicable", f"the pool states no {what}")
     if not fold and all(isinstance(entries[index], list | tuple) for index in ballot.voters):
-        return Abstention.of("not applicable", f"{what} {_UNFOLDED}")
+        return Abstention.of("not applicable", f"{what} {_PER_STEP}")
     values: dict[int, float] = {}
     for index in ballot.voters:
         if (value := entries[index]) is None:
             return Abstention(f"no {what} is stated of candidate {index}")
-        number = _folded(value, fold)
+        number = _fold(value, fold)
         if isinstance(number, str):
             return Abstention(f"{number} (score {score!r} of candidate {index})")
         values[index] = number
     return values
 
 
-def _folded(value: float | Sequence[float], fold: str) -> float | str:
+def _fold(value: float | Sequence[float], fold: str) -> float | str:
     """Return one score for scores of steps, or why there is none; a single number is its own."""
     if isinstance(value, int | float):
         return float(value)
     if fold == "product":
         exact = math.prod(Decimal(repr(float(step))) for step in value)  # .1 times .2 is .02
         return float(exact) if all(0 <= step <= 1 for step in value) else "a product needs steps from 0 to 1"
-    return float(min(value) if fold == "min" else value[-1]) if fold else f"it {_UNFOLDED}"
+    return float(min(value) if fold == "min" else value[-1]) if fold else f"it {_PER_STEP}"
 
 
 class OwnSelector(CountingJudge):

@@ -5,7 +5,7 @@ from typing import Any, cast, get_args
 
 import dspy
 
-from eldgr_dspy.base.named_objects import cause, is_dotted, name_of, object_named
+from eldgr_dspy.base.named_objects import cause, is_dotted, load_object, name_of
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.judges.counting_judges import WEIGHINGS, OwnSelector, WeightedVote
 from eldgr_dspy.programs.judges.drm import DimensionalSelector
@@ -43,8 +43,8 @@ def judge_in_style(judge: dspy.Module, style: JudgeStyle = "listwise", orders: i
             raise ArgumentError(f"orders must be 1 with judge_style={style!r} (one candidate a call); got {orders!r}.")
         return cast(dspy.Module, _ALONE[style]())
     whole = Comparer() if style == "pairwise" and asks_lm else judge
-    swapped = whole if orders == 1 else SwapConsistent(whole, orders)
-    return PairwiseJudge(swapped) if style == "pairwise" else swapped
+    inner = whole if orders == 1 else SwapConsistent(whole, orders)
+    return PairwiseJudge(inner) if style == "pairwise" else inner
 
 
 def style_of(word: str | None, style: JudgeStyle, model: str | None) -> tuple[JudgeStyle, str | None]:
@@ -62,7 +62,7 @@ def style_of(word: str | None, style: JudgeStyle, model: str | None) -> tuple[Ju
     return ("listwise", model) if is_own(word) else (style, word)
 
 
-def judge_named(word: str) -> dspy.Module | None:
+def make_judge(word: str) -> dspy.Module | None:
     """Return the judge of a word: a formula, `drm`, `autodspy:FILE` or `MODULE:NAME`; None for another, as a model."""
     name, _, rest = word.partition(":")
     if name in WEIGHINGS:
@@ -80,7 +80,7 @@ def judge_named(word: str) -> dspy.Module | None:
 
 def own_judge(judge: object) -> dspy.Module:
     """Return a judge: a module, a class of one, or a function of a ballot; each as it is or by its `module:object`."""
-    value: Any = object_named(judge, "judges", "my_selectors:longest") if isinstance(judge, str) else judge
+    value: Any = load_object(judge, "judges", "my_selectors:longest") if isinstance(judge, str) else judge
     name = judge if isinstance(judge, str) else name_of(judge)
     if isinstance(value, type) and issubclass(value, dspy.Module):
         try:

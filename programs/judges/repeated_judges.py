@@ -324,11 +324,11 @@ def _majority(replies: Sequence[Verdict | Abstention], classes: Sequence[int | N
     inapplicable = [one for one in replies if isinstance(one, Abstention) and one.kind == "not applicable"]
     if len(inapplicable) == len(replies):
         return inapplicable[0].fields
-    n, named = len(replies), Counter(reply.preferred for reply in replies if isinstance(reply, Verdict))
-    votes = Counter(classes[index] for index in named.elements() if classes[index] is not None)
+    n, preferences = len(replies), Counter(reply.preferred for reply in replies if isinstance(reply, Verdict))
+    votes = Counter(classes[index] for index in preferences.elements() if classes[index] is not None)
     (winner, most), *_ = [*votes.most_common(1), (None, 0)]
     if 2 * most <= n:
         counts = "".join(f"{count} for candidate {index}, " for index, count in sorted(votes.items()))
-        return {"abstained": f"no majority of {n} judges: {counts}{n - named.total()} absent"}
-    best = max(named, key=lambda index: (classes[index] == winner, named[index], -index))
+        return {"abstained": f"no majority of {n} judges: {counts}{n - preferences.total()} absent"}
+    best = max(preferences, key=lambda index: (classes[index] == winner, preferences[index], -index))
     return {"preferred": best, "judge_rationale": f"{most} of {n} judges prefer this answer"}

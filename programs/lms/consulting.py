@@ -59,7 +59,7 @@ _BLANK = Abstention.of(
 _TOO_LONG = re.compile(r"(?:context|model) (?:size|length|window)", re.IGNORECASE)
 _ENDLESS = 16
 """How many characters of white space at the end of a cut reply are endless: more than an indentation has."""
-_UNREAD = {"thinking": "reasoning_content", "tool_call": "tool_calls", "refusal": "refusal"}
+_FIELDS = {"thinking": "reasoning_content", "tool_call": "tool_calls", "refusal": "refusal"}
 """The fields of a message that hold no reply, by the name of the part of a message in lm15."""
 _NO_PROVIDER = "LLM Provider NOT provided"  # litellm's words for a model of no known provider, which has no status
 
@@ -89,7 +89,7 @@ class UnwritableReplyError(ReplyError):
     """A role returned a value that no journal can hold."""
 
 
-_UNSAID = (dspy.AdapterParseError, dspy.LMError, FlawedReplyError)
+_NO_FIELDS = (dspy.AdapterParseError, dspy.LMError, FlawedReplyError)
 """What a call may return in place of fields: an abstention, or a failure."""
 
 
@@ -106,8 +106,8 @@ def is_too_long(error: BaseException) -> bool:
 
 def is_fatal(error: Exception) -> bool:
     """Return whether a failure would only repeat itself: one of `FATAL`, or no such model, address or provider."""
-    unknown = isinstance(error, dspy.LMProviderError) and error.status == _NOT_FOUND
-    return unknown or isinstance(error, FATAL) or (isinstance(error, dspy.LMError) and _NO_PROVIDER in str(error))
+    absent = isinstance(error, dspy.LMProviderError) and error.status == _NOT_FOUND
+    return absent or isinstance(error, FATAL) or (isinstance(error, dspy.LMError) and _NO_PROVIDER in str(error))
 
 
 def is_transient(error: Exception) -> bool:
@@ -128,8 +128,8 @@ def is_several_answers(error: Exception) -> bool:
 def _flaw_of(record: Mapping[str, Any], lm: Any) -> Abstention | None:
     """Return why a reply that came through cannot be used: cut, withheld, or one of several, or None if it can."""
     count = len(record.get("outputs") or ())
-    if count > 1 and count > (wanted := record["kwargs"].get("n") or getattr(lm, "kwargs", {}).get("n") or 1):
-        return Abstention.of("several answers", f"{count} where {wanted} was asked for")
+    if count > 1 and count > (n := record["kwargs"].get("n") or getattr(lm, "kwargs", {}).get("n") or 1):
+        return Abstention.of("several answers", f"{count} where {n} was asked for")
     output = (record.get("outputs") or [""])[0]
     text = str((output.get("text") if isinstance(output, Mapping) else output) or "")
     end: Any = getattr(_first(record["response"]), "finish_reason", None)
@@ -148,8 +148,8 @@ def _first(response: Any) -> Any:
 def _elsewhere(response: Any) -> str:
     """Return in which other fields of the message there is JSON, as the end of a reason. Empty for none."""
     message = getattr(_first(response), "message", None)
-    fields: list[tuple[str, Any]] = [(name, getattr(message, name, None)) for name in _UNREAD.values()]
-    fields += [(_UNREAD.get(part.type, ""), getattr(part, "text", part)) for part in getattr(message, "parts", ())]
+    fields: list[tuple[str, Any]] = [(name, getattr(message, name, None)) for name in _FIELDS.values()]
+    fields += [(_FIELDS.get(part.type, ""), getattr(part, "text", part)) for part in getattr(message, "parts", ())]
     names = dict.fromkeys(
         name for name, value in fields if name and value and (not isinstance(value, str) or holds_object(value))
     )
@@ -209,7 +209,7 @@ def ask(module: dspy.Module, inputs: Mapping[str, object], role: str | None = No
                 "name its async method aforward and await the selector, or give it a forward that is not async",
             )
             reply = last.apply_flaw(_reply_of(module, result))
-    except _UNSAID as error:
+    except _NO_FIELDS as error:
         return last.apply_flaw(_abstention(error))
     _require_outputs(role, reply)
     return reply
@@ -228,13 +228,13 @@ async def aask(module: dspy.Module, inputs: Mapping[str, object], role: str | No
     try:
         with _reading(last), numeric_temperatures(module):
             reply = last.apply_flaw(_reply_of(module, await awaitable(module)(**inputs)))
-    except _UNSAID as error:
+    except _NO_FIELDS as error:
         return last.apply_flaw(_abstention(error))
     _require_outputs(role, reply)
     return reply
 
 
-class _Unread(BaseCallback):
+class _LastParse(BaseCallback):
     """Remembers the last reply that an adapter was given to read, and the error it raised."""
 
     def __init__(self) -> None:
@@ -259,33 +259,33 @@ def _reading(last: _Last) -> Iterator[None]:
     """
     # A judge that asks others judges their replies one by one; they are not its own.
     callers = [caller for caller in dspy.settings.caller_modules or () if not isinstance(caller, _Last)]
-    unread, own = _Unread(), {"adapter": dspy.settings.adapter or STRICT}
+    parse, own = _LastParse(), {"adapter": dspy.settings.adapter or STRICT}
     if not isinstance(own["adapter"], StrictJSONAdapter):
-        own = {"callbacks": [*dspy.settings.callbacks, unread]}
+        own = {"callbacks": [*dspy.settings.callbacks, parse]}
     with dspy.context(**own, caller_modules=[*callers, last], **ANY_USAGE):
         try:
             yield
         except Exception as error:
-            if error is not unread.error or isinstance(error, dspy.AdapterParseError):
+            if error is not parse.error or isinstance(error, dspy.AdapterParseError):
                 raise
             text = f"{type(error).__name__}: {error}"
-            raise dspy.AdapterParseError(unread.adapter, unread.signature, unread.reply, text) from error
+            raise dspy.AdapterParseError(parse.adapter, parse.signature, parse.reply, text) from error
 
 
 def awaitable(program: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
     """Return how a program is awaited: as it says itself, or in a thread if it has no async."""
-    untyped: Any = program
+    dynamic: Any = program
     if isinstance(program, dspy.Module) and hasattr(program, "aforward"):
-        acall: Callable[..., Awaitable[Any]] = untyped.acall
+        acall: Callable[..., Awaitable[Any]] = dynamic.acall
         return acall
 
     # Not by `dspy.asyncify`: all event loops share its few threads, and calls that wait for one another hold them all.
     async def call(*args: Any, **options: Any) -> Any:
-        job, limiter = partial(untyped, *args, **options), anyio.CapacityLimiter(1)
+        job, limiter = partial(dynamic, *args, **options), anyio.CapacityLimiter(1)
         result = await anyio.to_thread.run_sync(job, abandon_on_cancel=True, limiter=limiter)
         return await result if inspect.isawaitable(result) else result
 
-    return untyped if inspect.iscoroutinefunction(program) else call
+    return dynamic if inspect.iscoroutinefunction(program) else call
 
 
 def _reply_of(module: dspy.Module, result: Any) -> RoleOutput:

@@ -35,14 +35,14 @@ _SQUARE = (
 # list of tokens is complete. A model with tokens of another form needs a server that escapes them.
 _ANGLE = r"/?[\w.:-]{1,64}+/?>|[^\W\d][\w.:-]{0,64}+=[\w.:-]{1,64}+>|[|｜][^<>\s]{0,64}+>|[^<>\s|｜]{1,64}+[|｜]>"
 _MARKER = re.compile(rf"\[·*+(?={_SQUARE})|<·*+(?={_ANGLE})")
-_DEFUSED = re.compile(rf"(?<=\[)·(?=·*+(?:{_SQUARE}))|(?<=<)·(?=·*+(?:{_ANGLE}))")
-_UNSEEN = re.compile(f"[{_INVISIBLE}]+")
+_DEFUSAL = re.compile(rf"(?<=\[)·(?=·*+(?:{_SQUARE}))|(?<=<)·(?=·*+(?:{_ANGLE}))")
+_INVISIBLES = re.compile(f"[{_INVISIBLE}]+")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _ASCII_LETTERS = {code: None if chr(code).isspace() else chr(code).lower() for code in range(128)}
 
 
 @dataclass(frozen=True, slots=True)
-class Fenced:
+class Fences:
     """The given material, each text between its marker lines; `marker` is their letters."""
 
     question: str
@@ -54,7 +54,7 @@ class Fenced:
 
 def fence(
     question: str, evidence: Sequence[str] = (), candidates: Sequence[str] = (), **others: Sequence[str]
-) -> Fenced:
+) -> Fences:
     """Return the material of one request, cleaned and fenced.
 
     A fenced text reads `<label marker>`, the text, `</label marker>`, each on lines of its own, where the label is
@@ -63,11 +63,11 @@ def fence(
     what software would read as a marker (see `defuse`), and each lone surrogate, which no request can carry and which
     becomes U+FFFD. Every other span of a text is unchanged.
     """
-    cleaned, passages, pool = _clean(question), list(map(_clean, evidence)), list(map(_clean, candidates))
+    query, passages, pool = _clean(question), list(map(_clean, evidence)), list(map(_clean, candidates))
     further = {label: [_clean(text) for text in texts] for label, texts in others.items()}
-    marker = derive_marker([[cleaned], passages, pool, *further.values()])
-    return Fenced(
-        _between(f"question {marker}", cleaned),
+    marker = derive_marker([[query], passages, pool, *further.values()])
+    return Fences(
+        _between(f"question {marker}", query),
         _number("passage", passages, marker),
         _number("candidate", pool, marker),
         marker,
@@ -84,12 +84,12 @@ def fence_fields(fields: Mapping[str, str | Sequence[str]]) -> dict[str, Any]:
     others = {name: fields[name] for name in fields if name not in ("question", "evidence", "candidates", "candidate")}
     labels = {name: name if isinstance(texts, str) else name.removesuffix("s") for name, texts in others.items()}
     further = {labels[name]: [texts] if isinstance(texts, str) else texts for name, texts in others.items()}
-    fenced = fence(cast(str, fields["question"]), fields.get("evidence", ()), cast(Sequence[str], pool), **further)
-    shown: dict[str, Any] = {"question": fenced.question, "evidence": fenced.evidence, "candidates": fenced.candidates}
-    shown |= {"candidate": fenced.candidates[0]} if "candidate" in fields else {}
+    fences = fence(cast(str, fields["question"]), fields.get("evidence", ()), cast(Sequence[str], pool), **further)
+    whole: dict[str, Any] = {"question": fences.question, "evidence": fences.evidence, "candidates": fences.candidates}
+    whole |= {"candidate": fences.candidates[0]} if "candidate" in fields else {}
     for name, texts in others.items():
-        shown[name] = fenced.others[name][0] if isinstance(texts, str) else fenced.others[labels[name]]
-    return {name: shown[name] for name in fields}
+        whole[name] = fences.others[name][0] if isinstance(texts, str) else fences.others[labels[name]]
+    return {name: whole[name] for name in fields}
 
 
 def derive_marker(groups: Sequence[Sequence[str]], length: int = _LENGTH) -> str:
@@ -100,17 +100,17 @@ def derive_marker(groups: Sequence[Sequence[str]], length: int = _LENGTH) -> str
     until it does not, each time for two letters more: no text is long enough to hold every half. So no text contains
     its own marker, however long an attacker searches for one.
     """
-    hashed = hashlib.sha256()
+    sha = hashlib.sha256()
     for texts in groups:
-        hashed.update(len(texts).to_bytes(8))
+        sha.update(len(texts).to_bytes(8))
         for text in texts:
             data = text.encode()
-            hashed.update(len(data).to_bytes(8) + data)
+            sha.update(len(data).to_bytes(8) + data)
     letters = _as_letters(_APART.join(text for texts in groups for text in texts))
-    marker = _marker(hashed.digest(), length)
+    marker = _marker(sha.digest(), length)
     while any(half in letters for half in _halves(marker)):
-        hashed.update(b"another")
-        marker = _marker(hashed.digest(), min(len(marker) + 2, _LONGEST))
+        sha.update(b"another")
+        marker = _marker(sha.digest(), min(len(marker) + 2, _LONGEST))
     return marker
 
 
@@ -135,14 +135,14 @@ def defuse(text: str) -> str:
 
 def restore(text: str) -> str:
     """Undo `defuse`: a span that an LM copied from defused text becomes the span of the original."""
-    return _DEFUSED.sub("", text)
+    return _DEFUSAL.sub("", text)
 
 
 def _as_letters(text: str) -> str:
     """Return the text with letters of either case, full width or spaced written as in the marker."""
     if text.isascii():
         return text.translate(_ASCII_LETTERS)
-    return "".join(_UNSEEN.sub("", unicodedata.normalize("NFKC", text)).split()).casefold()
+    return "".join(_INVISIBLES.sub("", unicodedata.normalize("NFKC", text)).split()).casefold()
 
 
 def _halves(marker: str) -> list[str]:

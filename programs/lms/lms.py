@@ -18,7 +18,7 @@ RECORDS = frozenset(("history", "callbacks", "traces", "train", "demos"))
 
 def sub_modules(module: dspy.Module, kind: Any) -> Iterator[tuple[str, Any]]:
     """Yield the parts of a module of this kind with their paths, as its `named_sub_modules`, but for its `RECORDS`."""
-    left, visited = deque[tuple[str, Any]]([("self", module)]), {id(module)}
+    left, ids = deque[tuple[str, Any]]([("self", module)]), {id(module)}
     while left:
         name, one = left.popleft()
         if isinstance(one, kind):
@@ -30,8 +30,8 @@ def sub_modules(module: dspy.Module, kind: Any) -> Iterator[tuple[str, Any]]:
         else:
             parts = [(f"{name}[{index}]", part) for index, part in enumerate(one)] if _is_list(one) else []
         for path, part in parts:
-            if id(part) not in visited and (isinstance(part, dspy.Module | dspy.BaseLM | dict) or _is_list(part)):
-                visited.add(id(part))
+            if id(part) not in ids and (isinstance(part, dspy.Module | dspy.BaseLM | dict) or _is_list(part)):
+                ids.add(id(part))
                 left.append((path, part))
 
 
@@ -107,7 +107,7 @@ def view(module: dspy.Module, change: Callable[[Any], Any]) -> tuple[Any, dict[i
     """
     twins = dict[int, tuple[Any, Any]]()
 
-    def copied(one: Any) -> Any:
+    def clone(one: Any) -> Any:
         if isinstance(one, dspy.BaseLM):
             return change(one)
         if id(one) not in twins:
@@ -115,10 +115,10 @@ def view(module: dspy.Module, change: Callable[[Any], Any]) -> tuple[Any, dict[i
             twin = object.__new__(kind)
             twins[id(one)] = twin, one
             own = {name: part for name, part in vars(one).items() if name not in RECORDS}
-            vars(twin).update({**vars(one), **{name: replace_lms(part, copied) for name, part in own.items()}})
+            vars(twin).update({**vars(one), **{name: replace_lms(part, clone) for name, part in own.items()}})
         return twins[id(one)][0]
 
-    return copied(module), {id(twin): one for twin, one in twins.values()}
+    return clone(module), {id(twin): one for twin, one in twins.values()}
 
 
 def replace_lms(value: Any, change: Callable[[Any], Any]) -> Any:

@@ -22,7 +22,7 @@ def is_of_a_file(name: str) -> bool:
     return name.strip().startswith(_LOCAL)
 
 
-def lm_named(
+def make_lm(
     name: str,
     api_base: str | None = None,
     *,

@@ -57,10 +57,10 @@ def rollout(
     program has LMs of its own.
     """
     number = partial(numbered_lm, sample=sample, of=of, temperature=temperature)
-    called, originals = view(program, number) if bound else (program, {})
+    target, originals = view(program, number) if bound else (program, {})
     trace: Trace = []
-    with dspy.context(lm=number(dspy.settings.lm), trace=trace, **_streaming(called, originals), **ANY_USAGE):
-        yield called, trace
+    with dspy.context(lm=number(dspy.settings.lm), trace=trace, **_streaming(target, originals), **ANY_USAGE):
+        yield target, trace
     trace[:] = [(originals.get(id(predictor), predictor), *call) for predictor, *call in trace]
 
 
@@ -73,13 +73,13 @@ class _Stream(SimpleNamespace):
         await self.stream.send(item)
 
 
-def _streaming(called: dspy.Module, originals: Mapping[int, Any]) -> dict[str, Any]:
+def _streaming(target: dspy.Module, originals: Mapping[int, Any]) -> dict[str, Any]:
     """Return the settings with which the listeners of a stream hear what the predictors of a view say."""
     if not originals or dspy.settings.send_stream is None:
         return {}
     stream, listeners = dspy.settings.send_stream, dspy.settings.stream_listeners or []
-    listened = [listener.predict for listener in listeners]
-    twins = [part for _, part in sub_modules(called, dspy.Predict) if originals.get(id(part)) in listened]
+    predictors = [listener.predict for listener in listeners]
+    twins = [part for _, part in sub_modules(target, dspy.Predict) if originals.get(id(part)) in predictors]
     listeners = [SimpleNamespace(predict=twin) for twin in twins] or listeners
     return {"send_stream": _Stream(stream=stream, originals=originals), "stream_listeners": listeners}
 

@@ -109,7 +109,7 @@ class _JoinedFiles:
         options: dict[str, Any] = {"unfinished": recipe.unfinished, "notes": self.lacking, "columns": columns}
         for source, path in self._sources.items():
             self._add(source, path, read_predictions(path, recipe.layout, **options), columns)
-        columns.refuse_unseen()
+        columns.refuse_strangers()
         self.by = self._join_field()
         self._check()
         for entry in self._store.entries(self._main):
@@ -126,21 +126,21 @@ class _JoinedFiles:
             self._store.add(source, entry)
             has_gold = has_gold or bool(entry.gold)
         others = {name for names in self._recipe.columns.values() for name in names}
-        unread = [f"{name!r:.80}" for name in sorted(columns.fields - others) if plain_name(name) not in NOT_GOLD][:10]
-        if source == self._main and unread and not has_gold:
-            self.lacking.append(f"{path}: no gold answer was read; if {' or '.join(unread)} holds it, name it gold.")
-        elif columns.unread:
-            named_so = ", ".join(f"{name!r:.80}" for name in columns.unread)
+        spare = [f"{name!r:.80}" for name in sorted(columns.fields - others) if plain_name(name) not in NOT_GOLD][:10]
+        if source == self._main and spare and not has_gold:
+            self.lacking.append(f"{path}: no gold answer was read; if {' or '.join(spare)} holds it, name it gold.")
+        elif columns.spare:
+            named_so = ", ".join(f"{name!r:.80}" for name in columns.spare)
             self.lacking.append(f"{path}: columns that are not read: {named_so}. --column FIELD=NAME reads one.")
-        columns.unread.clear()
+        columns.spare.clear()
 
     def _join_field(self) -> By:
         """Return what joins the files: the field asked for, else the id if every row has one, else the question."""
         by: By = self._recipe.by or ("question" if self._store.lacks("id") else "id")
         without = self._store.lacks(by)
         if without:
-            unasked = " (not every row has an id)" if self._recipe.by is None else ""
-            raise PoolError(f"{without.where}: {by} is missing, but joins the files{unasked}; add it.")
+            hint = " (not every row has an id)" if self._recipe.by is None else ""
+            raise PoolError(f"{without.where}: {by} is missing, but joins the files{hint}; add it.")
         return by
 
     def _check(self) -> None:
@@ -152,7 +152,7 @@ class _JoinedFiles:
         spine = self._recipe.questions or self._recipe.sources[0]
         for source, path in self._sources.items():
             self._refuse(*self._store.strangers(source, main, by), path, f"that {spine} does not have")
-            self._refuse(*self._store.unanswered(source, main, by), path, "without a prediction here, unlike others")
+            self._refuse(*self._store.gaps(source, main, by), path, "without a prediction here, unlike others")
 
     def _refuse(self, n: int, first: Sequence[Entry], path: Path, what: str) -> None:
         if n:
@@ -168,10 +168,10 @@ class _JoinedFiles:
     def _row(self, question: Entry, entries: Sequence[Entry]) -> Row:
         if question.question is None:
             raise PoolError(f"{question.where}: question is missing; add it, or give a file of questions.")
-        expected = folded_question(question.question)
+        text = folded_question(question.question)
         for entry in entries:
             other = folded_question(entry.question or "")
-            if expected not in other and other not in expected:  # a prompt may contain the question
+            if text not in other and other not in text:  # a prompt may contain the question
                 raise PoolError(
                     f"{entry.where}: id {entry.id!r:.80} has the question {entry.question!r:.80}, but another in "
                     f"{question.where}: {question.question!r:.80}. The ids name different questions; join by --by "
@@ -190,10 +190,10 @@ class _JoinedFiles:
     def _candidate(self, sample: Sample, label: str) -> dict[str, Any]:
         answer = sample.answer
         if not sample.final:
-            extracted = extract_answer(sample.text, self._recipe.task)
-            if extracted and sample.cut and extracted.form not in get_args(Mark):
-                extracted, self.cut = None, self.cut + 1
-            answer = extracted.answer if extracted else None
-            self.forms.update([extracted.form] if extracted else [])
+            extraction = extract_answer(sample.text, self._recipe.task)
+            if extraction and sample.cut and extraction.form not in get_args(Mark):
+                extraction, self.cut = None, self.cut + 1
+            answer = extraction.answer if extraction else None
+            self.forms.update([extraction.form] if extraction else [])
         columns = sample.columns.model_dump() if sample.columns else {}
         return {"text": sample.text, "answer": answer, "source": label, **columns}

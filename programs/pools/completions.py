@@ -43,8 +43,8 @@ def pool_from_completions(
     for number, pair in enumerate(completed, start=1):
         where = f"question {number}"
         if not (isinstance(pair, tuple | list) and len(pair) == 2 and isinstance(pair[0], dspy.Example)):
-            shown = " ".join(repr(pair).split())  # on one line, which a prediction's repr is not
-            raise ArgumentError(f"{where}: must be a pair of an example and a prediction; got {shown:.80}.")
+            line = " ".join(repr(pair).split())  # on one line, which a prediction's repr is not
+            raise ArgumentError(f"{where}: must be a pair of an example and a prediction; got {line:.80}.")
         example, prediction = pair
         if not isinstance(prediction, dspy.Prediction):
             raise ArgumentError(f"{where}: the pair must end with a prediction; got {prediction!r:.80}.")
@@ -56,8 +56,8 @@ def pool_from_completions(
         except ArgumentError as error:
             raise ArgumentError(f"{where}: {error}") from error
         own_id = example.get("id")
-        named = (where, None if own_id is None else str(own_id), question.text)
-        entry = Entry(*named, evidence=question.passages, options=question.options)
+        head = (where, None if own_id is None else str(own_id), question.text)
+        entry = Entry(*head, evidence=question.passages, options=question.options)
         labels = {key: value for key, value in example.items() if key not in (example._input_keys or ())}
         if {name for name in labels if plain_name(name) in NAMES} == {"answer"}:
             labels.setdefault("gold", labels["answer"])

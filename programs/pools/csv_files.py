@@ -15,7 +15,7 @@ from eldgr_dspy.base.file_limits import MAX_DOCUMENT_VALUES, require_few
 from eldgr_dspy.base.files import read_whole, require_file
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError, PoolError
-from eldgr_dspy.formats.columns import Columns as Stated
+from eldgr_dspy.formats.columns import Columns as SampleColumns
 from eldgr_dspy.formats.rows import MAX_CANDIDATES, MAX_CHARACTERS
 from eldgr_dspy.programs.pools.entries import QUESTIONS, STOPS, By, Entry, Sample, columns_at, is_cut, plain_name
 from eldgr_dspy.programs.pools.gold_answers import NAMES, final_answers, gold_at
@@ -33,9 +33,9 @@ class Columns:
     by: By | None = None  # what rows on one question have in common; by default the id, if they have one
     header: set[str] = field(default_factory=set)  # of all tables
     fields: set[str] = field(default_factory=set)  # of all records, in any layout
-    unread: list[str] = field(default_factory=list)  # columns of the last table that no field has
+    spare: list[str] = field(default_factory=list)  # columns of the last table that no field has
 
-    def refuse_unseen(self) -> None:
+    def refuse_strangers(self) -> None:
         """Raise `ArgumentError` for a name that no table has."""
         listing = ", ".join(f"{name!r:.80}" for name in sorted(self.header))
         has = f"they have {listing}" if listing else "none is a table"
@@ -64,9 +64,9 @@ def read_table(path: Path, columns: Columns, *, samples: bool = True) -> Iterato
     columns.header.update(header)
     columns.fields.update(header)
     places = _places(first, header, columns, samples=samples)
-    used = {at for of_one in places.values() for at in of_one}
-    unread = (name for at, name in enumerate(header) if at not in used and plain_name(name) not in ("", *STOPS))
-    columns.unread[:] = dict.fromkeys(unread)
+    own = {at for of_one in places.values() for at in of_one}
+    spare = (name for at, name in enumerate(header) if at not in own and plain_name(name) not in ("", *STOPS))
+    columns.spare[:] = dict.fromkeys(spare)
     several = len(places["prediction"]) > 1
     sources = [header[at] for at in places["prediction"]] if several else [""] * samples
 
@@ -74,7 +74,7 @@ def read_table(path: Path, columns: Columns, *, samples: bool = True) -> Iterato
         for where, cells in rows:
             entry = _entry({of: [_cell(of, cells[at]) for at in places[of]] for of in places}, sources, where)
             right = {header[at]: cell for at in places["gold"] if (cell := _cell("gold", cells[at])).strip()}
-            entry = replace(entry, gold=_gold(right, where, columns, predicted=samples))
+            entry = replace(entry, gold=_gold(right, where, columns, samples=samples))
             if not several and is_cut(dict(zip(header, cells, strict=True))):
                 entry = replace(entry, samples=tuple(sample._replace(cut=True) for sample in entry.samples))
             yield entry
@@ -90,14 +90,14 @@ def table_rows(path: Path) -> tuple[str, list[str], list[tuple[str, list[str]]]]
         raise PoolError(
             f"{path}: the table is empty; give a row that names the columns, and a row a sample or question."
         )
-    (first, names), *filled = [(f"{path}, row {number}", cells) for number, cells in rows]
-    for where, cells in filled:
+    (first, names), *body = [(f"{path}, row {number}", cells) for number, cells in rows]
+    for where, cells in body:
         if len(cells) != len(names):
             raise PoolError(
                 f"{where}: {len(cells):,} cells under {len(names):,} columns; give one cell a column, in quotes if it "
                 "holds a separator or a line break."
             )
-    return first, [name.strip() for name in names], filled
+    return first, [name.strip() for name in names], body
 
 
 def filled_cells(header: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
@@ -111,11 +111,11 @@ def _cell(of: Field, cell: str) -> str:
     return "" if (text in _MISSING and of != "confidence") or (is_sample and text in _NO_SAMPLE) else cell
 
 
-def _gold(right: Mapping[str, str], where: str, columns: Columns, *, predicted: bool) -> tuple[str, ...]:
+def _gold(right: Mapping[str, str], where: str, columns: Columns, *, samples: bool) -> tuple[str, ...]:
     """Return the gold answers in cells by the names of their columns: all that a flag names, or as `gold_at` does."""
     if "gold" in columns.names:
         return tuple(final for name, cell in right.items() for final in final_answers(cell, name, where))
-    return gold_at(right, where, predicted=predicted)
+    return gold_at(right, where, samples=samples)
 
 
 def _by_question(rows: Iterable[Entry], by: By | None) -> Iterable[Entry]:
@@ -193,14 +193,14 @@ def _places(where: str, header: Sequence[str], columns: Columns, *, samples: boo
             if header.count(name) > 1:
                 raise PoolError(f"{where}: the column {name!r:.80} occurs twice; rename one.")
         places[of] = [header.index(name) for name in names]
-    needed: Field = "prediction" if samples else "question"
-    if places[needed] and not (places["id"] or places["question"]):
-        needed = "question"
-    if not places[needed]:
-        options = " or ".join(map(repr, columns.names.get(needed, [needed])))
+    main: Field = "prediction" if samples else "question"
+    if places[main] and not (places["id"] or places["question"]):
+        main = "question"
+    if not places[main]:
+        options = " or ".join(map(repr, columns.names.get(main, [main])))
         commas = " Separate cells by commas or semicolons in CSV, by tabs in TSV." if len(header) == 1 else ""
         raise PoolError(
-            f"{where}: no column is named {options}; {listing}. Say which one it is: --column {needed}=NAME.{commas}"
+            f"{where}: no column is named {options}; {listing}. Say which one it is: --column {main}=NAME.{commas}"
         )
     n = len(places["prediction"])
     for of, at in places.items():
@@ -215,17 +215,17 @@ def _places(where: str, header: Sequence[str], columns: Columns, *, samples: boo
 
 def _entry(cells: Mapping[Field, Sequence[str]], sources: Sequence[str], where: str) -> Entry:
     """Return what a row holds: its cells by field, with the sources of samples for which no column states them."""
-    filled = {of: [cell for cell in texts if cell.strip()] for of, texts in cells.items()}
+    values = {of: [cell for cell in texts if cell.strip()] for of, texts in cells.items()}
     answers, confidences = cells["answer"] or repeat(None), cells["confidence"] or repeat("")
-    tags = [cell.strip() for cell in filled["tags"]]
+    tags = [cell.strip() for cell in values["tags"]]
     columns = (columns_at({"confidence": _number(cell), "tags": tags}, where) for cell in confidences)
     return Entry(
         where,
-        next(map(str.strip, filled["id"]), None),
-        next(iter(filled["question"]), None),
+        next(map(str.strip, values["id"]), None),
+        next(iter(values["question"]), None),
         tuple(map(_sample, cells["prediction"], answers, cells["source"] or sources, columns)),
         (),
-        tuple(Passage("", cell) for cell in filled["evidence"]),
+        tuple(Passage("", cell) for cell in values["evidence"]),
     )
 
 
@@ -236,7 +236,7 @@ def _number(cell: str) -> float | str | None:
         return cell
 
 
-def _sample(text: str, answer: str | None, source: str, columns: Stated | None) -> Sample:
+def _sample(text: str, answer: str | None, source: str, columns: SampleColumns | None) -> Sample:
     """Return a sample. One without text and answer has no answer, as a prediction of null."""
     states = answer is not None or not text.strip()
     return Sample(text, answer if answer and answer.strip() else None, states, source.strip() or None, columns)

@@ -13,7 +13,7 @@ from typing import Any
 
 import dspy
 
-from eldgr_dspy.base.named_objects import cause, object_named
+from eldgr_dspy.base.named_objects import cause, load_object
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError, PoolError, brief
 from eldgr_dspy.formats.rows import Row
@@ -58,9 +58,9 @@ def _steady(value: Any) -> Any:
     return text
 
 
-def program_named(name: str) -> dspy.Module:
+def load_program(name: str) -> dspy.Module:
     """Return the program `MODULE:NAME`: a module, or what a class or function of that name makes without arguments."""
-    program = object_named(name, "program", "my_program:qa")
+    program = load_object(name, "program", "my_program:qa")
     if callable(program) and not isinstance(program, dspy.Module):
         try:
             program = program()
@@ -125,7 +125,7 @@ def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _of_list(name: str, answer: str) -> Iterator[DevQuestion]:
-    examples = object_named(name, "devset", "my_program:devset")
+    examples = load_object(name, "devset", "my_program:devset")
     if isinstance(examples, str | Mapping) or not isinstance(examples, Sequence):
         raise ArgumentError(f"devset={name!r} must be a list of dspy.Example; got {examples!r:.80}.")
     for index, example in enumerate(examples):

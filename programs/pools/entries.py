@@ -37,7 +37,7 @@ class Choices(NamedTuple):
 
     texts: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
-    numbered: bool = False  # whether a whole number as the gold answer counts the options, from 0
+    by_number: bool = False  # whether a whole number as the gold answer counts the options, from 0
 
 
 NO_CHOICES = Choices()
@@ -133,13 +133,13 @@ def question_at(record: Mapping[str, Any], where: str) -> str | None:
         return text_at(record["question"], "question", where)
     fields = {plain_name(name): name for name in record}
     for name in (fields[plain] for plain in QUESTIONS if plain in fields):
-        text = last_said(record[name], name, where)
+        text = last_message(record[name], name, where)
         if isinstance(text, str) and text.strip():
             return text_at(text, name, where)
     return None
 
 
-def last_said(value: Any, field: str, where: str) -> Any:
+def last_message(value: Any, field: str, where: str) -> Any:
     """Return the text of the user's last message in a list, or None without one. Return other values as they are."""
     if not isinstance(value, list):
         return value
@@ -202,7 +202,7 @@ def choices_at(record: Mapping[str, Any]) -> Choices:
             value, labels = ([*value.values()], [*value]) if by_label else (value.get("text"), value.get("label"))
         are_texts = all(isinstance(one, list | tuple) and all(map(_is_text, one)) for one in (value, labels))
         if are_texts and value and len(labels) in (0, len(value)):
-            return Choices(tuple(value), tuple(labels), numbered=name == "choices")
+            return Choices(tuple(value), tuple(labels), by_number=name == "choices")
     return NO_CHOICES
 
 

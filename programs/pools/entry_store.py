@@ -39,10 +39,10 @@ class EntryStore(AbstractContextManager["EntryStore"]):
         other = self.find(source, "id", entry) if entry.may_repeat else None
         if other is not None and (other.question, other.samples) == (entry.question, entry.samples):
             return
-        folded = None if entry.question is None else folded_question(entry.question)
+        text = None if entry.question is None else folded_question(entry.question)
         self._ask(
             "INSERT INTO entries (source, id, folded, content) VALUES (?, ?, ?, ?)",
-            *(source, entry.id, folded, json.dumps(_ENTRY.dump_python(entry, mode="json"))),
+            *(source, entry.id, text, json.dumps(_ENTRY.dump_python(entry, mode="json"))),
         )
 
     def entries(self, source: int) -> Iterator[Entry]:
@@ -76,22 +76,22 @@ class EntryStore(AbstractContextManager["EntryStore"]):
     def strangers(self, source: int, questions: int, by: By) -> tuple[int, list[Entry]]:
         """Return how many entries a source has that are not among those under `questions`, and the first of them."""
         column = _COLUMNS[by]
-        return self._unaligned(
+        return self._misfits(
             f"WHERE source = ? AND NOT EXISTS (SELECT 1 FROM entries q WHERE q.source = ? AND q.{column} = e.{column})",
             *(source, questions),
         )
 
-    def unanswered(self, source: int, questions: int, by: By) -> tuple[int, list[Entry]]:
+    def gaps(self, source: int, questions: int, by: By) -> tuple[int, list[Entry]]:
         """Return on how many questions a source has no entry although another source has one, and the first of them."""
         column = _COLUMNS[by]
-        return self._unaligned(
+        return self._misfits(
             f"WHERE source = ? "
             f"AND EXISTS (SELECT 1 FROM entries o WHERE o.{column} = e.{column} AND o.source <> {QUESTIONS}) "
             f"AND NOT EXISTS (SELECT 1 FROM entries o WHERE o.source = ? AND o.{column} = e.{column})",
             *(questions, source),
         )
 
-    def _unaligned(self, condition: str, *arguments: int) -> tuple[int, list[Entry]]:
+    def _misfits(self, condition: str, *arguments: int) -> tuple[int, list[Entry]]:
         (n,) = self._ask(f"SELECT count(*) FROM entries e {condition}", *arguments).fetchone()
         return n, [*self._select(f"{condition} ORDER BY place LIMIT 3", *arguments)]
 

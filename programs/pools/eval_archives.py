@@ -77,7 +77,7 @@ def _read(path: Path, archive: ZipFile) -> tuple[Mapping[str, Any], list[tuple[s
         total += n_values(json.dumps(sample).encode())
         require_few(total, f"{path}, up to {file.filename}", MAX_DOCUMENT_VALUES)
         samples.append((f"{path}, {file.filename}", sample))
-    samples.sort(key=lambda placed: _order(placed[1]))
+    samples.sort(key=lambda pair: _order(pair[1]))
     # A log that inspect never finished has no header.
     return header if top.filename == _HEADER else {**header, "status": "started"}, samples
 
@@ -105,8 +105,8 @@ def _content(path: Path, archive: ZipFile, file: ZipInfo) -> bytes:
         with suppress(ImportError):
             return _unpack(archive, file)
     try:
-        with archive.open(file) as unpacked:
-            return unpacked.read(file.file_size + 1)
+        with archive.open(file) as stream:
+            return stream.read(file.file_size + 1)
     except NotImplementedError:  # before Python 3.14
         raise PoolError(
             f"{path}: is packed by zstd, which needs pyarrow; run: pip install 'eldgr_dspy[parquet]'. Or write the log "
@@ -117,11 +117,11 @@ def _content(path: Path, archive: ZipFile, file: ZipInfo) -> bytes:
 def _unpack(archive: ZipFile, file: ZipInfo) -> bytes:
     import pyarrow
 
-    packed = copy(file)  # the same place in the archive, as bytes that are stored as they are
-    packed.compress_type, packed.file_size = ZIP_STORED, file.compress_size
-    del packed.CRC
-    with archive.open(packed) as stored, pyarrow.CompressedInputStream(stored, "zstd") as unpacked:
-        content: bytes = unpacked.read(file.file_size + 1)
+    raw = copy(file)  # the same place in the archive, as bytes that are stored as they are
+    raw.compress_type, raw.file_size = ZIP_STORED, file.compress_size
+    del raw.CRC
+    with archive.open(raw) as source, pyarrow.CompressedInputStream(source, "zstd") as stream:
+        content: bytes = stream.read(file.file_size + 1)
     if len(content) != file.file_size or zlib.crc32(content) != file.CRC:
         raise BadZipFile(f"Bad CRC-32 for file {file.filename!r}")
     return content

@@ -34,7 +34,7 @@ _TOKEN = re.compile(
     (\s++ (?= -? [\w.'"\[(] ))?""",
     re.VERBOSE | re.DOTALL,
 )
-_PRINTED = re.compile(
+_PRINT = re.compile(
     r"""[\[(] \s*+ ['"] .* ['"] \s*+ [\])] | array\( .*
     | \{ \s*+ ['"] (?:text|spans|value|aliases|answer_start) ['"] \s*+ : .*""",
     re.VERBOSE | re.DOTALL,
@@ -44,18 +44,18 @@ _NOTHING: dict[str, Any] = {"null": None, "nan": None, "true": True, "false": Fa
 
 
 def gold_at(
-    row: Mapping[str, Any], where: str, choices: Choices = NO_CHOICES, *, field: str = "gold", predicted: bool = False
+    row: Mapping[str, Any], where: str, choices: Choices = NO_CHOICES, *, field: str = "gold", samples: bool = False
 ) -> tuple[str, ...]:
     """Return the gold answers of a row: of `gold`, else of `field`, else of all fields in `NAMES` together.
 
     A whole number is the place of an option, from 0, where there are options. A label is that option's text. If the row
-    has predictions too (`predicted`), `answer` may be one of them, and counts only next to the aliases of an answer.
+    has predictions too (`samples`), `answer` may be one of them, and counts only next to the aliases of an answer.
     """
     for name in ("gold", field):
         if not is_missing(row.get(name)):
             return _option_answers(row[name], name, where, choices)
     names = {name: plain for name in row if (plain := plain_name(name)) in NAMES and not is_missing(row[name])}
-    if predicted and not set(ALIASES) & {*names.values()}:
+    if samples and not set(ALIASES) & {*names.values()}:
         names = {name: plain for name, plain in names.items() if plain != "answer"}
     by_name, aliases, refusals = dict[str, tuple[str, ...]](), list[str](), list[PoolError]()
     for name, plain in names.items():
@@ -94,7 +94,7 @@ def _option_answers(value: Any, field: str, where: str, choices: Choices) -> tup
     """Return accepted answers; for the place or the label of an option, its text."""
     texts = choices.texts
     if type(value) is int and 0 <= value < len(texts):
-        if str(value) in texts and str(value) != texts[value] and not choices.numbered:
+        if str(value) in texts and str(value) != texts[value] and not choices.by_number:
             raise PoolError(
                 f"{where}: {field} is {value}, which is the place of one option, from 0, and the text of another. "
                 "Write its text as gold."
@@ -108,13 +108,13 @@ def _refuse_different(by_name: Mapping[str, Sequence[str]], where: str) -> None:
     """Refuse fields that have no answer in common: which of them holds the gold answers is not clear."""
     first, first_answers = next(iter(by_name), ""), set[str]()
     for name, answers in by_name.items():
-        folded = set(map(folded_question, answers))
-        if first_answers and first_answers.isdisjoint(folded):
+        keys = set(map(folded_question, answers))
+        if first_answers and first_answers.isdisjoint(keys):
             raise PoolError(
                 f"{where}: {first} and {name} may both hold the gold answers, and have none in common: "
                 f"{by_name[first][0]!r:.60} and {answers[0]!r:.60}. Name the right one gold."
             )
-        first_answers |= folded
+        first_answers |= keys
 
 
 def _texts(value: Any, field: str, where: str) -> Iterator[str]:
@@ -155,7 +155,7 @@ def _unprint(text: str, field: str, where: str) -> Any:
         value, of_numpy = _parse_print(whole)
         leaves = [*_leaves(value)]
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):  # a list in a set is a TypeError
-        if _PRINTED.fullmatch(whole):
+        if _PRINT.fullmatch(whole):
             raise PoolError(
                 f"{where}: {field} looks like a printed list, but cannot be read as one: {text!r:.80}. Write a list of "
                 "texts."

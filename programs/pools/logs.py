@@ -22,7 +22,7 @@ from eldgr_dspy.programs.pools.entries import (
     fields_of,
     id_at,
     is_cut,
-    last_said,
+    last_message,
     object_at,
     question_at,
     text_at,
@@ -31,7 +31,7 @@ from eldgr_dspy.programs.pools.eval_archives import is_archive, read_archive
 from eldgr_dspy.programs.pools.gold_answers import gold_at
 
 MAX_LOG = 256 * 2**20  # bytes of a log of inspect in JSON, unpacked; in memory it takes about five times as much
-_NAMED = "The name of a file of JSON lines ends in .jsonl."
+_HINT = "The name of a file of JSON lines ends in .jsonl."
 
 
 def harness_entry(row: Mapping[str, Any], where: str) -> Entry:
@@ -50,7 +50,7 @@ def harness_entry(row: Mapping[str, Any], where: str) -> Entry:
         id_at(row, "doc_id", where),
         question_at({name: value for name, value in doc.items() if isinstance(value, str)}, where),
         samples,
-        gold_at({"target": target}, where, choices) or gold_at(doc, where, choices, predicted=True),
+        gold_at({"target": target}, where, choices) or gold_at(doc, where, choices, samples=True),
         options=choices.texts,
         may_repeat=True,
     )
@@ -81,14 +81,14 @@ def read_inspect_log(path: Path, *, unfinished: bool = False, notes: list[str] |
             "inspect eval-retry, or accept it as it is with --unfinished."
         )
     if not samples:
-        fault = named_layout(log) or f"must be a log of inspect with samples, and has none. {_NAMED}"
+        fault = named_layout(log) or f"must be a log of inspect with samples, and has none. {_HINT}"
         raise PoolError(f"{path}: {fault}")
     if lacking and notes is not None:
         notes.append(f"{path}: {lacking}.")
-    for numbered in _by_question(samples).values():
-        epochs = [numbered[epoch] for epoch in sorted(numbered)]
+    for by_epoch in _by_question(samples).values():
+        epochs = [by_epoch[epoch] for epoch in sorted(by_epoch)]
         where, first = epochs[0]
-        question = text_at(last_said(first.get("input"), "input", where), "input", where)
+        question = text_at(last_message(first.get("input"), "input", where), "input", where)
         choices = choices_at(first)
         gold = gold_at({"target": first.get("target")}, where, choices)
         outputs = tuple(one for place, record in epochs for one in _outputs(record.get("output"), place))
@@ -100,22 +100,22 @@ def _read_json(path: Path) -> tuple[Mapping[str, Any], list[tuple[str, Any]]]:
         data = read_whole(path, MAX_LOG, "write the samples of such a log as JSON lines with id, prediction and gold")
         log = fields_of(read_object(data, str(path), MAX_DOCUMENT_VALUES))
     except PoolError as error:
-        raise PoolError(f"{error} {_NAMED}") from error
+        raise PoolError(f"{error} {_HINT}") from error
     samples = log.get("samples")
-    numbered = enumerate(samples if isinstance(samples, list) else ())
-    return log, [(f"{path}, samples[{index}]", sample) for index, sample in numbered]
+    pairs = enumerate(samples if isinstance(samples, list) else ())
+    return log, [(f"{path}, samples[{index}]", sample) for index, sample in pairs]
 
 
 def _lacking(log: Mapping[str, Any], samples: Sequence[Any]) -> str:
     """Describe an incomplete log: its status and how many of its samples are done. Empty if it is complete."""
-    status, planned = log.get("status", "success"), _sample_plan(log)
-    failed = sum(1 for sample in samples if fields_of(sample).get("error"))
-    complete = len(samples) - failed
-    of, many = "" if planned is None else f" of {planned:,}", "" if (planned or complete) == 1 else "s"
-    if status == "success" and not failed and complete >= (planned or 0):
+    status, plan = log.get("status", "success"), _sample_plan(log)
+    failures = sum(1 for sample in samples if fields_of(sample).get("error"))
+    complete = len(samples) - failures
+    of, many = "" if plan is None else f" of {plan:,}", "" if (plan or complete) == 1 else "s"
+    if status == "success" and not failures and complete >= (plan or 0):
         return ""
-    ended = f"; {failed:,} ended in an error" if failed else ""
-    return f"a log of status {status!r:.40}, with {complete:,}{of} sample{many} done{ended}"
+    note = f"; {failures:,} ended in an error" if failures else ""
+    return f"a log of status {status!r:.40}, with {complete:,}{of} sample{many} done{note}"
 
 
 def _sample_plan(log: Mapping[str, Any]) -> int | None:

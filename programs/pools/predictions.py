@@ -66,12 +66,12 @@ def _entries(
     if first is None:
         raise PoolError(f"{path}: no predictions; the file is empty.")
     of_harness = (layout or _layout(path, *first)) == "lm-eval"
-    packed = path.name.endswith(".parquet") and not of_harness
-    absent = {"prediction": None} if packed else {}
+    is_parquet = path.name.endswith(".parquet") and not of_harness
+    absent = {"prediction": None} if is_parquet else {}
     for place, record in chain([first], records):
         where = f"{path}, {place}"
         row = {**absent, **object_at(record, where)}
-        if packed:
+        if is_parquet:
             unpack_json(row, JSON_COLUMNS, f"{where}, ")
             predictions = row["prediction"] if isinstance(row.get("prediction"), list) else [row.get("prediction")]
             for index, prediction in enumerate(predictions):
@@ -106,7 +106,7 @@ def _plain(row: Mapping[str, Any], where: str) -> Entry:
         id_at(row, "id", where),
         question_at(row, where),
         tuple(_samples(row, where)),
-        gold_at(row, where, choices, predicted=True),
+        gold_at(row, where, choices, samples=True),
         evidence_at(row, where),
         choices.texts,
     )

@@ -166,8 +166,8 @@ def _pairs(row: Row, case: Case, right: Sequence[bool] | None, pairing: Pairing)
         result = taken_apart(result, right)
     if pairing.score is None or not result.pairs:
         return result.outcome, result
-    scored = [part if pairing.score in one.scores else None for part, one in zip(parts, row.candidates, strict=True)]
-    result = preferences(classes, texts, scored, right, pairing.most)
+    usable = [part if pairing.score in one.scores else None for part, one in zip(parts, row.candidates, strict=True)]
+    result = preferences(classes, texts, usable, right, pairing.most)
     return "no_score" if result.outcome in ("no_chosen", "no_rejected") else result.outcome, result
 
 

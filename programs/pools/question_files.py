@@ -55,9 +55,9 @@ def _passages(row: Mapping[str, Any], evidence: Evidence, where: str) -> tuple[P
     if isinstance(context, str) and "supporting_facts" not in row:
         return (Passage(text_at(row.get("title") or "", "title", where), text_at(context, "context", where)),)  # SQuAD
     facts = row.get("supporting_facts") if evidence == "facts" else {"title": [], "sent_id": []}
-    context, marked = _columns(context, "title", "sentences"), _columns(facts, "title", "sent_id")
+    context, marks = _columns(context, "title", "sentences"), _columns(facts, "title", "sent_id")
     try:  # the corpus of HotpotQA's facts checks the layout
-        passages = hotpotqa_corpus([{"context": context, "supporting_facts": marked}])
+        passages = hotpotqa_corpus([{"context": context, "supporting_facts": marks}])
     except ArgumentError as error:
         raise PoolError(f"{where}: {str(error).replace('rows[0]', 'row', 1)}") from None
     if evidence == "facts":

@@ -15,21 +15,21 @@ from fractions import Fraction
 from eldgr_dspy.errors import ArgumentError, RunStoppedError, brief, describe_failure
 from eldgr_dspy.programs.lms.consulting import is_fatal
 from eldgr_dspy.rule.consultations import Consultation, Key
-from eldgr_dspy.rule.named_judges import Asked
+from eldgr_dspy.rule.named_judges import Label
 
 _RETRIES = 100
 """How many requests a run may retry beyond one for each reply that it got."""
 
 
-def allowed_questions(name: str, allowed: int | str, total: int) -> int:
+def allowed_questions(name: str, limit: int | str, total: int) -> int:
     """Return a limit as a count: "5%" of `total` questions, rounded down, or the count itself."""
-    text = str(allowed).strip()
+    text = str(limit).strip()
     share = re.fullmatch(r"(\d{1,3}(?:\.\d+)?)%", text)
     if share and Fraction(share[1]) <= 100:
         return int(total * Fraction(share[1]) / 100)  # exact: 9.2% of 750 is 69, and a float is just below
     if re.fullmatch(r"\d{1,9}", text):
         return int(text)
-    raise ArgumentError(f"{name} must be a count such as 10 or a share such as 5%; got {allowed!r}.")
+    raise ArgumentError(f"{name} must be a count such as 10 or a share such as 5%; got {limit!r}.")
 
 
 class FailureBudget:
@@ -39,30 +39,30 @@ class FailureBudget:
     Questions with an unusable reply have a limit of their own, `abstentions`; None allows any number.
     """
 
-    def __init__(self, allowed: int, patience: int = 16, abstentions: int | None = None) -> None:
-        self.allowed, self.patience, self.abstentions = allowed, patience, abstentions
-        self.failed: set[tuple[str, str]] = set()
-        self.stopped: str | None = None
+    def __init__(self, limit: int, patience: int = 16, abstentions: int | None = None) -> None:
+        self.limit, self.patience, self.abstentions = limit, patience, abstentions
+        self.failures: set[tuple[str, str]] = set()
+        self.reason: str | None = None
         self._unusable: set[tuple[str, str]] = set()
-        self._kinds = Counter[tuple[Asked, str]]()
-        self._examples = dict[tuple[Asked, str], str]()
+        self._kinds = Counter[tuple[Label, str]]()
+        self._examples = dict[tuple[Label, str], str]()
         self._in_a_row, self.earned = 0, False
         self._lock = threading.Lock()
 
     def spend(self, key: Key, error: Exception) -> None:
         """Count the question of a call that failed; over the limit, or for a fatal failure, stop the run."""
         with self._lock:
-            self.failed.add(key[:2])
+            self.failures.add(key[:2])
             self._in_a_row += 1
             if is_fatal(error):
-                self.stopped = f"The call can only fail again: {_full_stop(describe_failure(error))}"
-            elif not self.stopped:
-                n, last = len(self.failed), f"; the last: {_full_stop(describe_failure(error))}"
-                if n > self.allowed:
-                    more = f"more than the {self.allowed} that --max-failures allows"
-                    self.stopped = f"{n} question{'s' * (n > 1)} failed, {more}{last}"
+                self.reason = f"The call can only fail again: {_full_stop(describe_failure(error))}"
+            elif not self.reason:
+                n, last = len(self.failures), f"; the last: {_full_stop(describe_failure(error))}"
+                if n > self.limit:
+                    more = f"more than the {self.limit} that --max-failures allows"
+                    self.reason = f"{n} question{'s' * (n > 1)} failed, {more}{last}"
                 elif self._in_a_row >= self.patience:
-                    self.stopped = f"{self._in_a_row} calls in a row failed, so that the server seems to be away{last}"
+                    self.reason = f"{self._in_a_row} calls in a row failed, so that the server seems to be away{last}"
 
     def hear(self, consultation: Consultation) -> None:
         """Count the question of a reply that cannot be used; a `RunStoppedError` if there are more than the limit."""
@@ -76,12 +76,12 @@ class FailureBudget:
             self._examples.setdefault(kind, why.reason)
             if len(self._unusable) <= self.abstentions:
                 return
-            self.stopped = self.stopped or self._too_unusable(len(self._unusable), self.abstentions)
+            self.reason = self.reason or self._too_unusable(len(self._unusable), self.abstentions)
         self.check()
 
-    def _too_unusable(self, n: int, allowed: int) -> str:
-        counted = f"{n} question{'s' * (n > 1)} had an unusable reply, and --max-abstentions allows {allowed}"
-        sentences = [f"{counted}; give a higher limit to resume."]
+    def _too_unusable(self, n: int, limit: int) -> str:
+        sentence = f"{n} question{'s' * (n > 1)} had an unusable reply, and --max-abstentions allows {limit}"
+        sentences = [f"{sentence}; give a higher limit to resume."]
         for role in dict.fromkeys(role for (role, _), _ in self._kinds.most_common()):
             kinds = [(kind, n) for kind, n in self._kinds.most_common() if kind[0] == role]
             (most, count), total = kinds[0], sum(n for _, n in kinds)
@@ -95,11 +95,11 @@ class FailureBudget:
             self._in_a_row, self.earned = 0, True
 
     def check(self) -> None:
-        if self.stopped:
-            raise RunStoppedError(self.stopped)
+        if self.reason:
+            raise RunStoppedError(self.reason)
 
     def stop(self, reason: str) -> None:
-        self.stopped = self.stopped or reason
+        self.reason = self.reason or reason
 
 
 class Spending:
@@ -120,7 +120,7 @@ class Spending:
         self._calls = self._under_way = self._replies = self._retries = 0
         self._cost: float | None = 0.0
         self._dearest: float | None = None
-        self._closed = False
+        self._is_closed = False
         self._lock = threading.Lock()
         if max_calls is not None or max_cost is not None:
             for entry in before:
@@ -137,7 +137,7 @@ class Spending:
     def admit(self) -> bool:
         """Admit one request, or raise `RunStoppedError`. Return False if it must wait until those under way return."""
         with self._lock:
-            if self._closed:
+            if self._is_closed:
                 raise RunStoppedError("The run has ended.")
             total = self._calls + self._under_way
             if self._max_calls is not None and total >= self._max_calls:
@@ -150,12 +150,12 @@ class Spending:
             self._under_way += 1
             return True
 
-    def _spent(self) -> float:
+    def _sum(self) -> float:
         return (self._cost or 0.0) + self._under_way * (self._dearest or 0.0)
 
     def close(self) -> None:
         with self._lock:
-            self._closed = True
+            self._is_closed = True
 
     def _affordable(self, limit: float) -> bool:
         """Return whether one more request stays below the limit. While the price is unknown, one is sent at a time.
@@ -168,12 +168,12 @@ class Spending:
             )
         if self._dearest is None:
             return not self._under_way and limit > 0
-        if self._spent() + self._dearest <= limit:
+        if self._sum() + self._dearest <= limit:
             return True
         if self._under_way:
             return False
         raise RunStoppedError(
-            f"${self._spent():.4f} was spent and the dearest request took ${self._dearest:.4f}, so one more may exceed "
+            f"${self._sum():.4f} was spent and the dearest request took ${self._dearest:.4f}, so one more may exceed "
             f"the ${limit:g} that --max-cost allows; give a higher limit to resume."
         )
 
@@ -187,13 +187,13 @@ class Spending:
         with self._lock:
             self._under_way -= 1
 
-    def failed(self) -> None:
+    def count_failure(self) -> None:
         """Count a request that was not answered with a reply. Its cost is not known, and counted as 0."""
         with self._lock:
             self._under_way -= 1
             self._calls += 1
 
-    def answered(self, cost: float | None) -> None:
+    def count_reply(self, cost: float | None) -> None:
         """Count a request that was answered; its cost in dollars, None if unknown."""
         with self._lock:
             self._under_way -= 1
@@ -201,7 +201,7 @@ class Spending:
             self._replies += 1
             self._add(cost, cost)
 
-    def answered_late(self, cost: float | None) -> None:
+    def count_late_reply(self, cost: float | None) -> None:
         """Count the cost in dollars of a request that has been counted as not answered."""
         with self._lock:
             self._add(cost, cost)

@@ -25,7 +25,7 @@ from eldgr_dspy.programs.requests.retrying import Resending, Retries
 from eldgr_dspy.programs.service.threads import in_thread
 
 _UNSENT = (dspy.LMConfigurationError, dspy.LMUnsupportedFeatureError)  # failures before a request was sent
-_REMEMBERED = 1024  # numbers of replies
+_MEMORY = 1024  # numbers of replies
 
 
 class _EchoError(dspy.LMTransportError):
@@ -59,19 +59,19 @@ class _Numbers:
     """
 
     def __init__(self) -> None:
-        self._seen: OrderedDict[str, None] = OrderedDict()
+        self._memory: OrderedDict[str, None] = OrderedDict()
         self._distinct = True
         self._lock = Lock()
 
     def is_echo(self, number: str, fresh: bool) -> bool:
         """Record the number of a reply, and return whether it is an earlier reply."""
         with self._lock:
-            if number in self._seen:
+            if number in self._memory:
                 self._distinct &= not fresh
                 return self._distinct
-            self._seen[number] = None
-            if len(self._seen) > _REMEMBERED:
-                self._seen.popitem(last=False)
+            self._memory[number] = None
+            if len(self._memory) > _MEMORY:
+                self._memory.popitem(last=False)
             return False
 
 
@@ -146,7 +146,7 @@ class _MeteredLM(Resending):
         meter, left = current_meter(), again.pause_after(error)
         if left is None or not (meter is None or meter.spending.may_retry()):
             raise error
-        while meter is None or not (meter.over or meter.stopped()):
+        while meter is None or not (meter.over or meter.is_stopped()):
             if left <= 0:
                 return
             yield min(left, 0.1)
@@ -168,7 +168,7 @@ def admission() -> Iterator[float]:
         if meter.admit():
             if meter.begin():
                 return
-        elif meter.stopped():
+        elif meter.is_stopped():
             raise RunStoppedError("The run was stopped.")
         since = time.monotonic()
         yield 0.02

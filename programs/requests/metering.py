@@ -14,7 +14,7 @@ from eldgr_dspy.errors import RunStoppedError, brief, describe_failure
 from eldgr_dspy.formats.journal_lines import is_plausible
 from eldgr_dspy.programs.engines.usage import ANY_USAGE, is_count, reported_usage
 from eldgr_dspy.programs.requests.limits import Spending
-from eldgr_dspy.redaction import redacted_message
+from eldgr_dspy.redaction import redact_message
 from eldgr_dspy.showing import encodable
 
 Number = TypeVar("Number", int, float)
@@ -58,25 +58,25 @@ class Meter:
     Attributes:
         entries: One for each reply that a request was sent for.
         failures: One item for each request that was sent and got no reply.
-        cached: One item for each reply from DSPy's cache, for which no request was sent.
+        cache_hits: One item for each reply from DSPy's cache, for which no request was sent.
         under_way: One item for each request under way.
         over: Whether the consultation has ended: later requests are not counted, and nothing more may be sent.
         wait: Seconds that it waited for a request to be admitted while no other request was under way.
         failure: Why the last request that failed did.
-        refused: Why a request was not admitted, even if the module caught that error.
+        refusal: Why a request was not admitted, even if the module caught that error.
         tracker: DSPy's usage tracker that the meter replaces.
     """
 
     entries: list[Entry] = field(default_factory=list)
     failures: list[None] = field(default_factory=list)
-    cached: list[None] = field(default_factory=list)
+    cache_hits: list[None] = field(default_factory=list)
     under_way: list[None] = field(default_factory=list)
     over: bool = False
     wait: float = 0.0
-    stopped: Callable[[], bool] = field(default=lambda: False)
+    is_stopped: Callable[[], bool] = field(default=lambda: False)
     spending: Spending = field(default_factory=Spending)
     failure: str | None = None
-    refused: RunStoppedError | None = None
+    refusal: RunStoppedError | None = None
     tracker: Any = None
     _held_until: float = 0.0
 
@@ -95,7 +95,7 @@ class Meter:
         try:
             return self.spending.admit()
         except RunStoppedError as error:
-            self.refused = error
+            self.refusal = error
             raise
 
     def begin(self) -> bool:
@@ -118,28 +118,28 @@ class Meter:
     def answer(self, entry: Entry) -> None:
         """Record that it was answered, even if the consultation had already ended."""
         if self._end():
-            self.spending.answered(entry.cost)
+            self.spending.count_reply(entry.cost)
             self.entries.append(entry)
         else:
-            self.spending.answered_late(entry.cost)
+            self.spending.count_late_reply(entry.cost)
 
     def answer_from_cache(self) -> None:
         """Record that DSPy's cache answered instead."""
         if self._end():
             self.spending.withdraw()
-            self.cached.append(None)
+            self.cache_hits.append(None)
 
-    def take(self, entries: Sequence[Entry], failed: int, cached: int, failure: str | None) -> None:
+    def take(self, entries: Sequence[Entry], n_failures: int, n_cache_hits: int, failure: str | None) -> None:
         """Record what another process has sent, for a request that was admitted and begun here."""
-        further = len(entries) + failed + cached - 1
+        further = len(entries) + n_failures + n_cache_hits - 1
         self.spending.send(further)
         self.under_way.extend([None] * max(0, further))
         self.failure = failure or self.failure
         for entry in entries:
             self.answer(entry)
-        for _ in range(cached):
+        for _ in range(n_cache_hits):
             self.answer_from_cache()
-        for _ in range(failed):
+        for _ in range(n_failures):
             self._lose()
         if further < 0:
             self.withdraw()
@@ -148,7 +148,7 @@ class Meter:
         """Count a request under way as one that was not answered, unless `close` has already."""
         is_under_way = self._end()
         if is_under_way:
-            self.spending.failed()
+            self.spending.count_failure()
             self.failures.append(None)
         return is_under_way
 
@@ -177,12 +177,12 @@ class Meter:
         return self  # `dspy.Parallel` copies usage trackers for its threads
 
     @property
-    def failed(self) -> int:
+    def n_failures(self) -> int:
         return len(self.failures)
 
     @property
     def calls(self) -> int:
-        return len(self.entries) + self.failed
+        return len(self.entries) + self.n_failures
 
     def sums(self) -> dict[str, Any]:
         """Return the fields of a journaled consultation that say what was sent for it.
@@ -193,7 +193,7 @@ class Meter:
         return {
             "served": entries[-1].served if entries else None,
             "calls": self.calls,
-            "cached": len(self.cached),
+            "cached": len(self.cache_hits),
             "prompt_characters": sum(entry.prompt_characters for entry in entries) if entries else None,
             "prompt_tokens": _total([entry.prompt_tokens for entry in entries]),
             "completion_tokens": _total([entry.completion_tokens for entry in entries]),
@@ -229,18 +229,18 @@ def current_meter() -> Meter | None:
 def entry_of(record: Mapping[str, Any]) -> Entry:
     """Read DSPy's record of a call. A prompt always has tokens, so LiteLLM's zero means unknown."""
     usage = {**reported_usage(record.get("response")), **(record.get("usage") or {})}
-    reported = {name: usage.get(name) for name in ("prompt_tokens", "completion_tokens")} | {"cost": record.get("cost")}
-    prompt_tokens, reply_tokens = _count(reported["prompt_tokens"]) or None, _count(reported["completion_tokens"])
-    cost, served = reported["cost"], record.get("response_model")
-    known = {name: value for name, value in reported.items() if value is not None}
-    odd = [one for one in known if not (is_plausible(known[one]) and (one == "cost" or is_count(known[one])))]
+    report = {name: usage.get(name) for name in ("prompt_tokens", "completion_tokens")} | {"cost": record.get("cost")}
+    prompt_tokens, reply_tokens = _count(report["prompt_tokens"]) or None, _count(report["completion_tokens"])
+    cost, model = report["cost"], record.get("response_model")
+    figures = {name: value for name, value in report.items() if value is not None}
+    odd = [one for one in figures if not (is_plausible(figures[one]) and (one == "cost" or is_count(figures[one])))]
     return Entry(
-        served=encodable(redacted_message(served[:_LONGEST_NAME])) if isinstance(served, str) and served else None,
+        served=encodable(redact_message(model[:_LONGEST_NAME])) if isinstance(model, str) and model else None,
         prompt_characters=_characters(record),
         prompt_tokens=prompt_tokens,
         completion_tokens=None if prompt_tokens is None else reply_tokens,
         cost=float(cost) if prompt_tokens is not None and cost is not None and is_plausible(cost) else None,
-        implausible=", ".join(f"{name} {_implausible(known[name])}" for name in odd) or None,
+        implausible=", ".join(f"{name} {_implausible(figures[name])}" for name in odd) or None,
     )
 
 

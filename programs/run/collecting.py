@@ -31,32 +31,32 @@ from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.lms.consulting import is_too_long
 from eldgr_dspy.programs.lms.lms import holds_lm
 from eldgr_dspy.programs.lms.rollouts import rollout
-from eldgr_dspy.programs.pools.devsets import DevQuestion, program_named, read_devset
+from eldgr_dspy.programs.pools.devsets import DevQuestion, load_program, read_devset
 from eldgr_dspy.programs.run.evaluation import Watcher
 from eldgr_dspy.programs.run.fingerprints import digits
 from eldgr_dspy.programs.run.plan import Collection
 from eldgr_dspy.programs.run.role_calls import Books, Query, RoleCall, metered_settings, role_call
 from eldgr_dspy.programs.run.run_directory import RunDirectory
-from eldgr_dspy.programs.run.scheduling import map_ordered
+from eldgr_dspy.programs.run.scheduling import map_in_order
 from eldgr_dspy.programs.run.signals import Signals
 from eldgr_dspy.programs.samples import UnfitProgramError, candidate_of, passages_of_sample, require_prediction
 from eldgr_dspy.programs.service.threads import reused_threads
 from eldgr_dspy.programs.typed_answers import outputs
-from eldgr_dspy.redaction import redacted_value
+from eldgr_dspy.redaction import redact_value
 from eldgr_dspy.rule.consultations import Consultation, Key
 from eldgr_dspy.showing import encodable
 
-__all__ = ["Collected", "Collection", "collect"]
+__all__ = ["Collection", "CollectionResult", "collect"]
 
 
 @dataclass(frozen=True, slots=True)
-class Collected:
+class CollectionResult:
     """What was collected.
 
     Attributes:
         pool: The pool.
-        unread: How many samples have no answer because an LM's reply could not be read.
-        failed: How many have none because they failed. The same command asks for them again.
+        unreadable: How many samples have no answer because an LM's reply could not be read.
+        failures: How many have none because they failed. The same command asks for them again.
         bare: How many questions have no passages.
         unusable: How many samples have a column that could not be used. fault: What was wrong with the first.
         unclosed: How many samples have no answer because their thinking never ends.
@@ -64,8 +64,8 @@ class Collected:
     """
 
     pool: Pool
-    unread: int
-    failed: int
+    unreadable: int
+    failures: int
     bare: int
     unusable: int = 0
     fault: str = ""
@@ -73,7 +73,7 @@ class Collected:
     cut: int = 0
 
 
-def collect(collection: Collection, watcher: Watcher | None = None, lm: dspy.BaseLM | None = None) -> Collected:
+def collect(collection: Collection, watcher: Watcher | None = None, lm: dspy.BaseLM | None = None) -> CollectionResult:
     """Collect a pool, or resume an interrupted collection.
 
     Args:
@@ -87,7 +87,7 @@ def collect(collection: Collection, watcher: Watcher | None = None, lm: dspy.Bas
         RunStoppedError: Too many questions failed, or a limit is reached. The same call resumes.
         KeyboardInterrupt: On ctrl-C, once the calls under way have been awaited. The same call resumes.
     """
-    program = program_named(collection.program)
+    program = load_program(collection.program)
     questions = read_devset(collection.devset, program, collection.task, collection.answer_field)[: collection.limit]
     out, folder = Path(collection.out), collection.folder
     if out.exists() and not folder.exists():
@@ -114,7 +114,7 @@ def collect(collection: Collection, watcher: Watcher | None = None, lm: dspy.Bas
 
         stop = partial(books.stop, "collection", watcher.on_interrupt)
         try:
-            with map_ordered(steps, missing, collection.workers, collection.timeout, stop, signals.look) as results:
+            with map_in_order(steps, missing, collection.workers, collection.timeout, stop, signals.look) as results:
                 for (one, _), _ in zip(missing, results, strict=True):
                     left[one.entry.name] -= 1
                     if not left[one.entry.name]:
@@ -173,8 +173,8 @@ class _SampleQuery(Query):
 
     def _ask(self) -> Mapping[str, Any]:
         how, inputs, module = self._collection, dict(self._question.inputs), self.call.module
-        sampled = rollout(module, self._number - 1, how.n, how.temperature, bound=holds_lm(module))
-        with sampled as (program, trace):
+        draw = rollout(module, self._number - 1, how.n, how.temperature, bound=holds_lm(module))
+        with draw as (program, trace):
             try:
                 is_sync = hasattr(type(program), "forward")
                 prediction = program(**inputs) if is_sync else asyncio.run(program.acall(**inputs))
@@ -206,7 +206,7 @@ class _SampleQuery(Query):
         if isinstance(result, Exception):
             return {"outcome": "failed", "reason": describe_failure(result)}
         inputs = {"inputs": self._question.hash}
-        content = redacted_value(result) | inputs
+        content = redact_value(result) | inputs
         if not is_readable(content):
             return {"outcome": "abstained", "reason": TOO_LARGE, "content": inputs}
         if "unread" in result:
@@ -222,10 +222,10 @@ class _SampleQuery(Query):
         if isinstance(result, UnfitProgramError) and not (budget.earned or self._books.journal):
             raise result
         if not isinstance(result, RunStoppedError):
-            running = budget.stopped is None
+            running = budget.reason is None
             budget.spend(("", self._key[1], self._key[2]), result)
-            if running and budget.stopped:
-                budget.stopped += f" It was sample {self._number} of the question {self._question.entry.name!r:.80}."
+            if running and budget.reason:
+                budget.reason += f" It was sample {self._number} of the question {self._question.entry.name!r:.80}."
         budget.check()
 
 
@@ -240,7 +240,7 @@ def _usable_columns(prediction: dspy.Prediction) -> dict[str, Any]:
     return {"columns": columns, "unusable": unusable}
 
 
-def _write_pool(collection: Collection, path: Path, questions: Sequence[DevQuestion]) -> Collected:
+def _write_pool(collection: Collection, path: Path, questions: Sequence[DevQuestion]) -> CollectionResult:
     counts, faults = Counter[str](), list[str]()
 
     def rows(journal: Journal) -> Iterator[Row]:
@@ -256,11 +256,11 @@ def _write_pool(collection: Collection, path: Path, questions: Sequence[DevQuest
                 fields = {"text": sample.get("text", ""), "answer": sample.get("answer"), "source": f"sample {number}"}
                 candidates.append(fields | sample.get("columns", {}))
                 reading = read_sample(sample.get("text", ""), collection.task)
-                counts.update(unclosed=reading.unclosed, cut=reading.cut)
+                counts.update(unclosed=reading.is_open, cut=reading.cut)
             yield one.row(collection.task, candidates, [*passages])
 
     with Journal(path) as journal:
         pool = write_pool(collection.out, rows(journal))
     fault = faults[0] if faults else ""
     asked_for = counts["abstained"], counts["failed"], counts["bare"]
-    return Collected(pool, *asked_for, len(faults), fault, counts["unclosed"], counts["cut"])
+    return CollectionResult(pool, *asked_for, len(faults), fault, counts["unclosed"], counts["cut"])

@@ -21,22 +21,22 @@ from eldgr_dspy.figures.record import journal_totals
 from eldgr_dspy.figures.results.summary_fields import Summary
 from eldgr_dspy.pools import Pool, Row, open_pools
 from eldgr_dspy.programs.lms.lms import sub_modules
-from eldgr_dspy.programs.run.freezes import Freeze, read_freeze, require_frozen, require_program
+from eldgr_dspy.programs.run.freezes import Freeze, read_freeze, require_match, require_program
 from eldgr_dspy.programs.run.frozen_runs import collected_program
 from eldgr_dspy.programs.run.plan import Plan, out_of
 from eldgr_dspy.programs.run.recordings import Recordings, recordings_in
 from eldgr_dspy.programs.run.results import FILES, Results, replacing_all
 from eldgr_dspy.programs.run.role_calls import Books, RoleCall, RoleQuery, calls_of_roles, metered_settings, modules_of
 from eldgr_dspy.programs.run.run_directory import RunDirectory, Statement, require_same
-from eldgr_dspy.programs.run.scheduling import map_ordered
-from eldgr_dspy.programs.run.settling import Settled, choices
-from eldgr_dspy.programs.run.signals import Signals, signals_held
+from eldgr_dspy.programs.run.scheduling import map_in_order
+from eldgr_dspy.programs.run.settling import Settlement, choices
+from eldgr_dspy.programs.run.signals import Signals, hold_signals
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.service.threads import reused_threads
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.certifying import inputs_of, naming_question
 from eldgr_dspy.rule.consultations import Consultation, Heard, Key
-from eldgr_dspy.rule.named_judges import Asked, judge_in, role_of
+from eldgr_dspy.rule.named_judges import Label, judge_in, role_of
 from eldgr_dspy.rule.questions import Settings
 from eldgr_dspy.rule.replies import journaled_reply
 from eldgr_dspy.splitting import folded_question
@@ -44,7 +44,7 @@ from eldgr_dspy.words import is_role
 
 __all__ = ["Plan", "Watcher", "evaluate"]
 
-Elsewhere: TypeAlias = Callable[[Mapping[Asked, RoleCall]], Mapping[Asked, RoleCall]]
+Elsewhere: TypeAlias = Callable[[Mapping[Label, RoleCall]], Mapping[Label, RoleCall]]
 """Makes of the roles of a run those that are asked in other processes."""
 
 _OBJECTS = 50_000  # of garbage: about ten megabytes at most
@@ -72,31 +72,31 @@ class Run:
     plan: Plan
     pools: Sequence[Pool]
     settings: Settings
-    roles: Mapping[Asked, RoleCall]
+    roles: Mapping[Label, RoleCall]
     recordings: Recordings
     books: Books
     watcher: Watcher
 
     def __post_init__(self) -> None:
-        self._decided = set[int]()
+        self._decisions = set[int]()
         self._comparisons = recorded_in(self.books.journal.heads)
         self._late = {key: {*Comparisons(of).late} for key, of in self._comparisons.items()}
 
-    def settle(self, pool: str, row: Row) -> Generator[RoleQuery, Consultation, Settled]:
+    def settle(self, pool: str, row: Row) -> Generator[RoleQuery, Consultation, Settlement]:
         """Decide one row by every rule; yields each question to a role that must be asked, and is sent the answer."""
         # What is recorded of comparing its answers is not compared again.
-        recorded = [*self._comparisons.get((pool, row.id), ()), *self.recordings.comparisons(pool, row.id)]
-        case = Case(row.to_question(Comparisons(recorded) if recorded else None), self.settings)
+        records = [*self._comparisons.get((pool, row.id), ()), *self.recordings.comparisons(pool, row.id)]
+        case = Case(row.to_question(Comparisons(records) if records else None), self.settings)
         self._record_comparisons(pool, case, row.id)
-        consultations = dict[Asked, Consultation]()
-        steps, replies = choices(case, self.plan.rules), dict[Asked, Heard]()
+        consultations = dict[Label, Consultation]()
+        steps, replies = choices(case, self.plan.rules), dict[Label, Heard]()
         reply: Heard | NotAskedError | None = None
         while True:
             try:
                 with naming_question(pool, row.id):
                     label = steps.send(reply)
             except StopIteration as stop:
-                return Settled(row, case, stop.value, consultations)
+                return Settlement(row, case, stop.value, consultations)
             consultation = self._find((pool, row.id, label))
             if isinstance(consultation, NotAskedError):
                 reply = consultation
@@ -126,12 +126,12 @@ class Run:
         if (consultation := self.books.journal.find(key)) is not None:
             return consultation
         self.books.budget.check()
-        recorded = self.recordings.find(key)
-        if isinstance(recorded, Consultation):
-            self.books.journal.append(recorded)
-        return recorded
+        entry = self.recordings.find(key)
+        if isinstance(entry, Consultation):
+            self.books.journal.append(entry)
+        return entry
 
-    def _call(self, label: Asked) -> RoleCall:
+    def _call(self, label: Label) -> RoleCall:
         call, role, judge = self.roles[label], role_of(label), judge_in(label)
         if call.without_lm:
             remedy = f"--{role} MODEL or --lm MODEL" if judge is None else f"--judges {judge}=MODEL"
@@ -140,17 +140,17 @@ class Run:
             raise ArgumentError(f"The {label} has no LM: give {remedy}, or configure one by dspy.configure(lm=...).")
         return call
 
-    def end(self, pool: Pool, settled: Settled) -> None:
+    def end(self, pool: Pool, settlement: Settlement) -> None:
         """Note that a row is decided and counted: only then it is known which answers were compared too late."""
         if self.plan.limit:
-            self._decided.add(hash((pool.name, settled.row.id)))
-        self._record_comparisons(pool.name, settled.case, settled.row.id)
+            self._decisions.add(hash((pool.name, settlement.row.id)))
+        self._record_comparisons(pool.name, settlement.case, settlement.row.id)
         self.watcher.on_row()
 
     def has_decided(self, pool: str, question: str) -> bool:
         """Return whether a question, by its id, was decided: without a limit every question of the pools was."""
         if self.plan.limit:
-            return hash((pool, question)) in self._decided
+            return hash((pool, question)) in self._decisions
         return any(pool == one.name for one in self.pools)
 
 
@@ -173,15 +173,15 @@ def evaluate(
             them. The same plan resumes the run. In the main thread, Python handlers of SIGINT and SIGTERM are called
             when the run checks for signals, and not when they arrive.
     """
-    stated: object = selector
-    if not isinstance(stated, Selector):
-        names = [name for name, value in getattr(stated, "__dict__", {}).items() if isinstance(value, Selector)]
+    argument: object = selector
+    if not isinstance(argument, Selector):
+        names = [name for name, value in getattr(argument, "__dict__", {}).items() if isinstance(value, Selector)]
         remedy = f"Give its selector, the attribute {names[0]!r}" if names else "Give a Selector, such as Selector()"
-        raise ArgumentError(f"selector must be a Selector; got {type(stated).__name__}. {remedy}.")
-    out, prepared = out_of(plan), Preparation(selector, plan)
-    pools, watcher, signals = prepared.pools, watcher or Watcher(), Signals()
+        raise ArgumentError(f"selector must be a Selector; got {type(argument).__name__}. {remedy}.")
+    out, inputs = out_of(plan), Preparation(selector, plan)
+    pools, watcher, signals = inputs.pools, watcher or Watcher(), Signals()
     total = sum(min(pool.n, plan.limit or pool.n) for pool in pools)
-    lock = None if prepared.freeze is None else prepared.freeze.sha256
+    lock = None if inputs.freeze is None else inputs.freeze.sha256
     with (
         signals,  # noted from here on; the run checks for them whenever it writes something
         RunDirectory(out, fresh=plan.fresh) as directory,
@@ -189,32 +189,32 @@ def evaluate(
         reused_threads(),
         metered_settings(),
         selector.reading(),
-        ExitStack() as ended,
+        ExitStack() as resources,
     ):
         roles = calls_of_roles(selector, plan.judges)
         if elsewhere is not None:
             roles = {**elsewhere(roles)}
         journal = directory.journal
         directory.claim_freeze(lock)
-        prepared.require_same_as(out, journal.heads, journal.consultations(), roles)
-        directory.claim(*prepared.statements, paths={pool.name: str(pool.path) for pool in pools})
+        inputs.require_same_as(out, journal.heads, journal.consultations(), roles)
+        directory.claim(*inputs.statements, paths={pool.name: str(pool.path) for pool in pools})
         books = Books(directory, plan, total, plan.max_abstentions)
-        ended.callback(books.spending.close)
-        files = ended.enter_context(replacing_all(out, total))
+        resources.callback(books.spending.close)
+        files = resources.enter_context(replacing_all(out, total))
         results = Results(out, pools, plan.rules, files, signals.look, None if lock is None else {"lock": lock})
         watcher.on_start(total)
         signals.look()
         stop = partial(books.stop, "run", watcher.on_interrupt)
-        run = Run(plan, pools, selector.settings, roles, prepared.recordings, books, watcher)
+        run = Run(plan, pools, selector.settings, roles, inputs.recordings, books, watcher)
         for pool in pools:
             settle, rows_read = partial(run.settle, pool.name), pool.rows(plan.limit)
-            with map_ordered(settle, rows_read, plan.workers, plan.timeout, stop, signals.look) as rows:
-                for settled in rows:
-                    results.add(pool, settled)
-                    run.end(pool, settled)
+            with map_in_order(settle, rows_read, plan.workers, plan.timeout, stop, signals.look) as rows:
+                for settlement in rows:
+                    results.add(pool, settlement)
+                    run.end(pool, settlement)
         summary = results.finish(journal.heads, journal_totals(journal.consultations(), run.has_decided))
-        with signals_held():
-            ended.close()
+        with hold_signals():
+            resources.close()
         return summary
 
 
@@ -224,7 +224,7 @@ class Preparation:
     def __init__(self, selector: Selector, plan: Plan) -> None:
         _require_own_folder(out_of(plan))
         self.pools = open_pools(plan.pools, selector.settings.type)
-        _require_unseen(selector, plan, self.pools)
+        _require_new_questions(selector, plan, self.pools)
         self.recordings = Recordings(plan.replay, plan.recorded_for, plan.judges)
         self.recordings.require_made_for(self.pools, selector.settings.type)
         self.freeze = _freeze_of(plan, selector)
@@ -236,11 +236,11 @@ class Preparation:
         self,
         out: Path,
         heads: Sequence[Mapping[str, Any]],
-        journaled: Iterable[Consultation],
-        roles: Mapping[Asked, RoleCall],
+        entries: Iterable[Consultation],
+        roles: Mapping[Label, RoleCall],
     ) -> None:
         """Refuse what the run in `out` was not started with: other settings, pools, roles or recordings."""
-        self.recordings.require_unchanged(journaled, self.pools, {label: call.model for label, call in roles.items()})
+        self.recordings.refuse_changes(entries, self.pools, {label: call.model for label, call in roles.items()})
         require_same(out, heads, [*self.statements, *(("role", label, call.details) for label, call in roles.items())])
 
 
@@ -263,19 +263,19 @@ def _freeze_of(plan: Plan, selector: Selector) -> Freeze | None:
             f"replay={str(path)!r} would replace the roles that are frozen; give no --replay with --freeze."
         )
     freeze = read_freeze(Path(plan.freeze))
-    require_frozen(freeze, selector, plan.rules, plan.judges)
+    require_match(freeze, selector, plan.rules, plan.judges)
     for path in map(Path, plan.pools):
         require_program(freeze, collected_program(path), str(path))
     return freeze
 
 
-def _require_unseen(selector: Selector, plan: Plan, pools: Sequence[Pool]) -> None:
+def _require_new_questions(selector: Selector, plan: Plan, pools: Sequence[Pool]) -> None:
     """Refuse a judge that was trained on questions of a pool: they may be in no figure."""
     for label, judge in modules_of(selector, plan.judges).items():
         parts = [part for _, part in sub_modules(judge, dspy.Module)]  # a panel may have a member that was trained
-        trained: set[str] = set().union(*(getattr(part, "trained_questions", ()) for part in parts))
-        for pool in pools if trained else ():
-            overlap = sum(1 for row in pool.rows(plan.limit) if folded_question(row.question) in trained)
+        questions: set[str] = set().union(*(getattr(part, "trained_questions", ()) for part in parts))
+        for pool in pools if questions else ():
+            overlap = sum(1 for row in pool.rows(plan.limit) if folded_question(row.question) in questions)
             if overlap:
                 raise ArgumentError(
                     f"The {label} was trained on {overlap:,} of the {pool.n:,} questions of {pool.path}, which may be "

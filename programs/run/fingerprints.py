@@ -21,7 +21,7 @@ from eldgr_dspy.programs.engines.strict import STRICT
 from eldgr_dspy.programs.judges.frames import CountingJudge
 from eldgr_dspy.programs.lms.credentials import remember_credentials
 from eldgr_dspy.programs.lms.lms import sub_modules
-from eldgr_dspy.redaction import MASK, SECRET_NAME, redacted_message, redacted_value
+from eldgr_dspy.redaction import MASK, SECRET_NAME, redact_message, redact_value
 
 UNWRITTEN = "unwritten"
 """The key under which a demonstration has the text of a value that JSON cannot hold."""
@@ -50,7 +50,7 @@ def describe(module: dspy.Module) -> dict[str, Any]:
     }
     facts = getattr(module, "facts", None)  # a module of a user's own may have another part of that name
     extra = {"facts": facts} if facts and isinstance(facts, Mapping) and _is_plain(facts) else {}
-    clean: dict[str, Any] = redacted_value(_finite(details | extra))
+    clean: dict[str, Any] = redact_value(_finite(details | extra))
     return clean
 
 
@@ -153,8 +153,8 @@ def describe_lm(lm: Any) -> dict[str, Any] | None:
 def _clean(value: Any, *, secret: bool = False) -> Any:
     """Mask what is under the name of a secret, but for numbers, which are counts; make everything else plain."""
     if isinstance(value, Mapping):
-        named = {str(name): inner for name, inner in value.items()}
-        return {name: _clean(one, secret=secret or bool(SECRET_NAME.search(name))) for name, one in named.items()}
+        mapping = {str(name): inner for name, inner in value.items()}
+        return {name: _clean(one, secret=secret or bool(SECRET_NAME.search(name))) for name, one in mapping.items()}
     if isinstance(value, list | tuple):
         pair = len(value) == 2 and isinstance(value[0], str) and "://" not in value[0]  # a header, not two addresses
         if not secret and pair and SECRET_NAME.search(value[0]):
@@ -162,7 +162,7 @@ def _clean(value: Any, *, secret: bool = False) -> Any:
         return [_clean(one, secret=secret) for one in value]
     if secret:
         return value if value is None or isinstance(value, int | float) else MASK
-    return redacted_message(value) if isinstance(value, str) else _plain(value)
+    return redact_message(value) if isinstance(value, str) else _plain(value)
 
 
 def _plain(value: Any) -> Any:

@@ -26,7 +26,7 @@ from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.certifying import certifying
 from eldgr_dspy.rule.consultations import Abstention, Certificates, Consultation, Heard, Key, Repair, Verdict
-from eldgr_dspy.rule.named_judges import Asked, asked_by, role_of, unlabelled
+from eldgr_dspy.rule.named_judges import Label, asked_by, name_in, role_of
 from eldgr_dspy.rule.replies import journaled_reply
 from eldgr_dspy.words import CONSULTED, Consulted, Task, is_role
 
@@ -50,31 +50,31 @@ class PoolForecast(TypedDict):
 
     n: int
     task: Task
-    roles: dict[Asked, RoleForecast]
+    roles: dict[Label, RoleForecast]
 
 
 class Forecast(TypedDict):
     """What a run would ask; `models` is None for a role without an LM."""
 
     pools: dict[str, PoolForecast]
-    models: dict[Asked, str | None]
+    models: dict[Label, str | None]
 
 
 def possible_roles(rule: Rule, case: Case, replies: Mapping[Consulted, Heard]) -> frozenset[Consulted]:
     """Return the roles and certificates that a rule may ask about a question, whatever those without a reply say."""
     possible = _possible(case)
     tries: dict[Any, Any] = {**possible, **{role: [reply] for role, reply in replies.items()}}
-    gathered: set[Consulted] = set()
+    roles: set[Consulted] = set()
 
     def noting(one: Case) -> Any:
         afresh = Case(one.question, one.settings) if one.to_certify() else one  # a case keeps its certificates
         steps: Any = certifying(rule)(afresh)
-        return relayed(steps, lambda role, _: gathered.add(role))
+        return relayed(steps, lambda role, _: roles.add(role))
 
     for _ in outcomes(noting, case, tries):
-        if gathered >= possible.keys():
+        if roles >= possible.keys():
             break
-    return frozenset(gathered)
+    return frozenset(roles)
 
 
 def _possible(case: Case) -> dict[Consulted, Sequence[Heard]]:
@@ -104,46 +104,46 @@ def _certificates(case: Case, answers: Sequence[str]) -> Iterator[Certificates]:
 
 def forecast(selector: Selector, plan: Plan) -> Forecast:
     """Return what a plan would ask. It raises what the run itself would."""
-    prepared = Preparation(selector, plan)
+    inputs = Preparation(selector, plan)
     with metered_settings(), selector.reading():
         roles = calls_of_roles(selector, plan.judges)
     heads: list[dict[str, Any]] = []
     journal = out_of(plan) / "journal.jsonl"
-    journaled = () if plan.fresh or not journal.exists() else read_journal(journal, heads, on_torn=lambda error: None)
-    entries = {entry.key: entry for entry in journaled if entry.settled}
-    prepared.require_same_as(out_of(plan), heads, entries.values(), roles)
+    lines = () if plan.fresh or not journal.exists() else read_journal(journal, heads, on_tear=lambda error: None)
+    entries = {entry.key: entry for entry in lines if entry.settled}
+    inputs.require_same_as(out_of(plan), heads, entries.values(), roles)
     return {
-        "pools": {pool.name: _pool(selector, plan, pool, entries, prepared.recordings) for pool in prepared.pools},
+        "pools": {pool.name: _pool(selector, plan, pool, entries, inputs.recordings) for pool in inputs.pools},
         "models": {label: call.model for label, call in roles.items()},
     }
 
 
 def _pool(
-    selector: Selector, plan: Plan, pool: Pool, journaled: Mapping[Key, Consultation], recordings: Recordings
+    selector: Selector, plan: Plan, pool: Pool, journal: Mapping[Key, Consultation], recordings: Recordings
 ) -> PoolForecast:
     everyone = [*modules_of(selector, plan.judges), "certificate", "repair_certificate"]
-    counts: dict[Asked, RoleForecast] = {
+    counts: dict[Label, RoleForecast] = {
         label: {"at_most": 0, "journaled": 0, "recorded": 0, "to_ask": 0, "calls": 0} for label in everyone
     }
     for row in pool.rows(plan.limit):
         case = Case(row.to_question(), selector.settings)
         keys = {label: (pool.name, row.id, label) for label in everyone}
-        sources = {label: journaled.get(key) or recordings.find(key) for label, key in keys.items()}
-        withheld = {label for label, entry in sources.items() if isinstance(entry, NotAskedError)}
+        sources = {label: journal.get(key) or recordings.find(key) for label, key in keys.items()}
+        gaps = {label for label, entry in sources.items() if isinstance(entry, NotAskedError)}
         entries = {label: entry for label, entry in sources.items() if isinstance(entry, Consultation)}
-        replies: dict[Asked, Heard] = {label: journaled_reply(case.question, entry) for label, entry in entries.items()}
+        replies: dict[Label, Heard] = {label: journaled_reply(case.question, entry) for label, entry in entries.items()}
         for label in _any(plan, case, {}):
             counts[label]["at_most"] += 1
             if label in entries:
                 counts[label]["recorded" if entries[label].recorded else "journaled"] += 1
-        for label in _any(plan, case, replies) - replies.keys() - withheld:
+        for label in _any(plan, case, replies) - replies.keys() - gaps:
             counts[label]["to_ask"] += 1
             counts[label]["calls"] = total_of([counts[label]["calls"], _calls(selector, plan, label, case)])
     roles = {label: of for label, of in counts.items() if of["at_most"]}
     return {"n": min(pool.n, plan.limit or pool.n), "task": pool.task, "roles": roles}
 
 
-def _calls(selector: Selector, plan: Plan, label: Asked, case: Case) -> int | None:
+def _calls(selector: Selector, plan: Plan, label: Label, case: Case) -> int | None:
     role = role_of(label)
     if not is_role(role):
         certifier: Any = selector.certifier
@@ -152,15 +152,15 @@ def _calls(selector: Selector, plan: Plan, label: Asked, case: Case) -> int | No
     return calls_of(modules_of(selector, plan.judges)[label], candidates)
 
 
-def _any(plan: Plan, case: Case, replies: Mapping[Asked, Heard]) -> frozenset[Asked]:
+def _any(plan: Plan, case: Case, replies: Mapping[Label, Heard]) -> frozenset[Label]:
     """Whom the rules may ask, given the replies of some. A rule is tried once for judges that say the same."""
-    labels, tried = set[Asked](), dict[tuple[str, Heard | None], frozenset[Consulted]]()
+    labels, memo = set[Label](), dict[tuple[str, Heard | None], frozenset[Consulted]]()
     for name in plan.rules:
         by_role: dict[Consulted, Heard] = {
             role: reply for role in CONSULTED if (reply := replies.get(asked_by(name, role))) is not None
         }
-        alike = (unlabelled(name), by_role.get("judge"))
-        if alike not in tried:
-            tried[alike] = possible_roles(case.rule(name), case, by_role)
-        labels |= {asked_by(name, role) for role in tried[alike]}
+        alike = (name_in(name), by_role.get("judge"))
+        if alike not in memo:
+            memo[alike] = possible_roles(case.rule(name), case, by_role)
+        labels |= {asked_by(name, role) for role in memo[alike]}
     return frozenset(labels)

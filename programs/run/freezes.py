@@ -38,7 +38,7 @@ from eldgr_dspy.words import ROLES
 
 SCHEMA = 2
 _PARTS = ("rules", "settings", "code", "roles", "versions")
-_UNCOMPARED = ("schema", "code", "versions", "program", "recordings")
+_EXEMPT = ("schema", "code", "versions", "program", "recordings")
 
 
 class FreezeWarning(UserWarning):
@@ -98,10 +98,10 @@ def write_freeze(
     """
     judges = judges or {}
     rules = rules_for(rules, judges)
-    content = _frozen(selector, rules, selector.settings, judges)
+    content = _current(selector, rules, selector.settings, judges)
     if run is not None:
         content |= stated_of_run(run, path.parent, selector.settings, rules)
-    _require_hashed(content, "freeze")
+    _require_source_hashes(content, "freeze")
     freeze = Freeze(path, _hash(content), content)
     if path.exists():
         if read_freeze(path).sha256 != freeze.sha256:
@@ -148,7 +148,7 @@ def read_freeze(path: Path) -> Freeze:
     return Freeze(path, digest, content)
 
 
-def require_frozen(
+def require_match(
     freeze: Freeze,
     selector: Selector,
     rules: Sequence[str],
@@ -165,15 +165,15 @@ def require_frozen(
     then where its pools are. The `RunChangedError` says what differs.
     """
     own = {name: getattr(selector.settings, name) for name in own_names(freeze.content["settings"])}
-    now = _frozen(selector, rules, Settings(**freeze.arguments(own)), judges)
-    frozen = freeze.content if ships is None else _shipping(freeze.content, now, ships)
+    now = _current(selector, rules, Settings(**freeze.arguments(own)), judges)
+    then = freeze.content if ships is None else _shipping(freeze.content, now, ships)
     if ships is not None and any(map(judge_in, freeze.content["roles"])):
         now["roles"].pop("judge", None)  # it stands for judges with names, and the rule asks none
-    if "answer" not in frozen:
+    if "answer" not in then:
         now.pop("answer", None)  # whoever uses it chooses the answer type
-    same_code = frozen["code"].get(PACKAGE) == now["code"][PACKAGE]
-    note = _note(frozen["versions"], now["versions"], same_code)
-    if changes := differences(_compared_part(frozen), _compared_part(now)):
+    same_code = then["code"].get(PACKAGE) == now["code"][PACKAGE]
+    note = _note(then["versions"], now["versions"], same_code)
+    if changes := differences(_compared_part(then), _compared_part(now)):
         listing = "\n".join(f"  {line}" for line in changes)
         raise RunChangedError(
             f"{freeze.path}: this is not what was frozen:\n{listing}\n{note}"
@@ -195,10 +195,10 @@ def require_frozen(
     warnings.warn(display_text(f"{freeze.path}: {note}{finding}. {remedy}"), FreezeWarning, stacklevel=3)
 
 
-def _note(frozen: Mapping[str, Any], now: Mapping[str, Any], same_code: bool) -> str:
+def _note(then: Mapping[str, Any], now: Mapping[str, Any], same_code: bool) -> str:
     """Return a sentence and a space on the code and the versions that are other ones. Nothing if none is."""
-    other = [name for name in now if frozen.get(name) != now[name]]
-    before, after = (", ".join(f"{name} {of.get(name)}" for name in other) for of in (frozen, now))
+    other = [name for name in now if then.get(name) != now[name]]
+    before, after = (", ".join(f"{name} {of.get(name)}" for name in other) for of in (then, now))
     versions = f" with {before}; this is {after}" if other else ""
     if not same_code:
         return f"The code that decides has changed since it was frozen{versions}. "
@@ -210,13 +210,13 @@ def require_program(freeze: Freeze, program: Mapping[str, Any] | None, of: str) 
 
     None, for a pool that states no program, is a `FreezeWarning`. `of` says what it samples.
     """
-    frozen = freeze.content.get("program")
-    if frozen is None:
+    then = freeze.content.get("program")
+    if then is None:
         return
     if program is None:
         message = f"{freeze.path}: nothing next to {of} states the program that sampled it, so it is not compared."
         return warnings.warn(display_text(message), FreezeWarning, stacklevel=4)
-    if changes := differences(without_address(frozen), without_address(json.loads(json.dumps(program)))):
+    if changes := differences(without_address(then), without_address(json.loads(json.dumps(program)))):
         listing = "\n".join(f"  program.{line}" for line in changes)
         raise RunChangedError(
             f"{freeze.path}: {of} is not sampled as what was frozen:\n{listing}\n"
@@ -224,23 +224,23 @@ def require_program(freeze: Freeze, program: Mapping[str, Any] | None, of: str) 
         )
 
 
-def _shipping(frozen: Mapping[str, Any], now: Mapping[str, Any], rule: str) -> dict[str, Any]:
+def _shipping(then: Mapping[str, Any], now: Mapping[str, Any], rule: str) -> dict[str, Any]:
     """Return of a freeze what one rule needs: neither other rules, nor other judges, nor modules that it lacks."""
     labels = {"certificate", *(asked_by(rule, role) for role in ROLES)}
-    roles = {label: details for label, details in frozen["roles"].items() if label in labels}
+    roles = {label: details for label, details in then["roles"].items() if label in labels}
     modules = {*now["code"], *(str(details["module"]).rpartition(".")[0] for details in roles.values())}
-    code = {name: digits for name, digits in frozen["code"].items() if name in modules}
-    return {**frozen, "rules": {rule: frozen["rules"][rule]}, "code": code, "roles": roles}
+    code = {name: digits for name, digits in then["code"].items() if name in modules}
+    return {**then, "rules": {rule: then["rules"][rule]}, "code": code, "roles": roles}
 
 
 def _compared_part(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is compared of a freeze: no version, no address of an LM, and of code only the user's."""
-    fields = {name: value for name, value in content.items() if name not in _UNCOMPARED}
+    fields = {name: value for name, value in content.items() if name not in _EXEMPT}
     roles = {label: without_address(details) for label, details in content["roles"].items()}
     return {**fields, "code": {name: of for name, of in content["code"].items() if name != PACKAGE}, "roles": roles}
 
 
-def _frozen(
+def _current(
     selector: Selector, rules: Sequence[str], tried_under: Settings, judges: Mapping[str, dspy.Module]
 ) -> dict[str, Any]:
     """Return the content of a freeze, without its hash, as it reads back from JSON."""
@@ -301,10 +301,10 @@ def _require_whole(path: Path, content: Mapping[str, Any]) -> None:
         Settings.from_json({name: value for name, value in settings.items() if name not in own_names(settings)})
     except (TypeError, ArgumentError) as error:
         raise ArgumentError(f"{path}: not a freeze (settings: {error}); restore it from a copy.") from error
-    _require_hashed(content, str(path))
+    _require_source_hashes(content, str(path))
 
 
-def _require_hashed(content: Mapping[str, Any], where: str) -> None:
+def _require_source_hashes(content: Mapping[str, Any], where: str) -> None:
     """Refuse code without a hash of its source: a change of it would not be noticed."""
     try:
         require_hashes(content["settings"])

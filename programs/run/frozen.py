@@ -20,17 +20,17 @@ from eldgr_dspy.programs.engines.ollama import OWN as OF_OLLAMA
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.judges.counting_judges import WEIGHINGS, WeightedVote
 from eldgr_dspy.programs.judges.drm import DimensionalSelector
-from eldgr_dspy.programs.judges.named import judge_in_style, judge_named, own_judge
-from eldgr_dspy.programs.lms.models import is_of_a_file, is_of_ollama, lm_named
+from eldgr_dspy.programs.judges.named import judge_in_style, make_judge, own_judge
+from eldgr_dspy.programs.lms.models import is_of_a_file, is_of_ollama, make_lm
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.fingerprints import UNWRITTEN, describe, describe_lm, predictors
-from eldgr_dspy.programs.run.freezes import Freeze, read_freeze, require_frozen, require_program
+from eldgr_dspy.programs.run.freezes import Freeze, read_freeze, require_match, require_program
 from eldgr_dspy.programs.run.frozen_runs import sampling
 from eldgr_dspy.programs.run.role_calls import metered_settings
 from eldgr_dspy.programs.run.run_directory import without_address
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.redaction import MASK
-from eldgr_dspy.rule.named_judges import asked_by, judge_in, unlabelled
+from eldgr_dspy.rule.named_judges import asked_by, judge_in, name_in
 from eldgr_dspy.rule.questions import OWN
 from eldgr_dspy.rule.rules import is_own, rule_given
 from eldgr_dspy.words import ROLES, JudgeStyle, Role
@@ -82,27 +82,27 @@ def frozen_selector(
     settings = freeze.content["settings"]
     if twice := sorted(name for name in settings.keys() & extra.keys() if not isinstance(settings[name], Mapping)):
         raise ArgumentError(f"{path}: {', '.join(twice)} must be as frozen; leave it out.")
-    chosen, roles = _rule_in(freeze, rule_given(rule)[0] if callable(rule) else rule), freeze.content["roles"]
+    choice, roles = _rule_in(freeze, rule_given(rule)[0] if callable(rule) else rule), freeze.content["roles"]
     if rule is None:
-        freeze.refuse_own_rules([chosen])
+        freeze.refuse_own_rules([choice])
     lms = _LMs(freeze.path, lm, api_base)
     lenient = any(str(role.get("adapter")).endswith(f".{type(LENIENT).__name__}") for role in roles.values())
     options = {name: value for name, value in extra.items() if name not in (*ROLES, *OWN)}
     arguments: dict[str, Any] = freeze.arguments({name: extra[name] for name in OWN if name in extra})
     arguments |= {"replies": "lenient" if lenient else "strict", **options}
-    select = Selector(rule=rule if rule is not None and is_own(chosen) else unlabelled(chosen), **arguments)
+    select = Selector(rule=rule if rule is not None and is_own(choice) else name_in(choice), **arguments)
     for role in ROLES:
-        if (details := roles.get(asked_by(chosen, role))) is not None:
+        if (details := roles.get(asked_by(choice, role))) is not None:
             try:
                 setattr(select, role, _make_role(role, details, extra.get(role), lms) or getattr(select, role))
             except (LookupError, TypeError, AttributeError, ValueError) as error:
                 if isinstance(error, EldgrError):
                     raise
                 raise ArgumentError(f"{path}: not a freeze (roles: {error!r:.200}); restore it from a copy.") from error
-    name, places = judge_in(chosen), [*map(Path, recordings)]
+    name, places = judge_in(choice), [*map(Path, recordings)]
     judges = {} if name is None else {name: select.judge}
     try:
-        require_frozen(freeze, select, [chosen], judges, ships=chosen, recordings=places)
+        require_match(freeze, select, [choice], judges, ships=choice, recordings=places)
     except RunChangedError as error:
         if "\n  roles." not in str(error):
             raise
@@ -125,11 +125,11 @@ def _require_program(freeze: Freeze, program: dspy.Module | None) -> None:
 
 def _rule_in(freeze: Freeze, rule: str | None) -> str:
     """Return the rule that decides: the given one, else the only one, else eldgr. The judge's name may be left out."""
-    chosen = rule or (freeze.rules[0] if len(freeze.rules) == 1 else "eldgr")
-    alike = [name for name in freeze.rules if chosen in (name, unlabelled(name))]
+    choice = rule or (freeze.rules[0] if len(freeze.rules) == 1 else "eldgr")
+    alike = [name for name in freeze.rules if choice in (name, name_in(name))]
     if len(alike) != 1:
         raise ArgumentError(
-            f"{freeze.path}: rule must be one of {', '.join(freeze.rules)}; got {chosen!r:.80}. Give one: "
+            f"{freeze.path}: rule must be one of {', '.join(freeze.rules)}; got {choice!r:.80}. Give one: "
             "frozen_selector(..., rule=...)."
         )
     return alike[0]
@@ -140,8 +140,8 @@ def _make_role(role: Role, details: Mapping[str, Any], choice: Any, lms: "_LMs")
     if isinstance(choice, dspy.Module):
         return choice
     if choice is not None:
-        named = judge_named(choice) if role == "judge" and isinstance(choice, str) else None
-        module = named or own_judge(choice)  # a judge may be a word, or a function of a ballot
+        judge = make_judge(choice) if role == "judge" and isinstance(choice, str) else None
+        module = judge or own_judge(choice)  # a judge may be a word, or a function of a ballot
     else:
         module = next((one for one in _ours(role, details) if _is_like(one, details)), None)
     for name, predictor in predictors(module) if module is not None else ():
@@ -216,7 +216,7 @@ class _LMs:
     def _lm_of(self, details: Mapping[str, Any]) -> dspy.LM:
         """Return an LM by its name, at the address that the caller gives or at the provider's own."""
         model, settings = str(details["model"]), {**details["settings"]}
-        placed = [settings.pop(name) for name in ("api_base", "base_url") if settings.get(name) is not None]
+        addresses = [settings.pop(name) for name in ("api_base", "base_url") if settings.get(name) is not None]
         own = settings.pop("metadata", {}) if is_of_ollama(model) else {}
         own = {name: value for name, value in own.items() if name in OF_OLLAMA and name != "host"}
         if is_of_a_file(model):
@@ -224,11 +224,11 @@ class _LMs:
                 f"{self._path}: names in a file load nothing, and an LM is stated as {model!r:.80}. Give the LM: "
                 "frozen_selector(..., lm=...)."
             )
-        if "://" in model or (placed and self._api_base is None):
+        if "://" in model or (addresses and self._api_base is None):
             raise ArgumentError(
                 f"{self._path}: a freeze does not say where to send a key. {model!r:.80} was frozen at an address of "
                 "its own; give it: frozen_selector(..., api_base=...), or lm=."
             )
         options = {name: value for name, value in settings.items() if value != MASK}
         structured = details.get("structured", "auto")
-        return lm_named(model, self._api_base, structured=structured, **self.plain(options), **own)
+        return make_lm(model, self._api_base, structured=structured, **self.plain(options), **own)

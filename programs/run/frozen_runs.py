@@ -17,14 +17,14 @@ from eldgr_dspy.journal import read_journal
 from eldgr_dspy.pools import Pool, pool_name
 from eldgr_dspy.programs.run.fingerprints import digits
 from eldgr_dspy.programs.run.plan import collected_folder
-from eldgr_dspy.programs.run.settling import reopen, settled_again
+from eldgr_dspy.programs.run.settling import reopen, settle_again
 from eldgr_dspy.rule.certifying import naming_question
 from eldgr_dspy.rule.questions import Settings, own_names
 
-_Decided: TypeAlias = dict[str, dict[tuple[str, str], list[Any]]]
+_Decisions: TypeAlias = dict[str, dict[tuple[str, str], list[Any]]]
 """By rule, and by pool and question: answer, branch, and whether it is certified."""
 
-_NAMED = 20
+_MOST_NAMES = 20
 
 
 def collected_program(pool: Path) -> dict[str, Any] | None:
@@ -32,7 +32,7 @@ def collected_program(pool: Path) -> dict[str, Any] | None:
     journal, heads = collected_folder(pool) / "journal.jsonl", list[dict[str, Any]]()
     if not journal.is_file():
         return None
-    next(read_journal(journal, heads, on_torn=lambda error: None), None)  # it is stated before the first sample
+    next(read_journal(journal, heads, on_tear=lambda error: None), None)  # it is stated before the first sample
     programs = [head["details"] for head in heads if (head["kind"], head["name"]) == ("role", PROGRAM)]
     return sampling(programs[-1]) if programs else None
 
@@ -53,7 +53,7 @@ def stated_of_run(path: Path, beside: Path, settings: Settings, rules: Sequence[
                 f"{path}: has no decisions of {', '.join(lacking)} on {name!r}. Evaluate these rules, and freeze then."
             )
     before, pools = _decisions_of(run, rules), _pools(run, beside, ())
-    if count := _changes(before, _decided_now(run, pools, rules)):
+    if count := _changes(before, _decisions_now(run, pools, rules)):
         raise ArgumentError(
             f"{path}: is now decided otherwise on {count}. Evaluate its pools anew, and freeze that run."
         )
@@ -82,7 +82,7 @@ def require_same_decisions(
     before = _decisions_of(run, rules)
     if any(_digest(before[rule]) != recording["decisions"].get(rule) for rule in rules):
         raise RunChangedError(f"{path}: its decisions are not those that were frozen. Give the run that was frozen.")
-    if count := _changes(before, _decided_now(run, _pools(run, beside, files), rules)):
+    if count := _changes(before, _decisions_now(run, _pools(run, beside, files), rules)):
         raise RunChangedError(
             f"{path} is now decided otherwise on {count}. Undo the change, or freeze the current state in another file."
         )
@@ -97,39 +97,39 @@ def _pools(run: RunRead, beside: Path, files: Sequence[Path]) -> list[Pool]:
     """Open the pools of a run: given now, or where they were, as seen from here or from the folder of the freeze."""
     names = {pool_name(file) for file in files}
     was = {name: Path(str(head.get("path"))) for name, head in run.heads_of("pool").items() if name not in names}
-    moved = [beside / path for path in was.values() if not path.exists() and (beside / path).exists()]
-    return reopen(run, [*run.summary()["pools"]], [*files, *moved], "frozen_selector(..., recordings=[RUN, FILE])")
+    nearby = [beside / path for path in was.values() if not path.exists() and (beside / path).exists()]
+    return reopen(run, [*run.summary()["pools"]], [*files, *nearby], "frozen_selector(..., recordings=[RUN, FILE])")
 
 
-def _decisions_of(run: RunRead, rules: Sequence[str]) -> _Decided:
-    decisions: _Decided = {rule: {} for rule in rules}
+def _decisions_of(run: RunRead, rules: Sequence[str]) -> _Decisions:
+    decisions: _Decisions = {rule: {} for rule in rules}
     for one in run.decisions(run.summary()):
         if one["rule"] in decisions:
             decisions[one["rule"]][one["pool"], one["id"]] = [one["answer"], one["branch"], one["certified"]]
     return decisions
 
 
-def _decided_now(run: RunRead, pools: Sequence[Pool], rules: Sequence[str]) -> _Decided:
+def _decisions_now(run: RunRead, pools: Sequence[Pool], rules: Sequence[str]) -> _Decisions:
     """Return what this code decides on the run's recorded replies. An empty list if one is lacking."""
-    decisions: _Decided = {rule: {} for rule in rules}
+    decisions: _Decisions = {rule: {} for rule in rules}
     sizes = {name: pool["n"] for name, pool in run.summary()["pools"].items()}
-    for pool, settled in settled_again(run, rules, pools, sizes):
-        with naming_question(pool.name, settled.row.id):
-            outcomes = settled.outcomes()
+    for pool, settlement in settle_again(run, rules, pools, sizes):
+        with naming_question(pool.name, settlement.row.id):
+            outcomes = settlement.outcomes()
         for rule, outcome in outcomes.items():
             one = outcome.decision
-            decisions[rule][pool.name, settled.row.id] = [one.answer, one.branch, one.certified] if one else []
+            decisions[rule][pool.name, settlement.row.id] = [one.answer, one.branch, one.certified] if one else []
     return decisions
 
 
-def _changes(before: _Decided, now: _Decided) -> str:
+def _changes(before: _Decisions, now: _Decisions) -> str:
     """Name the questions on which something else is decided. Empty if there is none."""
     keys = dict.fromkeys(key for rule in before for key in before[rule] if before[rule][key] != now[rule].get(key))
     names = [f"{pool}: {question}" for pool, question in keys]
-    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
     total = max(map(len, before.values()), default=0)
-    return f"{len(names):,} of {total:,} questions ({', '.join(names[:_NAMED])}{more})" if names else ""
+    return f"{len(names):,} of {total:,} questions ({', '.join(names[:_MOST_NAMES])}{more})" if names else ""
 
 
-def _digest(decided: Mapping[tuple[str, str], Sequence[Any]]) -> str:
-    return digits(json.dumps([[*key, *one] for key, one in decided.items()]).encode())
+def _digest(decisions: Mapping[tuple[str, str], Sequence[Any]]) -> str:
+    return digits(json.dumps([[*key, *one] for key, one in decisions.items()]).encode())

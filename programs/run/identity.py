@@ -61,7 +61,7 @@ ASKING = tuple(
 PACKAGE = "eldgr_dspy"
 
 _NOT_OWN = frozenset({PACKAGE, "dspy", "__main__", *sys.stdlib_module_names})
-_UNHASHED = frozenset({"ctx", "kind", "type_comment", "type_params"})
+_UNSTABLE = frozenset({"ctx", "kind", "type_comment", "type_params"})
 _SOURCELESS = "certificate={!s} cannot be frozen, because Python finds no source of it; write it in a module."
 
 _ANSWERS = ("Lyon", "Oslo", "Rome", "yes", None)
@@ -124,7 +124,7 @@ def tree_identity(tree: ast.Module) -> str:
 def _tree(node: object) -> str:
     """Return a node, a list of nodes or a value as text. A statement that is only a text does nothing, so it is out."""
     if isinstance(node, ast.AST):
-        fields = {name: value for name, value in ast.iter_fields(node) if name not in _UNHASHED}
+        fields = {name: value for name, value in ast.iter_fields(node) if name not in _UNSTABLE}
         parts = (f"{name}={_tree(value)}" for name, value in fields.items() if value is not None and value != [])
         return f"{type(node).__name__}({','.join(parts)})"
     if isinstance(node, list):
@@ -169,7 +169,7 @@ def rule_decisions(rule: str, settings: Settings) -> dict[str, str]:
         settings = replace(settings, certificate="folded")
     decide = rule_named(rule)
 
-    def decided(trial: _Trial) -> object:
+    def decide_trial(trial: _Trial) -> object:
         roles: list[Role] = []
 
         def ask(role: Role) -> Reply:
@@ -179,7 +179,7 @@ def rule_decisions(rule: str, settings: Settings) -> dict[str, str]:
         choice = drive(decide(Case(trial.question, settings)), ask)
         return roles, choice.branch, choice.answer
 
-    return _decided_twice(decided, [*_of_texts(), *_of_sums()], f"rules={rule!r}", "question and replies")
+    return _decide_twice(decide_trial, [*_of_texts(), *_of_sums()], f"rules={rule!r}", "question and replies")
 
 
 def certificate_decisions(own: OwnCertificate | None) -> dict[str, Any]:
@@ -191,15 +191,15 @@ def certificate_decisions(own: OwnCertificate | None) -> dict[str, Any]:
     if own.consulted:  # nobody is asked here
         return {"certificate": {}}
 
-    def certified(trial: _Trial) -> object:
+    def certify(trial: _Trial) -> object:
         case = Case(trial.question, Settings(certificate=own))
         return [case.certified(answer) for answer in case.question.answers]
 
     what = f"certificate={own.name!r}"
-    return {"certificate": _decided_twice(certified, _of_texts(), what, "answer, evidence and question")}
+    return {"certificate": _decide_twice(certify, _of_texts(), what, "answer, evidence and question")}
 
 
-def _decided_twice(
+def _decide_twice(
     decide: Callable[[_Trial], object], trials: Sequence[_Trial], what: str, about: str
 ) -> dict[str, str]:
     """Return a hash of what is decided on trials, also in reversed order; an error counts by its name."""

@@ -72,11 +72,11 @@ def _write(file: IO[bytes], whole: Pool, runs: Sequence[RunRead]) -> None:
     for run in runs:
         own: dict[Key, bytes] = {}
         for entry in run.consultations():
-            joined = replace(entry, pool=whole.name)
-            record = record_of(joined)
-            untimed = seal({**record, "seconds": None})
-            own[joined.key] = sha256(own.get(joined.key, b"") + untimed).digest()
-            if joined.key not in digests:
+            consultation = replace(entry, pool=whole.name)
+            record = record_of(consultation)
+            content = seal({**record, "seconds": None})
+            own[consultation.key] = sha256(own.get(consultation.key, b"") + content).digest()
+            if consultation.key not in digests:
                 file.write(seal({"kind": "consultation", **record}))
         for key, digest in own.items():
             if digests.setdefault(key, digest) != digest:

@@ -14,7 +14,7 @@ from eldgr_dspy.figures.finished_run import RunRead
 from eldgr_dspy.figures.results.summary_fields import Summary
 from eldgr_dspy.programs.run.results import FILES
 
-_LOGGED = ("n", "n_scored", "n_failed", "ties", "rules", "bounds", "audit")
+_FIGURES = ("n", "n_scored", "n_failed", "ties", "rules", "bounds", "audit")
 
 
 def log_to_mlflow(run: RunRead, summary: Summary) -> str:
@@ -26,7 +26,7 @@ def log_to_mlflow(run: RunRead, summary: Summary) -> str:
         raise ArgumentError("Logging to MLflow needs mlflow; run: pip install 'eldgr_dspy[mlflow]'") from error
 
     try:
-        with mlflow.start_run(run_name=run.path.resolve().name) as logged:
+        with mlflow.start_run(run_name=run.path.resolve().name) as mlflow_run:
             mlflow.log_params(dict(_params(run, summary)))
             mlflow.log_metrics(dict(_metrics(summary)))
             for path in (run.path / name for name in ("journal.jsonl", *FILES)):
@@ -37,7 +37,7 @@ def log_to_mlflow(run: RunRead, summary: Summary) -> str:
             f"{run.path} could not be logged to MLflow ({brief(' '.join(str(error).split()))}); check "
             "MLFLOW_TRACKING_URI and MLFLOW_EXPERIMENT_NAME."
         ) from error
-    run_id: str = logged.info.run_id
+    run_id: str = mlflow_run.info.run_id
     return run_id
 
 
@@ -65,7 +65,7 @@ def _metrics(summary: Summary) -> Iterator[tuple[str, float]]:
         yield from _numbers(sums, "consultations", role)
     for name, pool in summary["pools"].items():
         figures: Mapping[str, Any] = {**pool}
-        yield from _numbers({key: figures[key] for key in _LOGGED}, name)
+        yield from _numbers({key: figures[key] for key in _FIGURES}, name)
         for contrast in pool["contrasts"]:
             yield from _numbers(contrast, name, f"{contrast['rule']}-{contrast['against']}")
 

@@ -19,7 +19,7 @@ from eldgr_dspy.formats.rows import MAX_CANDIDATES
 from eldgr_dspy.pools import SUFFIXES, pool_name
 from eldgr_dspy.programs.requests.limits import allowed_questions
 from eldgr_dspy.programs.run.recordings import Replays, recordings_in
-from eldgr_dspy.redaction import redacted_message
+from eldgr_dspy.redaction import redact_message
 from eldgr_dspy.rule.named_judges import for_judges, require_judges
 from eldgr_dspy.rule.rules import rule_named
 from eldgr_dspy.words import Task
@@ -83,12 +83,12 @@ class Plan(Limits):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rules", rules_for(self.rules, self.judges))
-        if unknown := recordings_in(self.replay).keys() - {"", *self.judges}:
-            raise ArgumentError(f"replay must be for judges of this run; got {min(unknown)!r}. Name it in judges too.")
+        if others := recordings_in(self.replay).keys() - {"", *self.judges}:
+            raise ArgumentError(f"replay must be for judges of this run; got {min(others)!r}. Name it in judges too.")
         if self.recorded_for is not None and not recordings_in(self.replay):
             raise ArgumentError(f"recorded_for={self.recorded_for!r} needs a recording; give replay too.")
         if isinstance(self.out, str) and "://" in self.out:  # `pathlib` would make an address a folder of this machine
-            text = brief(redacted_message(self.out))
+            text = brief(redact_message(self.out))
             raise ArgumentError(f"out must be a directory on a disk; got {text}. Write to a disk, and copy the run.")
         self.require_valid()
         if self.max_abstentions is not None:
@@ -187,9 +187,9 @@ def out_of(plan: Plan) -> Path:
     if plan.out is not None:
         return Path(plan.out)
     names = [pool_name(Path(pool)) for pool in plan.pools]
-    joined = "+".join(names)
-    safe = safe_name(joined)
-    if safe != joined or any("+" in name for name in names):
+    whole = "+".join(names)
+    safe = safe_name(whole)
+    if safe != whole or any("+" in name for name in names):
         digits = sha256("/".join(names).encode()).hexdigest()[:6]
         safe = f"{safe.encode()[:113].decode(errors='ignore')}-{digits}"
     return Path("runs") / safe

@@ -26,7 +26,7 @@ from eldgr_dspy.programs.run.evaluation import Watcher, evaluate
 from eldgr_dspy.programs.run.plan import Plan
 from eldgr_dspy.programs.run.role_calls import RoleCall, calls_of_roles, metered_settings
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.rule.named_judges import Asked, role_of
+from eldgr_dspy.rule.named_judges import Label, role_of
 from eldgr_dspy.words import Consulted
 
 Prepare: TypeAlias = Callable[[], AbstractContextManager[tuple[Selector, Plan]]]
@@ -104,7 +104,7 @@ class _Workers:
         self._alone = ray.remote(_ask_alone).options(num_cpus=_SHARE, max_retries=_AGAIN)
         self._under_way, self._lock = [0] * n, Lock()
 
-    def calls(self, roles: Mapping[Asked, RoleCall]) -> dict[Asked, RoleCall]:
+    def calls(self, roles: Mapping[Label, RoleCall]) -> dict[Label, RoleCall]:
         """Return the roles as workers ask them, once all workers make the same ones; heuristic roles stay here."""
         here = {label: call.fingerprint for label, call in roles.items()}
         for machine, fingerprints in self._ray.get([actor.describe.remote() for actor in self._actors]):
@@ -115,11 +115,11 @@ class _Workers:
                         "Install the same versions on all machines, and set the same variables."
                     )
         return {
-            label: call if call.heuristic else replace(call, elsewhere=partial(self._ask_metered, label))
+            label: call if call.heuristic else replace(call, elsewhere=partial(self._ask_with_meter, label))
             for label, call in roles.items()
         }
 
-    def _ask_metered(self, label: Asked, inputs: Mapping[str, object], _: Consulted) -> RoleOutput:
+    def _ask_with_meter(self, label: Label, inputs: Mapping[str, object], _: Consulted) -> RoleOutput:
         """Ask a role. What was sent for it is reported to the meter of the consultation."""
         for seconds in admission():
             time.sleep(seconds)
@@ -134,7 +134,7 @@ class _Workers:
             raise result.error
         return RoleOutput(result.content)
 
-    def _ask(self, label: Asked, inputs: Mapping[str, object]) -> _Return:
+    def _ask(self, label: Label, inputs: Mapping[str, object]) -> _Return:
         """Ask a role in the worker that has least to do. If the worker dies, ask in processes of its own."""
         with self._lock:
             place = min(range(len(self._actors)), key=self._under_way.__getitem__)
@@ -163,33 +163,33 @@ class _Worker:
     """A process that asks roles, several questions at once."""
 
     def __init__(self, prepare: Prepare) -> None:
-        self._held = ExitStack()  # until the process ends
-        selector, plan = self._held.enter_context(prepare())
-        self._held.enter_context(metered_settings())
-        self._held.enter_context(selector.reading())
+        self._resources = ExitStack()  # until the process ends
+        selector, plan = self._resources.enter_context(prepare())
+        self._resources.enter_context(metered_settings())
+        self._resources.enter_context(selector.reading())
         self._calls = calls_of_roles(selector, plan.judges)
         self._context = copy_context()
 
-    def describe(self) -> tuple[str, dict[Asked, str]]:
+    def describe(self) -> tuple[str, dict[Label, str]]:
         """Return the name of the machine, and the fingerprints of the roles."""
         return os.uname().nodename, {label: call.fingerprint for label, call in self._calls.items()}
 
-    def ask(self, label: Asked, inputs: Mapping[str, object]) -> _Return:
+    def ask(self, label: Label, inputs: Mapping[str, object]) -> _Return:
         """Ask a role; threads do so at the same time."""
         return self._context.copy().run(self._ask, label, inputs)
 
-    def _ask(self, label: Asked, inputs: Mapping[str, object]) -> _Return:
+    def _ask(self, label: Label, inputs: Mapping[str, object]) -> _Return:
         content: Mapping[str, Any] = {}
         error = None
         with metering() as meter:
             try:
                 content = self._calls[label].ask(inputs, role_of(label)).content
-            except Exception as raised:  # noqa: BLE001 -- raised in the process that decides
-                error = _portable(raised)
-        return _Return(content, error, (meter.entries, meter.failed, len(meter.cached), meter.failure))
+            except Exception as cause:  # noqa: BLE001 -- raised in the process that decides
+                error = _portable(cause)
+        return _Return(content, error, (meter.entries, meter.n_failures, len(meter.cache_hits), meter.failure))
 
 
-def _ask_alone(prepare: Prepare, label: Asked, inputs: Mapping[str, object]) -> _Return:
+def _ask_alone(prepare: Prepare, label: Label, inputs: Mapping[str, object]) -> _Return:
     """Ask one question in a process that asks no other at the time."""
     return _Worker(prepare).ask(label, inputs)
 

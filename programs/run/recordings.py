@@ -20,9 +20,9 @@ from eldgr_dspy.errors import ArgumentError, JournalError, NotAskedError, RunCha
 from eldgr_dspy.formats.journal_lines import record_of
 from eldgr_dspy.journal import Places, TornLineWarning, read_journal
 from eldgr_dspy.pools import Pool
-from eldgr_dspy.redaction import redacted_value
+from eldgr_dspy.redaction import redact_value
 from eldgr_dspy.rule.consultations import Consultation, Key
-from eldgr_dspy.rule.named_judges import Asked, labelled, role_of
+from eldgr_dspy.rule.named_judges import Label, label_of, role_of
 from eldgr_dspy.showing import display_text
 
 Replays: TypeAlias = str | Path | Mapping[str, str | Path] | None
@@ -51,7 +51,7 @@ class ConsultationStore:
                 self._file.write(line)
             self._places.add(entry.key, end)
             end += len(line)
-        self._replaced = self._places.end()
+        self._earlier = self._places.end()
 
     def find(self, key: Key) -> Consultation | None:
         entry = None if (place := self._places.find(key)) is None else self._at(place)
@@ -59,7 +59,7 @@ class ConsultationStore:
 
     def contradictions(self) -> Iterator[Consultation]:
         """Yield the consultations whose key has another reply later."""
-        for entry in map(self._at, self._replaced):
+        for entry in map(self._at, self._earlier):
             if (later := self.find(entry.key)) and _reply(later) != _reply(entry):
                 yield entry
 
@@ -81,22 +81,22 @@ class Recordings:
         """
         self._paths = recordings_in(replay)
         self._for, self._judges = recorded_for, judges
-        self._governed: dict[tuple[str, Asked], Path] = {}
+        self._sources: dict[tuple[str, Label], Path] = {}
         self._pools: dict[Path, set[str]] = {path: set() for path in self._paths.values()}
         self._heads: list[tuple[Path, dict[str, Any]]] = []
         self._replies = ConsultationStore(chain.from_iterable(starmap(self._read, self._paths.items())))
         self._comparisons = recorded_in(head for _, head in self._heads)
         journals = {path for path, _ in self._heads}  # in which a run may have asked again: its last reply counts
         for pool, question, label in (entry.key for entry in self._replies.contradictions()):
-            if (path := self._governed[pool, label]) not in journals:
+            if (path := self._sources[pool, label]) not in journals:
                 raise JournalError(
                     f"{path}: holds different replies of the {label} to question {question!r}"
                     f"{f' of pool {pool!r}' if pool else ''}; keep one."
                 )
 
     def _read(self, judge: str, path: Path) -> Iterator[Consultation]:
-        torn, heads, others, answered = list[JournalError](), list[dict[str, Any]](), set[str](), False
-        for entry in read_journal(path, heads, torn.append):
+        faults, heads, others, any_reply = list[JournalError](), list[dict[str, Any]](), set[str](), False
+        for entry in read_journal(path, heads, faults.append):
             if judge and entry.role == "judge" and entry.judge is None:
                 entry = replace(entry, judge=judge)
             if entry.judge is not None and (entry.judge != judge if judge else entry.judge not in self._judges):
@@ -104,16 +104,16 @@ class Recordings:
                 continue
             self._pools[path].add(entry.pool)
             entry = replace(entry, pool="") if entry.pool == self._for else entry
-            answered |= entry.settled
+            any_reply |= entry.settled
             own = judge == entry.judge or entry.judge not in self._paths
-            if own and self._governed.setdefault((entry.pool, entry.label), path) == path and entry.settled:
-                clean = {field: redacted_value(getattr(entry, field)) for field in ("content", "reason", "served")}
+            if own and self._sources.setdefault((entry.pool, entry.label), path) == path and entry.settled:
+                clean = {field: redact_value(getattr(entry, field)) for field in ("content", "reason", "served")}
                 yield replace(entry, **clean)
         self._heads += [(path, head) for head in heads]
-        _require_usable(path, torn, answered, bool(self._pools[path] or others))
-        labels = {label for (_, label), of in self._governed.items() if of == path}
+        _require_usable(path, faults, any_reply, bool(self._pools[path] or others))
+        labels = {label for (_, label), of in self._sources.items() if of == path}
         listing = brief(", ".join(map(repr, sorted(others))), 200)
-        if judge and labelled("judge", judge) not in labels:
+        if judge and label_of("judge", judge) not in labels:
             contents = f"those of {listing}" if others else "no judge's replies"
             raise ArgumentError(f"{path}: must hold replies of judge {judge!r}; got {contents}. Give its recording.")
         if not judge and others and not any(role_of(label) == "judge" for label in labels):
@@ -122,21 +122,21 @@ class Recordings:
     def require_made_for(self, pools: Sequence[Pool], kind: AnswerType | None = None) -> None:
         """Refuse pools for which nothing is recorded, as every role would be asked, and a changed pool or type."""
         self._require_type(kind)
-        if self._for is not None and not any(self._for in recorded for recorded in self._pools.values()):
+        if self._for is not None and not any(self._for in own_pools for own_pools in self._pools.values()):
             raise ArgumentError(
                 f"recorded_for={self._for!r} must be the name of a pool that a recording was made for; none was."
             )
         pool_names = {pool.name for pool in pools}
-        for path, recorded in self._pools.items():
-            if recorded.isdisjoint({"", self._for, *pool_names}):
-                names, others = (", ".join(map(repr, sorted(some))) for some in (recorded, pool_names))
+        for path, own_pools in self._pools.items():
+            if own_pools.isdisjoint({"", self._for, *pool_names}):
+                names, others = (", ".join(map(repr, sorted(some))) for some in (own_pools, pool_names))
                 raise ArgumentError(
                     f"{path}: recorded for {brief(names, 200)}, not for {brief(others, 200)}, so it would answer "
                     "nothing; give a pool that it was recorded for, or no --replay. If the questions are the same, "
                     "name the pool as it was named then, or give recorded_for= in Python."
                 )
             for pool in pools:
-                own = [key for key, of in self._governed.items() if of == path and key[0] in ("", pool.name)]
+                own = [key for key, of in self._sources.items() if of == path and key[0] in ("", pool.name)]
                 if own and all(
                     self._replies.find((of, row.id, label)) is None for row in pool.rows() for of, label in own
                 ):
@@ -163,8 +163,8 @@ class Recordings:
                     "or give a recording of this one."
                 )
 
-    def require_unchanged(
-        self, journaled: Iterable[Consultation], pools: Collection[Pool], models: Mapping[Asked, str | None]
+    def refuse_changes(
+        self, entries: Iterable[Consultation], pools: Collection[Pool], models: Mapping[Label, str | None]
     ) -> None:
         """Refuse to resume if a recording now has another consultation of these pools, or a judge another source.
 
@@ -172,19 +172,19 @@ class Recordings:
         `models` are those of whom the run now asks.
         """
         names = {pool.name for pool in pools}
-        for entry in journaled if self._paths or self._judges else ():
+        for entry in entries if self._paths or self._judges else ():
             if entry.pool in names:
                 if entry.judge in self._judges:
                     self._require_same_source(entry, models)
                 now = self._get(entry.key) if entry.recorded else None
                 if now and _reply(now) != _reply(entry):
                     raise RunChangedError(
-                        f"{self._governed[now.pool, entry.label]}: the {entry.label} of question {entry.id!r} of pool "
+                        f"{self._sources[now.pool, entry.label]}: the {entry.label} of question {entry.id!r} of pool "
                         f"{entry.pool!r} is not the one this run used; undo the change, give another --out, or start "
                         "anew with --fresh (the old journal is kept)."
                     )
 
-    def _require_same_source(self, entry: Consultation, models: Mapping[Asked, str | None]) -> None:
+    def _require_same_source(self, entry: Consultation, models: Mapping[Label, str | None]) -> None:
         path = self._path_of(entry.pool, entry.label)
         lacks = path is not None and entry.recorded and self._get(entry.key) is None
         if entry.recorded == (path is not None) and not lacks:
@@ -214,20 +214,20 @@ class Recordings:
             return NotAskedError(f"The recording holds no {label} for question {question!r} of pool {pool!r}.")
         return replace(entry, pool=pool, recorded=True, calls=0)
 
-    def _path_of(self, pool: str, label: Asked) -> Path | None:
-        return self._governed.get((pool, label)) or self._governed.get(("", label))
+    def _path_of(self, pool: str, label: Label) -> Path | None:
+        return self._sources.get((pool, label)) or self._sources.get(("", label))
 
 
 def _model(name: str | None) -> str:
     return "a judge without a model" if name is None else f"the model {name}"
 
 
-def _require_usable(path: Path, torn: Sequence[JournalError], answered: bool, any_entry: bool) -> None:
-    if torn and answered:
+def _require_usable(path: Path, faults: Sequence[JournalError], any_reply: bool, any_entry: bool) -> None:
+    if faults and any_reply:
         message = f"{path}: the last line is torn and skipped; its record is missing."
         warnings.warn(display_text(message), TornLineWarning, stacklevel=5)
-    elif torn:
-        raise torn[0]
-    elif not answered:
+    elif faults:
+        raise faults[0]
+    elif not any_reply:
         what = "no consultation that came through" if any_entry else "no consultation"
         raise JournalError(f"{path}: holds {what}; a recording is a journal, one consultation a line.")

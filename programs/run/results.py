@@ -26,7 +26,7 @@ from eldgr_dspy.figures.summary import pool_figures
 from eldgr_dspy.pools import Pool, Row, pool_name
 from eldgr_dspy.programs.plain_decisions import plain
 from eldgr_dspy.programs.run.recordings import ConsultationStore
-from eldgr_dspy.programs.run.settling import Settled, reopen
+from eldgr_dspy.programs.run.settling import Settlement, reopen
 from eldgr_dspy.report.page import render_report
 from eldgr_dspy.report.question_tables import RunQuestion
 from eldgr_dspy.report.questions_page import MOST_QUESTIONS, QuestionsPage
@@ -75,19 +75,19 @@ class Results:
         if self._questions is not None:
             self._write("questions.html", self._questions.head)
 
-    def add(self, pool: Pool, settled: Settled) -> None:
+    def add(self, pool: Pool, settlement: Settlement) -> None:
         """Score a row and write its decisions."""
-        with naming_question(pool.name, settled.row.id):
-            outcomes, scores = settled.score(self._rows[pool.name])
-            decided = [
-                _decision_line(pool.name, settled.row, rule, outcome.decision, scores[rule], scores.get("majority"))
+        with naming_question(pool.name, settlement.row.id):
+            outcomes, scores = settlement.score(self._rows[pool.name])
+            lines = [
+                _decision_line(pool.name, settlement.row, rule, outcome.decision, scores[rule], scores.get("majority"))
                 for rule, outcome in outcomes.items()
                 if outcome.decision is not None
             ]
-            for line in decided:
+            for line in lines:
                 self._write("decisions.jsonl", _ENCODER.encode(line) + "\n")
             if self._questions is not None:
-                question = RunQuestion(pool.name, settled.row, settled.case, decided, settled.consultations)
+                question = RunQuestion(pool.name, settlement.row, settlement.case, lines, settlement.consultations)
                 self._write("questions.html", self._questions.question(question))
 
     def finish(self, heads: Sequence[Mapping[str, Any]], totals: JournalTotals) -> Summary:
@@ -176,8 +176,8 @@ def question_of(run: RunRead, name: str, files: Sequence[Path] = (), rules: Sequ
     question or rule, or several such questions.
     """
     summary = run.summary()
-    pool, id, decisions = _decided_on(run, summary, name)
-    names_of_rules = [decided["rule"] for decided in decisions]
+    pool, id, decisions = _decisions_on(run, summary, name)
+    names_of_rules = [line["rule"] for line in decisions]
     for rule in rules:
         if rule not in names_of_rules:
             raise ArgumentError(
@@ -188,30 +188,30 @@ def question_of(run: RunRead, name: str, files: Sequence[Path] = (), rules: Sequ
     row = next((row for row in pools[0].rows(summary["pools"][pool]["n"]) if row.id == id), None)
     if row is None:
         raise ArgumentError(f"{run.path}: decisions.jsonl decides {id!r}, which its pool {pool!r} does not have.")
-    selection = [decided for decided in decisions if not rules or decided["rule"] in rules]
+    selection = [line for line in decisions if not rules or line["rule"] in rules]
     store = ConsultationStore(one for one in run.consultations() if (one.pool, one.id) == (pool, id))
     with naming_question(pool, id):
         return _question(run, None if run.ungiven else run.settings, store, pool, row, selection)
 
 
-def _decided_on(run: RunRead, summary: Summary, name: str) -> tuple[str, str, list[Decided]]:
+def _decisions_on(run: RunRead, summary: Summary, name: str) -> tuple[str, str, list[Decided]]:
     """Return the pool and the id that a name means, and the decisions; POOL:ID goes before an id with a colon."""
     matches: dict[bool, dict[tuple[str, str], list[Decided]]] = {True: {}, False: {}}  # by POOL:ID, by the id alone
     ids = dict[str, None]()
-    for decided in run.decisions(summary):
-        pool, id = decided["pool"], decided["id"]
+    for line in run.decisions(summary):
+        pool, id = line["pool"], line["id"]
         if len(ids) < 3:
             ids[id] = None
         if name in (id, f"{pool}:{id}"):
-            matches[name != id].setdefault((pool, id), []).append(decided)
-    meant = matches[True] or matches[False]
-    if not meant:
+            matches[name != id].setdefault((pool, id), []).append(line)
+    hits = matches[True] or matches[False]
+    if not hits:
         some = ", ".join(map(repr, ids))
         raise ArgumentError(f"{run.path}: no question has the id {name!r:.80}; the first ids are {some}. Correct it.")
-    if len(meant) > 1:
-        whole = " or ".join(f"{pool}:{id}" for pool, id in meant)
-        raise ArgumentError(f"{run.path}: {len(meant)} pools have a question {name!r:.80}; give {whole}.")
-    (((pool, id), decisions),) = meant.items()
+    if len(hits) > 1:
+        whole = " or ".join(f"{pool}:{id}" for pool, id in hits)
+        raise ArgumentError(f"{run.path}: {len(hits)} pools have a question {name!r:.80}; give {whole}.")
+    (((pool, id), decisions),) = hits.items()
     return pool, id, decisions
 
 
@@ -228,8 +228,8 @@ def _write(path: Path, chunks: Iterable[str]) -> None:
 def _questions(run: RunRead, summary: Summary, pools: Sequence[Pool], report: str) -> Iterator[str]:
     """Yield the page of questions, piece by piece; decisions are in the order of the pools and of their rows."""
     page, settings = QuestionsPage(report), None if run.ungiven else run.settings
-    decided = groupby(run.decisions(summary), key=lambda line: (line["pool"], line["id"]))
-    (name, id), lines = next(decided, ((None, None), iter(())))
+    groups = groupby(run.decisions(summary), key=lambda line: (line["pool"], line["id"]))
+    (name, id), lines = next(groups, ((None, None), iter(())))
     yield page.head
     store = ConsultationStore(run.consultations())
     for pool in pools:
@@ -237,7 +237,7 @@ def _questions(run: RunRead, summary: Summary, pools: Sequence[Pool], report: st
             decisions = list[Decided]()
             if (name, id) == (pool.name, row.id):
                 decisions = [*lines]
-                (name, id), lines = next(decided, ((None, None), iter(())))
+                (name, id), lines = next(groups, ((None, None), iter(())))
             with naming_question(pool.name, row.id):
                 yield page.question(_question(run, settings, store, pool.name, row, decisions))
     if id is not None:

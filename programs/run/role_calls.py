@@ -21,11 +21,11 @@ from eldgr_dspy.programs.run.plan import Limits
 from eldgr_dspy.programs.run.run_directory import RunDirectory
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.service.service_log import log_silence
-from eldgr_dspy.redaction import redacted_value
+from eldgr_dspy.redaction import redact_value
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.certifying import naming_question
 from eldgr_dspy.rule.consultations import Abstention, Consultation, Heard, Key, kind_in_line
-from eldgr_dspy.rule.named_judges import Asked, judge_in, labelled, role_of
+from eldgr_dspy.rule.named_judges import Label, judge_in, label_of, role_of
 from eldgr_dspy.rule.replies import heard_from
 from eldgr_dspy.words import ROLES, Consulted
 
@@ -76,13 +76,13 @@ def role_call(module: dspy.Module) -> RoleCall:
     return RoleCall(with_meter(module), details, fingerprint(details), model, without_lm)
 
 
-def modules_of(selector: Selector, judges: Mapping[str, dspy.Module]) -> dict[Asked, dspy.Module]:
+def modules_of(selector: Selector, judges: Mapping[str, dspy.Module]) -> dict[Label, dspy.Module]:
     """Return whom a run asks: a selector's roles, with these judges by name instead of its own, if there are any."""
-    roles: dict[Asked, dspy.Module] = {role: getattr(selector, role) for role in ROLES if role != "judge" or not judges}
-    return {labelled("judge", name): module for name, module in judges.items()} | roles
+    roles: dict[Label, dspy.Module] = {role: getattr(selector, role) for role in ROLES if role != "judge" or not judges}
+    return {label_of("judge", name): module for name, module in judges.items()} | roles
 
 
-def calls_of_roles(selector: Selector, judges: Mapping[str, dspy.Module]) -> dict[Asked, RoleCall]:
+def calls_of_roles(selector: Selector, judges: Mapping[str, dspy.Module]) -> dict[Label, RoleCall]:
     """Return whom a run asks as it calls them, and a certificate that is consulted."""
     calls = {label: role_call(module) for label, module in modules_of(selector, judges).items()}
     if selector.certifier is not None:
@@ -118,8 +118,8 @@ class Query(ABC):
 
     def __init__(self, key: Key, call: RoleCall, books: Books) -> None:
         self._key, self.call, self._books = key, call, books
-        self._meter = Meter(stopped=lambda: books.budget.stopped is not None, spending=books.spending)
-        self._began = time.monotonic()
+        self._meter = Meter(is_stopped=lambda: books.budget.reason is not None, spending=books.spending)
+        self._start = time.monotonic()
         self.upto = 0  # up to which byte the journal must be flushed before anything is decided from the reply
 
     @abstractmethod
@@ -140,7 +140,7 @@ class Query(ABC):
 
     def make(self) -> Any:
         """Ask. A failure is returned."""
-        self._began = time.monotonic()
+        self._start = time.monotonic()
         with nullcontext() if self.call.heuristic else metering(self._meter):
             try:
                 self._books.budget.check()  # the run may have been stopped meanwhile
@@ -148,11 +148,11 @@ class Query(ABC):
                 result = self._ask()
             except self.failures as error:
                 result = error
-        return self._meter.refused or result
+        return self._meter.refusal or result
 
     def keep(self, result: Any) -> Consultation:
         """Write the reply to the journal, or that it is late, and count it. The caller that decides from it flushes."""
-        seconds = max(0.0, time.monotonic() - self._began - self.wait)
+        seconds = max(0.0, time.monotonic() - self._start - self.wait)
         self._meter.close()  # nothing more is sent for it
         pool, id, label = self._key
         outcome = Consultation(
@@ -218,7 +218,7 @@ def _reply(role: Consulted, output: RoleOutput, case: Case) -> tuple[dict[str, A
 
     The kind of an abstention is journaled in its content where the rest of the line does not say it.
     """
-    fields = redacted_value(output.content)
+    fields = redact_value(output.content)
     reply = heard_from(case.question, role, fields)
     if not is_readable(fields):
         fields, reply = {}, Abstention.of("unreadable", TOO_LARGE)

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from eldgr_dspy.base.differences import differences
-from eldgr_dspy.base.files import remove_unfinished
+from eldgr_dspy.base.files import remove_leftovers
 from eldgr_dspy.errors import ArgumentError, JournalError, RunChangedError
 from eldgr_dspy.journal import Journal
 from eldgr_dspy.programs.run.fingerprints import fingerprint
 from eldgr_dspy.programs.service.file_locks import hold
-from eldgr_dspy.rule.named_judges import Asked
+from eldgr_dspy.rule.named_judges import Label
 
 Statement = tuple[str, str, Mapping[str, Any]]
 """A setting of a run: kind, name, details."""
@@ -36,22 +36,22 @@ class RunDirectory:
         except OSError as error:
             raise ArgumentError(f"out={str(path)!r} cannot be a directory ({error.strerror}); give another.") from error
         self.path = path
-        self._lock, self._roles = threading.Lock(), set[Asked]()
+        self._lock, self._roles = threading.Lock(), set[Label]()
         busy = f"{path}: another process is writing to this run; wait for it, or give another --out."
         with ExitStack() as resources:
             resources.enter_context(hold(path / ".lock", busy))
-            remove_unfinished(path)
+            remove_leftovers(path)
             if fresh:
                 self._set_aside()
             self.journal = resources.enter_context(Journal(path / "journal.jsonl"))
             self._require_stated_roles()
-            self._held = resources.pop_all()
+            self._resources = resources.pop_all()
 
     def __enter__(self) -> "RunDirectory":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._held.close()
+        self._resources.close()
 
     def _set_aside(self) -> None:
         journal = self.path / "journal.jsonl"
@@ -98,7 +98,7 @@ class RunDirectory:
                 where = {"path": paths[name]} if paths and kind == "pool" else {}
                 self.journal.append_head({"kind": kind, "name": name, "details": details, **where})
 
-    def claim_role(self, role: Asked, details: Mapping[str, Any]) -> None:
+    def claim_role(self, role: Label, details: Mapping[str, Any]) -> None:
         """State a role before it is asked. One that was asked before must be the same; at another address it is."""
         if role not in self._roles:
             with self._lock:
@@ -110,11 +110,11 @@ def require_same(path: Path, heads: Iterable[Mapping[str, Any]], statements: Ite
     """Refuse statements that differ from those that a run in `path` was started with. A role may change its address."""
     stated_details = {(head["kind"], head["name"]): head["details"] for head in heads}
     for kind, name, details in statements:
-        stated = stated_details.get((kind, name), details)
-        if changes := differences(without_address(stated), without_address(details)):
-            listed = "\n".join(f"  {line}" for line in changes)
+        before = stated_details.get((kind, name), details)
+        if changes := differences(without_address(before), without_address(details)):
+            listing = "\n".join(f"  {line}" for line in changes)
             raise RunChangedError(
-                f"{path}: this run was started with another {kind} {name!r}:\n{listed}\n"
+                f"{path}: this run was started with another {kind} {name!r}:\n{listing}\n"
                 "Undo the change, give another --out, or start anew with --fresh (the old journal is kept)."
             )
 

@@ -63,7 +63,7 @@ Steps: TypeAlias = Generator[Call, Any, R]
 
 
 @contextmanager
-def map_ordered(
+def map_in_order(
     steps: Callable[[T], Steps[R]],
     items: Iterable[T],
     workers: int,
@@ -106,38 +106,38 @@ def _in_order(rows: Iterable[Steps[R]], calls: "_Calls", look: Callable[[], None
     most = 4 * calls.workers if calls.workers > 1 else 1
     items, window = iter(rows), window_of(calls.workers)
     waiting, results = dict[int, Steps[R]](), dict[int, R]()  # by the item's number: for a call, and for its turn
-    begun = turn = 0
+    starts = turn = 0
     more = True
 
     def is_blocked() -> bool:
         """Whether no further item may start."""
-        full = len(waiting) >= most or begun - turn >= window
+        full = len(waiting) >= most or starts - turn >= window
         return not more or full or (turn in results and not waiting)
 
-    def send(number: int, came: object) -> None:
+    def send(number: int, value: object) -> None:
         """Take the next steps of an item: the first, or those after its call."""
         try:
-            call = waiting[number].send(came)
+            call = waiting[number].send(value)
         except StopIteration as stop:
             del waiting[number]
             results[number] = stop.value
         else:
             calls.give(number, call)
 
-    while more or begun > turn:
+    while more or starts > turn:
         if not is_blocked():
             if (steps := next(items, None)) is None:
                 more = False
                 continue
-            waiting[begun] = steps
-            begun += 1
-            send(begun - 1, None)
+            waiting[starts] = steps
+            starts += 1
+            send(starts - 1, None)
         look()
-        blocked = is_blocked()
-        finished = calls.get(wait=blocked and turn not in results)
-        if finished is not None:
-            send(*finished)
-        elif blocked and turn in results:
+        stuck = is_blocked()
+        item = calls.get(wait=stuck and turn not in results)
+        if item is not None:
+            send(*item)
+        elif stuck and turn in results:
             turn += 1
             yield results.pop(turn - 1)
 
@@ -158,7 +158,7 @@ class _Job:
     call: Call
     context: Context = field(default_factory=copy_context)
     worker: Any = None
-    came: Any = None
+    result: Any = None
     error: BaseException | None = None
 
 
@@ -171,9 +171,9 @@ class _Calls:
         self._seconds, self._on_stop = seconds, on_stop
         self._waiting = deque[_Job]()
         self._through = SimpleQueue[_Job]()
-        self._started = dict[_Job, float]()  # the earliest first; the one that removes a job keeps the reply
+        self._starts = dict[_Job, float]()  # the earliest first; the one that removes a job keeps the reply
         self._at_work = set[_Worker]()  # without those left behind
-        self._not_ended = set[Future[None]]()
+        self._alive = set[Future[None]]()
         self._lock = threading.Lock()
 
     def give(self, number: int, call: Call) -> None:
@@ -189,7 +189,7 @@ class _Calls:
             return None
         if job.error is not None:
             raise job.error
-        return job.number, job.came
+        return job.number, job.result
 
     def stop(self) -> None:
         """Drop the calls that have not started."""
@@ -198,9 +198,9 @@ class _Calls:
 
     def wait(self, look: Callable[[], None]) -> None:
         """Wait, after `stop`, for the calls under way, unless what `look` finds abandons them."""
-        while self._not_ended:
+        while self._alive:
             look()
-            wait(set(self._not_ended), self._give_up_late_ones())
+            wait(set(self._alive), self._give_up_late_ones())
 
     def _start(self) -> None:
         """Start a thread if a call waits and fewer than `workers` threads are at work."""
@@ -214,8 +214,8 @@ class _Calls:
         except BaseException:  # no thread can be started, or an interrupt
             self._at_work.discard(worker)
             raise
-        self._not_ended.add(future)
-        future.add_done_callback(self._not_ended.discard)
+        self._alive.add(future)
+        future.add_done_callback(self._alive.discard)
 
     def _work(self, worker: _Worker) -> None:
         worker.thread = threading.current_thread()
@@ -240,20 +240,20 @@ class _Calls:
                 return None
             job = self._waiting.popleft()
             job.worker = worker
-            self._started[job] = time.monotonic()
+            self._starts[job] = time.monotonic()
             return job
 
     def _claim(self, job: _Job, *, late: bool = False) -> bool:
         """Remove a job from those under way. The first to do so, its thread or the clock, keeps the reply."""
         with self._lock:
-            mine = self._started.pop(job, None) is not None
+            mine = self._starts.pop(job, None) is not None
             if mine and late:
                 job.worker.thread.name = "left behind"
             return mine
 
     def _keep(self, job: _Job, result: Any, error: BaseException | None = None) -> None:
         try:
-            job.came, job.error = None if error else job.call.keep(result), error
+            job.result, job.error = None if error else job.call.keep(result), error
         except BaseException as failure:  # noqa: BLE001 -- raised where the call is taken
             job.error = failure
         if isinstance(job.error, Exception):
@@ -268,11 +268,11 @@ class _Calls:
         """Abandon the late calls, and return how long to wait until one may be late again."""
         now, left = time.monotonic(), min(self._seconds, _TICK)
         with self._lock:
-            first = next(iter(self._started.values()), now)
+            first = next(iter(self._starts.values()), now)
             if first + self._seconds > now:
                 return min(first + self._seconds - now, _TICK)
             # A limit may have delayed the earliest call, so that it is late only later.
-            ends = {job: began + self._seconds + job.call.wait for job, began in self._started.items()}
+            ends = {job: since + self._seconds + job.call.wait for job, since in self._starts.items()}
         for job, end in ends.items():
             if end > now:
                 left = min(left, end - now)
@@ -282,7 +282,7 @@ class _Calls:
                 why = "" if failure is None else f" (the last request failed: {brief(failure, 180)})"
                 late = f"{fault} within {self._seconds:g} s; a longer --timeout waits longer{why}"
                 self._keep(job, TimeoutError(late))
-                self._not_ended.discard(job.worker.future)
+                self._alive.discard(job.worker.future)
                 with self._lock:
                     self._at_work.discard(job.worker)
                 self._start()  # another thread, in its place

@@ -22,7 +22,7 @@ from eldgr_dspy.programs.run.recordings import ConsultationStore
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.certifying import certifying, naming_question, replies_in
 from eldgr_dspy.rule.consultations import Consultation, Heard
-from eldgr_dspy.rule.named_judges import Asked, asked_by, for_judges, judge_in
+from eldgr_dspy.rule.named_judges import Label, asked_by, for_judges, judge_in
 from eldgr_dspy.rule.replies import journaled_reply
 from eldgr_dspy.rule.rules import is_own, rule_named
 from eldgr_dspy.words import Consulted
@@ -35,21 +35,21 @@ class RuleChoice(NamedTuple):
     replies: Mapping[Consulted, Heard]
 
 
-def choices(case: Case, rules: Sequence[str]) -> Generator[Asked, Any, dict[str, RuleChoice | Consulted]]:
+def choices(case: Case, rules: Sequence[str]) -> Generator[Label, Any, dict[str, RuleChoice | Consulted]]:
     """Drive all rules on the same replies: yields whom to ask the first time that any rule needs it.
 
     It is sent the reply, or `NotAskedError` if there will be none. It returns each rule's choice, or the role that the
     rule lacks.
     """
-    replies: dict[Asked, Any] = {}
+    replies: dict[Label, Any] = {}
     by_rule: dict[str, RuleChoice | Consulted] = {}
     for name in rules:
-        steps, replies_used, reply, role = certifying(case.rule(name))(case), dict[Consulted, Heard](), None, None
+        steps, own, reply, role = certifying(case.rule(name))(case), dict[Consulted, Heard](), None, None
         while True:
             try:
                 role = steps.send(reply)
             except StopIteration as stop:
-                by_rule[name] = RuleChoice(stop.value, replies_used)
+                by_rule[name] = RuleChoice(stop.value, own)
                 break
             except NotAskedError:  # a recorded certificate is of other answers
                 by_rule[name] = role or "certificate"
@@ -60,39 +60,39 @@ def choices(case: Case, rules: Sequence[str]) -> Generator[Asked, Any, dict[str,
             if isinstance(replies[label], NotAskedError):
                 by_rule[name] = role
                 break
-            replies_used[role] = reply = replies[label]
+            own[role] = reply = replies[label]
     return by_rule
 
 
 @dataclass(slots=True)
-class Settled:
+class Settlement:
     """A row with each rule's choice on it, or the role that the rule lacks."""
 
     row: Row
     case: Case
-    chosen: Mapping[str, RuleChoice | Consulted]
-    consultations: Mapping[Asked, Consultation]
+    by_rule: Mapping[str, RuleChoice | Consulted]
+    consultations: Mapping[Label, Consultation]
 
     def outcomes(self) -> dict[str, Outcome]:
         """Write down every rule's decision; asking can continue without it."""
-        recorded: dict[Hashable, Decision] = {}  # rules that choose the same on the same replies decide the same
-        return {name: self._outcome(name, chosen, recorded) for name, chosen in self.chosen.items()}
+        records: dict[Hashable, Decision] = {}  # rules that choose the same on the same replies decide the same
+        return {name: self._outcome(name, choice, records) for name, choice in self.by_rule.items()}
 
-    def _outcome(self, rule: str, chosen: RuleChoice | Consulted, recorded: dict[Hashable, Decision]) -> Outcome:
-        if not isinstance(chosen, RuleChoice):
-            return Outcome(None, missing=chosen)
-        choice, replies = chosen.choice, replies_in(chosen.replies)
+    def _outcome(self, rule: str, rule_choice: RuleChoice | Consulted, records: dict[Hashable, Decision]) -> Outcome:
+        if not isinstance(rule_choice, RuleChoice):
+            return Outcome(None, missing=rule_choice)
+        choice, replies = rule_choice.choice, replies_in(rule_choice.replies)
         same = type(choice), choice.branch, *replies, *map(id, (choice.answer, *replies.values()))
-        if same not in recorded:
-            recorded[same] = self.case.record(choice, replies)
-        used = [self.consultations[asked_by(rule, role)] for role in chosen.replies]
-        return Outcome(recorded[same], None, used)
+        if same not in records:
+            records[same] = self.case.record(choice, replies)
+        consultations = [self.consultations[asked_by(rule, role)] for role in rule_choice.replies]
+        return Outcome(records[same], None, consultations)
 
     def score(self, rows: DecidedRows) -> tuple[dict[str, Outcome], dict[str, Score | None]]:
         """Add the row to the decided rows of its pool, and return what each rule decided and its score."""
         outcomes, sources = self.outcomes(), [candidate.source for candidate in self.row.candidates]
-        failed = [label for label, consultation in self.consultations.items() if consultation.outcome == "failed"]
-        return outcomes, rows.add(self.case, self.row.gold, outcomes, failed, sources)
+        failures = [label for label, consultation in self.consultations.items() if consultation.outcome == "failed"]
+        return outcomes, rows.add(self.case, self.row.gold, outcomes, failures, sources)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,29 +119,29 @@ def decide_again(run: RunRead, rules: Sequence[str], files: Sequence[Path] = ())
     """
     for rule in rules:
         rule_named(rule)
-    counted = run.summary()["pools"] if run.finished() else {}
-    before = [rule for pool in counted.values() for rule in (*pool["rules"], *pool["withheld"]) if not is_own(rule)]
+    by_pool = run.summary()["pools"] if run.is_finished() else {}
+    before = [rule for pool in by_pool.values() for rule in (*pool["rules"], *pool["withheld"]) if not is_own(rule)]
     judges = dict.fromkeys(filter(None, map(judge_in, (*before, *run.totals.roles))))
     names = for_judges([*dict.fromkeys([*before, *rules])], judges)
-    pools = reopen(run, [*counted] or [*run.heads_of("pool")], files, "eldgr decide RUN FILE --rule NAME")
-    sizes = {pool.name: counted[pool.name]["n"] if counted else pool.n for pool in pools}
+    pools = reopen(run, [*by_pool] or [*run.heads_of("pool")], files, "eldgr decide RUN FILE --rule NAME")
+    sizes = {pool.name: by_pool[pool.name]["n"] if by_pool else pool.n for pool in pools}
     rows = {pool.name: DecidedRows(pool.task, names) for pool in pools}
-    for pool, settled in settled_again(run, names, pools, sizes):
-        with naming_question(pool.name, settled.row.id):
-            settled.score(rows[pool.name])
+    for pool, settlement in settle_again(run, names, pools, sizes):
+        with naming_question(pool.name, settlement.row.id):
+            settlement.score(rows[pool.name])
     figures = {name: pool_figures(of, judge_facts(run.heads)) for name, of in rows.items()}
     cut = [n for pool in pools if (n := sizes[pool.name]) < pool.n]
     return Redecisions(names, tuple(pools), cut[0] if cut else None, figures)
 
 
-def settled_again(
+def settle_again(
     run: RunRead, rules: Sequence[str], pools: Sequence[Pool], sizes: Mapping[str, int]
-) -> Iterator[tuple[Pool, Settled]]:
+) -> Iterator[tuple[Pool, Settlement]]:
     """Yield the first rows of each pool, as many as `sizes` says, with what each rule chooses on the run's replies."""
     settings, store = run.settings, ConsultationStore(run.consultations())
     for pool in pools:
         for row in pool.rows(sizes[pool.name]):
-            case, consultations = Case(run.question(pool.name, row), settings), dict[Asked, Consultation]()
+            case, consultations = Case(run.question(pool.name, row), settings), dict[Label, Consultation]()
             steps = choices(case, rules)
             reply: Heard | NotAskedError | None = None
             while True:
@@ -149,7 +149,7 @@ def settled_again(
                     with naming_question(pool.name, row.id):
                         label = steps.send(reply)
                 except StopIteration as stop:
-                    yield pool, Settled(row, case, stop.value, consultations)
+                    yield pool, Settlement(row, case, stop.value, consultations)
                     break
                 if (entry := store.find((pool.name, row.id, label))) is None:
                     reply = NotAskedError(f"The run never asked the {label}.")
@@ -164,13 +164,13 @@ def reopen(run: RunRead, names: Sequence[str], files: Sequence[Path], command: s
         ArgumentError, PoolError: a pool is not there or cannot be read, or a file is not one of these.
         RunChangedError: a pool is not the one that the run was made on.
     """
-    moved = {pool_name(path): path for path in files}
-    for name, path in moved.items():
+    places = {pool_name(path): path for path in files}
+    for name, path in places.items():
         if name not in names:
             names_there = ", ".join(map(repr, names))
             raise ArgumentError(f"{path}: {run.path} was not made on a pool {name!r}; it was made on {names_there}.")
     statements = run.heads_of("pool")
-    paths = [moved.get(name) or _where(run, name, statements[name], command) for name in names]
+    paths = [places.get(name) or _where(run, name, statements[name], command) for name in names]
     pools = open_pools(paths, None if run.ungiven else run.settings.type)
     for pool in pools:
         made_on = statements[pool.name]["details"]["sha256"]

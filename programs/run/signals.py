@@ -23,7 +23,7 @@ class Signals:
     """
 
     def __init__(self) -> None:
-        self._came = deque[signal.Signals]()
+        self._pending = deque[signal.Signals]()
         self._handlers = dict[signal.Signals, Callable[[int, FrameType | None], Any]]()
 
     def __enter__(self) -> "Signals":
@@ -41,32 +41,32 @@ class Signals:
 
     def look(self) -> None:
         """Call the earlier handler of each noted signal, without a frame. The handler may raise."""
-        while self._came:
-            number = self._came.popleft()
+        while self._pending:
+            number = self._pending.popleft()
             self._handlers[number](number, None)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        came = signal.Signals(number)
-        if self._came:
-            self._handlers[came](number, frame)
+        kind = signal.Signals(number)
+        if self._pending:
+            self._handlers[kind](number, frame)
         else:
-            self._came.append(came)
+            self._pending.append(kind)
 
 
 @contextmanager
-def signals_held() -> Iterator[None]:
+def hold_signals() -> Iterator[None]:
     """Hold off ctrl-C and SIGTERM, whatever their handlers, if Python allows it: in the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    came: list[int] = []
+    numbers: list[int] = []
     before = {number: signal.getsignal(number) for number in _NUMBERS}
     for number in before:
-        signal.signal(number, lambda number, _: came.append(number))
+        signal.signal(number, lambda number, _: numbers.append(number))
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
-        if came:
-            signal.raise_signal(came[0])
+        if numbers:
+            signal.raise_signal(numbers[0])

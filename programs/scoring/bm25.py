@@ -61,8 +61,8 @@ class BM25:
         positive = np.flatnonzero(scores > 0)
         if len(positive) > k:
             positive = positive[scores[positive] >= np.partition(scores[positive], -k)[-k]]
-        ranked = positive[np.argsort(-scores[positive], kind="stable")[:k]]
-        return [Hit(int(document), float(scores[document])) for document in ranked]
+        order = positive[np.argsort(-scores[positive], kind="stable")[:k]]
+        return [Hit(int(document), float(scores[document])) for document in order]
 
 
 class _Lucene(BM25Okapi):

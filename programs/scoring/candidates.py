@@ -61,9 +61,9 @@ def _scores(tables: object, n: int, scorer: "Scorer") -> Tables:
     from eldgr_dspy.channels.step_table import checked_tables
 
     name = type(scorer).__name__
-    checked = checked_tables(tables, n, f"{name}.score")
+    valid = checked_tables(tables, n, f"{name}.score")
     try:
-        plain: Tables = json.loads(json.dumps([table.to_json() for table in checked], allow_nan=False))
+        plain: Tables = json.loads(json.dumps([table.to_json() for table in valid], allow_nan=False))
     except (TypeError, ValueError, OverflowError) as error:
         raise ArgumentError(f"{name}.score returned a table with a value that is not a score: {error}") from error
     return plain
@@ -90,14 +90,14 @@ class Scorers(list["Scorer"]):
         """Return the tables of the candidates; for several scorers by name, else class, numbered if it is repeated."""
         if not self.several:
             return scores[0]
-        named = dict[str, Tables]()
+        result = dict[str, Tables]()
         for scorer, tables in zip(self, scores, strict=True):
             own = getattr(scorer, "name", None)
             name = own if isinstance(own, str) else type(scorer).__name__
-            numbered = (f"{name} {number}" for number in count(2))
-            named[next(label for label in chain([name], numbered) if label not in named)] = tables
-        return named
+            labels = (f"{name} {number}" for number in count(2))
+            result[next(label for label in chain([name], labels) if label not in result)] = tables
+        return result
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Scorers":
-        copied = [deepcopy(scorer, memo) if isinstance(scorer, dspy.Module) else scorer for scorer in self]
-        return Scorers(copied if self.several else next(iter(copied), None))
+        copies = [deepcopy(scorer, memo) if isinstance(scorer, dspy.Module) else scorer for scorer in self]
+        return Scorers(copies if self.several else next(iter(copies), None))

@@ -29,7 +29,7 @@ from eldgr_dspy.words import CHANNELS, Channel
 MOST = 64
 """Steps of a text; one with more is not asked about, because few LMs would complete the reply."""
 
-GROUNDED: tuple[Channel, ...] = ("fact", "epist", "triang", "adv", "min")
+CORPUS_CHANNELS: tuple[Channel, ...] = ("fact", "epist", "triang", "adv", "min")
 """The channels that compare a step with passages."""
 
 NO_SCORE = Undefined("the LM gave no score")
@@ -177,7 +177,7 @@ def _without_lm(passages: Sequence[Passage] | None, n: int) -> dict[Channel, Val
     if passages:
         return {}
     if passages is None:
-        return {name: [Undefined("there is no corpus")] * n for name in GROUNDED}
+        return {name: [Undefined("there is no corpus")] * n for name in CORPUS_CHANNELS}
     neutral, silent = fact([0.0] * n), [Undefined("the corpus has no passage")] * n
     return {"fact": neutral, "epist": silent, "triang": triang([0.0] * n), "adv": adv(neutral, neutral), "min": silent}
 
@@ -187,5 +187,5 @@ def _distinct(plans: Sequence[_Plan]) -> list[_Inputs]:
 
 
 def _tables(plans: Sequence[_Plan], replies: Sequence[RoleOutput]) -> list[StepTable]:
-    answered = {request: reply.content for request, reply in zip(_distinct(plans), replies, strict=True)}
-    return [plan.table(None if plan.request is None else answered[plan.request]) for plan in plans]
+    answers = {request: reply.content for request, reply in zip(_distinct(plans), replies, strict=True)}
+    return [plan.table(None if plan.request is None else answers[plan.request]) for plan in plans]

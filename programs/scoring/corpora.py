@@ -29,7 +29,7 @@ class _Model(BaseModel):
 
 class _Columns(_Model):
     @model_validator(mode="after")
-    def _aligned(self) -> Self:
+    def _require_alignment(self) -> Self:
         if len({len(getattr(self, name)) for name in type(self).model_fields}) > 1:
             raise ValueError("the lists differ in length")
         return self
@@ -99,8 +99,8 @@ def gsm8k_corpus(rows: Iterable[Mapping[str, Any]], solutions: int = 1_000) -> t
     """
     if type(solutions) is not int or solutions < 1:
         raise ArgumentError(f"solutions must be a whole number of at least 1; got {solutions!r:.80}.")
-    solved = _rows(rows, _GSM8K, "gsm8k", solutions)
-    return _distinct(Passage("", _ANNOTATION.sub("", row.answer.partition(_ANSWER)[0]).strip()) for row in solved)
+    examples = _rows(rows, _GSM8K, "gsm8k", solutions)
+    return _distinct(Passage("", _ANNOTATION.sub("", row.answer.partition(_ANSWER)[0]).strip()) for row in examples)
 
 
 def _rows(rows: object, kind: type[_Kind], dataset: str, first: int | None = None) -> Iterator[_Kind]:

@@ -71,7 +71,7 @@ class CrossEncoderNLI:
         self.encoder = _load(str(model), self.folder, device, dtype)
         self._batch_size = batch_size
         transformer: Any = self.encoder.model
-        _refuse_untrained(str(model), transformer, self.folder)
+        _require_head(str(model), transformer, self.folder)
         if max_length < _LEAST:
             raise ArgumentError(f"max_length must be at least {_LEAST} tokens; got {max_length}.")
         positions = getattr(transformer.config, "max_position_embeddings", None) or max_length
@@ -172,7 +172,7 @@ def _load(model: str, folder: Path, device: str | None, dtype: Precision) -> "Cr
     return encoder
 
 
-def _refuse_untrained(model: str, transformer: Any, folder: Path) -> None:
+def _require_head(model: str, transformer: Any, folder: Path) -> None:
     """Refuse a head that is missing in the files: it would be random, and so would every result."""
     base = f"{transformer.base_model_prefix}."
     head = {name for name in transformer.state_dict() if not name.startswith(base)}

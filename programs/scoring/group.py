@@ -99,10 +99,10 @@ def gather(
         retriever if retriever is not None or one.passages is None else index(tuple(one.passages)) for one in reasonings
     ]
     steps = [step for pair in zip(reasonings, texts, strict=True) for step in _in_context(*pair)]
-    searched = [corpus for corpus, text in zip(corpora, texts, strict=True) for _ in text.steps]
+    step_corpora = [corpus for corpus, text in zip(corpora, texts, strict=True) for _ in text.steps]
     silent = [unmeasurable(step.text) for step in steps]
-    compared = _pairs_of_steps(steps, silent, list(_hits(steps, silent, searched, k)), claims, counterfactuals)
-    return Group(tuple(reasonings), texts, tuple(chain.from_iterable(confidences)), tuple(compared))
+    pairs = _pairs_of_steps(steps, silent, list(_hits(steps, silent, step_corpora, k)), claims, counterfactuals)
+    return Group(tuple(reasonings), texts, tuple(chain.from_iterable(confidences)), tuple(pairs))
 
 
 def _in_context(reasoning: Reasoning, text: Steps) -> Iterator[StepInContext]:
@@ -120,18 +120,18 @@ def _hits(
     steps: Sequence[StepInContext], silent: Sequence[Undefined | None], corpora: Sequence[Retriever | None], k: int
 ) -> Iterator[Mapping[int, Passage] | Undefined]:
     """Return the documents of each step, or why it has none; a corpus is searched once, for all its steps."""
-    sought: dict[int, tuple[Retriever, dict[str, None]]] = {}
+    searches: dict[int, tuple[Retriever, dict[str, None]]] = {}
     for step, why, corpus in zip(steps, silent, corpora, strict=True):
         if corpus is not None and why is None:
-            sought.setdefault(id(corpus), (corpus, {}))[1][step.text] = None
-    hits = {at: _documents(corpus, list(queries), k) for at, (corpus, queries) in sought.items()}
+            searches.setdefault(id(corpus), (corpus, {}))[1][step.text] = None
+    hits = {at: _documents(corpus, list(queries), k) for at, (corpus, queries) in searches.items()}
     for step, why, corpus in zip(steps, silent, corpora, strict=True):
         yield why if why is not None else NO_CORPUS if corpus is None else hits[id(corpus)][step.text]
 
 
 def _documents(corpus: Retriever, queries: list[str], k: int) -> dict[str, dict[int, Passage]]:
-    expected = "a list of Hit, each with the number of one of its documents"
-    hits = _answers(corpus.search, queries, corpus.search(queries, k), partial(_are_hits, corpus), expected)
+    need = "a list of Hit, each with the number of one of its documents"
+    hits = _answers(corpus.search, queries, corpus.search(queries, k), partial(_are_hits, corpus), need)
     return {query: {hit.document: corpus.documents[hit.document] for hit in own[:k]} for query, own in hits.items()}
 
 
@@ -144,16 +144,16 @@ def _pairs_of_steps(
 ) -> Iterator[StepPairs]:
     with_passages = [replace(step, passages=_passages(documents)) for step, documents in zip(steps, hits, strict=True)]
     pairs = zip(with_passages, hits, strict=True)
-    grounded = list(dict.fromkeys(step for step, documents in pairs if not isinstance(documents, Undefined)))
-    replies, changes = (claims(grounded), counterfactuals(grounded)) if grounded else ((), ())
-    claimed = _answers(claims, grounded, replies, _are_claims, "a tuple of texts, or Undefined")
-    changed = _answers(counterfactuals, grounded, changes, _is_changed, "a Counterfactual, None or Undefined")
+    with_documents = list(dict.fromkeys(step for step, documents in pairs if not isinstance(documents, Undefined)))
+    replies, changes = (claims(with_documents), counterfactuals(with_documents)) if with_documents else ((), ())
+    claims_of = _answers(claims, with_documents, replies, _are_claims, "a tuple of texts, or Undefined")
+    change_of = _answers(counterfactuals, with_documents, changes, _is_changed, "a Counterfactual, None or Undefined")
     for step, why, documents in zip(with_passages, silent, hits, strict=True):
         before = why if why is not None else _before(step)
         if isinstance(documents, Undefined):
             yield StepPairs(step, why, {}, before, documents, documents, documents)
             continue
-        own, change, under = claimed[step], changed[step], partial(Row, premises=step.passages)
+        own, change, under = claims_of[step], change_of[step], partial(Row, premises=step.passages)
         change = NOTHING_TO_CHANGE if change is None else change
         other = under(change.text) if isinstance(change, Counterfactual) else change
         rows = own if isinstance(own, Undefined) else tuple(map(under, own))
@@ -181,8 +181,8 @@ def _answers(
     whom: object,
     questions: Sequence[_Question],
     replies: Sequence[_Reply],
-    allowed: Callable[[object], bool],
-    expected: str,
+    is_valid: Callable[[object], bool],
+    need: str,
 ) -> dict[_Question, _Reply]:
     """Return what a function or object of the user's answered to each question."""
     name = getattr(whom, "__qualname__", type(whom).__name__)
@@ -190,8 +190,8 @@ def _answers(
     if len(replies) != len(questions):
         raise ArgumentError(f"{name} returned {len(replies)} answers for {len(questions)}; expected one for each.")
     for reply in replies:
-        if not allowed(reply):
-            raise ArgumentError(f"{name} returned {reply!r:.200}; expected for each {expected}.")
+        if not is_valid(reply):
+            raise ArgumentError(f"{name} returned {reply!r:.200}; expected for each {need}.")
     return dict(zip(questions, replies, strict=True))
 
 

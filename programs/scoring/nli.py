@@ -34,7 +34,7 @@ class CachedNLI:
             raise ArgumentError(f"entries must be at least 1; got {entries}. Without a memory, use the reader itself.")
         self.nli, self.read = nli, 0
         self._entries = entries
-        self._known = OrderedDict[bytes, bytes]()
+        self._rows = OrderedDict[bytes, bytes]()
         self._alone = Lock()
 
     @property
@@ -43,7 +43,7 @@ class CachedNLI:
         return self.nli.name
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self._rows)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "CachedNLI":
         return self  # a copy of a program that holds it shares the same memory
@@ -64,17 +64,17 @@ class CachedNLI:
         texts = [repr((name, *pair)).encode("ascii", "backslashreplace") for pair in check_pairs(pairs)]
         keys = [hashlib.blake2b(text, digest_size=16).digest() for text in texts]
         with self._alone:
-            rows = {key: self._known[key] for key in keys if key in self._known}
+            rows = {key: self._rows[key] for key in keys if key in self._rows}
             fresh = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in rows}
             if fresh:
                 values = probabilities_of(self.nli, [*fresh.values()])
                 rows |= zip(fresh, map(np.ndarray.tobytes, values), strict=True)
                 self.read += len(fresh)
             for key in keys:
-                self._known[key] = rows[key]
-                self._known.move_to_end(key)
-            while len(self._known) > self._entries:
-                self._known.popitem(last=False)
+                self._rows[key] = rows[key]
+                self._rows.move_to_end(key)
+            while len(self._rows) > self._entries:
+                self._rows.popitem(last=False)
         return np.frombuffer(b"".join(rows[key] for key in keys)).reshape(-1, 3).copy()
 
 

@@ -26,7 +26,7 @@ from eldgr_dspy.programs.scoring.nli_pairs import MaybeRow, Readings, read
 from eldgr_dspy.rule.questions import require_one_of
 from eldgr_dspy.words import READINGS, Channel, Reading
 
-UNREAD = Undefined("the NLI model gave no number for the step under anything")
+NO_READING = Undefined("the NLI model gave no number for the step under anything")
 
 _ReadRows = Callable[[Iterable[MaybeRow]], Grounding]
 
@@ -73,7 +73,7 @@ class NLIScorer:
         """
         group = gather(reasonings, self.retriever, self.k, self.claims, self.counterfactuals)
         readings = read(self.nli, group.rows())
-        group = _without_unread(group, readings)
+        group = _mark_gaps(group, readings)
         columns, grounding = _measure(
             group, lambda rows: Grounding.from_probabilities(map(readings.of, rows), self.reading)
         )
@@ -82,11 +82,11 @@ class NLIScorer:
         return [StepTable(text.text, text.spans, scores[steps]) for text, steps in own]
 
 
-def _without_unread(group: Group, readings: Readings) -> Group:
+def _mark_gaps(group: Group, readings: Readings) -> Group:
     """Return the group; a step for which the model gave no number under any premise can't be scored."""
-    nothing: Any = dict.fromkeys(("silent", "before", "documents", "changed", "claims"), UNREAD)
-    unread = [readings.nothing_of(step.before, step.documents) for step in group.steps]
-    steps = [replace(step, **nothing) if lost else step for step, lost in zip(group.steps, unread, strict=True)]
+    nothing: Any = dict.fromkeys(("silent", "before", "documents", "changed", "claims"), NO_READING)
+    gaps = [readings.nothing_of(step.before, step.documents) for step in group.steps]
+    steps = [replace(step, **nothing) if lost else step for step, lost in zip(group.steps, gaps, strict=True)]
     return replace(group, steps=tuple(steps))
 
 
@@ -95,14 +95,14 @@ def _measure(group: Group, f: _ReadRows) -> tuple[dict[Channel, Scores], Groundi
     grounding = f(step.documents for step in group.steps)
     hits = [() if at in grounding.reasons else tuple(step.hits) for at, step in enumerate(group.steps)]
     grounding = grounding.renumber(hits)
-    grounded = fact(grounding.best())
+    facts = fact(grounding.best())
     columns: dict[Channel, Scores] = {
         "logic": logic(f(step.before for step in group.steps).best()),
-        "fact": grounded,
-        "epist": epist(_unless_silent(group, group.confidences), grounded),
+        "fact": facts,
+        "epist": epist(_unless_silent(group, group.confidences), facts),
         "info": _info(group),
         "triang": triang(_independent(group, grounding)),
-        "adv": adv(grounded, fact(f(step.changed for step in group.steps).best())),
+        "adv": adv(facts, fact(f(step.changed for step in group.steps).best())),
         "min": minimality(_new_facts(group, f)),
     }
     return columns, grounding

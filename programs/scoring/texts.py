@@ -47,8 +47,8 @@ def text_of_file(path: Path, question: str = "", evidence: Path | None = None) -
     paragraph, separated by blank lines. Without it there is no corpus.
     """
     text = _text(path)
-    extracted = extract_answer(text, "retrieval")
-    answer = extracted.answer if extracted and extracted.form != "whole" else ""
+    extraction = extract_answer(text, "retrieval")
+    answer = extraction.answer if extraction and extraction.form != "whole" else ""
     return Text(Reasoning(text, question, None if evidence is None else _passages(evidence), answer))
 
 

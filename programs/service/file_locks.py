@@ -13,8 +13,8 @@ from eldgr_dspy.errors import RunLockedError
 def hold(lock: Path, busy: str) -> Iterator[None]:
     """Hold a lock; raise `RunLockedError(busy)` if another process holds it."""
     try:
-        held = FileLock(lock).acquire(timeout=0)
+        guard = FileLock(lock).acquire(timeout=0)
     except Timeout:
         raise RunLockedError(busy) from None
-    with held:
+    with guard:
         yield

@@ -127,9 +127,9 @@ def start(call: Callable[[], R]) -> "Future[R]":
         try:
             return partial(future.set_result, context.run(call))
         except StopIteration as error:  # which no future of asyncio can hold
-            stopped = RuntimeError(f"StopIteration was raised: {error}")
-            stopped.__cause__ = error
-            return partial(future.set_exception, stopped)
+            failure = RuntimeError(f"StopIteration was raised: {error}")
+            failure.__cause__ = error
+            return partial(future.set_exception, failure)
         except BaseException as error:  # noqa: BLE001 -- raised where the call is waited for
             return partial(future.set_exception, error)
 

@@ -20,7 +20,7 @@ from eldgr_dspy.programs.judges import Comparer, Panel, SliceJudge, SwapConsiste
 from eldgr_dspy.programs.judges.gar import slices_of
 from eldgr_dspy.programs.judges.named import judge_in_style
 from eldgr_dspy.programs.lms.fencing import defuse
-from eldgr_dspy.programs.lms.models import lm_named
+from eldgr_dspy.programs.lms.models import make_lm
 from eldgr_dspy.programs.requests.limits import FailureBudget
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
@@ -37,7 +37,7 @@ from tests.scorers import table_of
 from tests.scoring.readers import Reader
 from tests.selecting import with_judge
 
-CALLS: dict[str, Callable[..., Any]] = {one.__name__: one for one in (SliceJudge, Panel, judge_in_style, lm_named)} | {
+CALLS: dict[str, Callable[..., Any]] = {one.__name__: one for one in (SliceJudge, Panel, judge_in_style, make_lm)} | {
     "SwapConsistent": partial(SwapConsistent, LexicalJudge()),
     "Comparer": partial(judged, Comparer()),
     "ollama": partial(ollama, "m"),
@@ -136,4 +136,4 @@ def test_a_long_refusal_of_a_key_is_told_up_to_a_whole_word() -> None:
     assert told != kept and len(kept) <= 320 and f"LMAuthError: [openai/m] {reply}".startswith(f"{kept} ")
     budget = FailureBudget(0)
     budget.spend(("pool", "q", "judge"), dspy.LMAuthError(reply, model="openai/m"))
-    assert budget.stopped == f"The call can only fail again: {told}"
+    assert budget.reason == f"The call can only fail again: {told}"

@@ -12,7 +12,7 @@ import pytest
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.engines.reply_forms import refuses_schema
 from eldgr_dspy.programs.engines.strict import STRICT
-from eldgr_dspy.programs.lms.models import lm_named
+from eldgr_dspy.programs.lms.models import make_lm
 from eldgr_dspy.programs.run.fingerprints import describe_lm
 from eldgr_dspy.programs.testing import scripted_lm
 from eldgr_dspy.signatures import JudgeCandidates, RepairAnswer
@@ -146,6 +146,6 @@ def test_a_command_may_send_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_whether_a_schema_is_sent_is_part_of_what_a_role_is() -> None:
-    lms = {use: lm_named("openai/m", "http://127.0.0.1:9/v1", structured=use) for use in ("on", "off", "auto")}
+    lms = {use: make_lm("openai/m", "http://127.0.0.1:9/v1", structured=use) for use in ("on", "off", "auto")}
     forms = {use: (describe_lm(lm) or {}).get("structured") for use, lm in lms.items()}
     assert forms == {"on": "on", "off": "off", "auto": None}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic import BeforeValidator, Field
 
 from eldgr_dspy.programs.engines.reply_forms import reply_form
-from eldgr_dspy.programs.engines.strict import _DERIVED, StrictJSONAdapter, reason_of
+from eldgr_dspy.programs.engines.strict import _CACHE, StrictJSONAdapter, reason_of
 from eldgr_dspy.programs.testing import scripted_lm, text_of
 from eldgr_dspy.signatures import DerivationStep, JudgeCandidates, RepairAnswer
 from tests.case_tables import each_case
@@ -200,7 +200,7 @@ def test_new_instructions_make_a_new_prompt_and_what_is_kept_for_a_signature_goe
         signature: Any = RepairAnswer.with_instructions("Copy.")
         with dspy.context(lm=scripted_lm([REPAIR]), adapter=ADAPTER, disable_history=True, trace=None):
             dspy.Predict(signature)(question="q", evidence=["e"])
-        assert signature in _DERIVED
+        assert signature in _CACHE
         gone = weakref.ref(signature)
         del signature
     assert gone() is None

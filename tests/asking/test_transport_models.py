@@ -13,7 +13,7 @@ import pytest
 from eldgr_dspy.figures.record import is_same_model
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.engines.ollama import OllamaLM
-from eldgr_dspy.programs.lms.models import lm_named
+from eldgr_dspy.programs.lms.models import make_lm
 from eldgr_dspy.programs.roles import Judge
 from tests.asking.transport import GOOD
 from tests.capitals import row, write_pool
@@ -96,26 +96,26 @@ def test_a_dated_model_is_the_one_asked(asked: str | None, served: str | None, s
 @pytest.mark.parametrize("name", ["ollama/deepseek-r1:7b", "ollama_chat/deepseek-r1:7b", " ollama/deepseek-r1:7b "])
 @pytest.mark.parametrize("api_base", ["http://127.0.0.1:7", "http://127.0.0.1:7/v1", "127.0.0.1:7"])
 def test_names_of_ollama_go_to_our_engine(name: str, api_base: str) -> None:
-    lm: Any = lm_named(name, api_base, temperature=0.0, num_ctx=4096, timeout=9)
+    lm: Any = make_lm(name, api_base, temperature=0.0, num_ctx=4096, timeout=9)
     assert (type(lm), lm.model, lm.engine.timeout) == (OllamaLM, "ollama/deepseek-r1:7b", 9)
     metadata = {"host": api_base.removesuffix("/v1"), "num_ctx": 4096, "think": False}
     assert (lm.kwargs["metadata"], lm.kwargs["temperature"]) == (metadata, 0.0)
-    assert lm_named("ollama/hf.co/b/Llama-3.2-3B-GGUF:Q4_K_M").model.endswith("b/Llama-3.2-3B-GGUF:Q4_K_M")
+    assert make_lm("ollama/hf.co/b/Llama-3.2-3B-GGUF:Q4_K_M").model.endswith("b/Llama-3.2-3B-GGUF:Q4_K_M")
 
 
 @pytest.mark.parametrize("name", ["openai/gpt-4o-mini", "gemini/gemini-2.5-flash", "hosted_vllm/ollama/x"])
 def test_other_names_go_to_dspy(name: str) -> None:
-    lm = lm_named(name, "http://127.0.0.1:7/v1", cache=False)
+    lm = make_lm(name, "http://127.0.0.1:7/v1", cache=False)
     assert type(lm) is dspy.LM
     assert (lm.model, lm.kwargs["api_base"], lm.cache) == (name, "http://127.0.0.1:7/v1", False)
-    assert "api_base" not in lm_named(name).kwargs
+    assert "api_base" not in make_lm(name).kwargs
 
 
 def test_a_model_of_vllm_is_on_a_server_and_a_placeholder_is_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with serving(lambda _: GOOD) as server:
-        with dspy.context(lm=lm_named(" vllm/Qwen/Qwen3-8B", server.address, cache=False)):
+        with dspy.context(lm=make_lm(" vllm/Qwen/Qwen3-8B", server.address, cache=False)):
             Judge()(question="Who?", evidence=["A\nIt was A."], candidates=["A", "B", "C"])
         (entry,) = server.log
     assert (entry.model, entry.token) == ("Qwen/Qwen3-8B", "EMPTY")
-    assert lm_named("vllm/Qwen/Qwen3-8B").model == lm_named("hosted_vllm/Qwen/Qwen3-8B").model
+    assert make_lm("vllm/Qwen/Qwen3-8B").model == make_lm("hosted_vllm/Qwen/Qwen3-8B").model

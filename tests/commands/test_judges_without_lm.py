@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from eldgr_dspy.base.named_objects import object_named
+from eldgr_dspy.base.named_objects import load_object
 from eldgr_dspy.errors import RunChangedError
 from eldgr_dspy.programs.judges.counting_judges import OwnSelector, WeightedVote
 from eldgr_dspy.programs.run.frozen import frozen_selector
@@ -146,7 +146,7 @@ def test_a_freeze_ships_the_judge_that_was_frozen(name: str, kind: type, eldgr: 
 def test_a_freeze_finds_a_class_in_the_working_directory(monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr) -> None:
     eldgr("freeze", "--heuristic", *given("fixed"), "--rules", "eldgr", "--out", "freeze.json")
     monkeypatch.delitem(sys.modules, "command_judges")  # as in a new process
-    object_named.cache_clear()
+    load_object.cache_clear()
     assert type(frozen_selector("freeze.json", judge="command_judges:Fixed").judge).__name__ == "Fixed"
 
 

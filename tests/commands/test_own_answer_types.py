@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from eldgr_dspy import answer_types
-from eldgr_dspy.base.named_objects import object_named
+from eldgr_dspy.base.named_objects import load_object
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.programs.commands.options import AnswerName
 from eldgr_dspy.programs.run.frozen import frozen_selector
@@ -59,11 +59,11 @@ def forget(monkeypatch: pytest.MonkeyPatch, types: str = "") -> None:
     if types:
         Path("own_types.py").write_text(types)
     monkeypatch.setattr(answer_types, "_OWN", {})
-    monkeypatch.setattr(answer_types, "_SHOWN", {})
+    monkeypatch.setattr(answer_types, "_MEMORY", {})
     monkeypatch.delitem(sys.modules, "own_types", raising=False)
     shutil.rmtree("__pycache__", ignore_errors=True)
     linecache.clearcache()
-    object_named.cache_clear()
+    load_object.cache_clear()
 
 
 def evaluated(eldgr: Eldgr, *more: str, code: int = 0) -> str:

@@ -63,7 +63,7 @@ def once(data: bytes) -> str:
     scene = Trial(frozen, replies=cast(Any, replies))
     lm = scripted_lm(lambda request: reply_to(request, scene))
     with dspy.context(lm=lm, adapter=adapter, disable_history=True, trace=None):
-        came = check_scene(select, scene).came
+        came = check_scene(select, scene).output
     return str(came["branch"]) if isinstance(came, dict) else type(came).__name__
 
 

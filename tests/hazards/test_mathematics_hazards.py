@@ -13,7 +13,7 @@ import pytest
 
 from eldgr_dspy.answer_types import comparing
 from eldgr_dspy.answer_types.answers import score
-from eldgr_dspy.answer_types.comparing import Compared, Comparisons, Pair, compare
+from eldgr_dspy.answer_types.comparing import Comparison, Comparisons, Pair, compare
 from eldgr_dspy.answer_types.math import Math
 from eldgr_dspy.decision import Choice
 from eldgr_dspy.errors import ArgumentError, JournalError
@@ -58,9 +58,9 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> set[int]:
     """The threads in which expressions are compared; none of them is equal to another."""
     seen = set[int]()
 
-    def compared(*pair: object, seconds: float, ends: float | None = None) -> Compared:
+    def compared(*pair: object, seconds: float, ends: float | None = None) -> Comparison:
         seen.add(threading.get_ident())
-        return Compared(False, 0.0)
+        return Comparison(False, 0.0)
 
     monkeypatch.setattr(comparing, "compare", compared)
     return seen
@@ -150,7 +150,7 @@ def test_a_comparison_that_ran_out_of_time_is_recorded_and_never_made_again(
     out, again = tmp_path / "run", tmp_path / "again"
     plan = Plan([pool], out, ("majority", "eldgr"))
     with monkeypatch.context() as slow:
-        slow.setattr(comparing, "compare", lambda *pair, seconds, ends: Compared(None, seconds))
+        slow.setattr(comparing, "compare", lambda *pair, seconds, ends: Comparison(None, seconds))
         first = evaluate(heuristic_selector(), plan)
     assert Math().alike("3/17", "6/34")
 
@@ -176,9 +176,9 @@ def test_a_comparison_that_ran_out_of_time_is_recorded_and_never_made_again(
 def test_a_close_comparison_is_recorded_and_a_replay_gives_it_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
     given = list[float]()
 
-    def slow(*pair: object, seconds: float, ends: float | None = None) -> Compared:
+    def slow(*pair: object, seconds: float, ends: float | None = None) -> Comparison:
         given.append(seconds)
-        return Compared(True, 2.0)
+        return Comparison(True, 2.0)
 
     monkeypatch.setattr(comparing, "compare", slow)
     first = Comparisons()
@@ -188,7 +188,7 @@ def test_a_close_comparison_is_recorded_and_a_replay_gives_it_more_time(monkeypa
 
 
 def test_a_question_is_close_when_half_of_its_time_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparing, "compare", lambda *pair, seconds, ends: Compared(True, 1.4))
+    monkeypatch.setattr(comparing, "compare", lambda *pair, seconds, ends: Comparison(True, 1.4))
     comparisons = Comparisons()
     close = [(comparisons.equal("1", str(n), both=True), comparisons.is_close)[1] for n in range(6)]
     assert close == [False, False, False, False, False, True]  # 7 seconds, and 8.4

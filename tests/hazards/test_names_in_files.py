@@ -12,7 +12,7 @@ import dspy
 import pytest
 
 from eldgr_dspy import Selector
-from eldgr_dspy.base.named_objects import object_named
+from eldgr_dspy.base.named_objects import load_object
 from eldgr_dspy.errors import ArgumentError, EldgrError, RunChangedError
 from eldgr_dspy.formats.journal_lines import seal
 from eldgr_dspy.programs.commands import main
@@ -74,7 +74,7 @@ def desk(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     monkeypatch.chdir(tmp_path)
     monkeypatch.delitem(sys.modules, "canary", raising=False)
     importlib.invalidate_caches()
-    object_named.cache_clear()
+    load_object.cache_clear()
     yield
     assert [name for name in ("imported", "called") if Path(name).exists()] == []
     assert "canary" not in sys.modules

@@ -20,7 +20,7 @@ from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.engines.ollama import ollama
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.redaction import LEAST, LEAST_DIGITS, MASK, redacted, redacted_message, redacted_value, remember
+from eldgr_dspy.redaction import LEAST, LEAST_DIGITS, MASK, redact, redact_message, redact_value, remember
 from tests.asking.transport import number_of
 from tests.capitals import row, write_pool
 from tests.case_tables import each_case, tables_of
@@ -431,12 +431,12 @@ def test_the_least_credential_is_redacted_and_the_longest_other_value_is_not() -
     short, long = f"q9{'z' * (LEAST - 3)}", f"q8{'z' * (LEAST - 2)}"
     remember(short)
     remember(long)
-    assert redacted(f"<{short}> <{long}>") == f"<{short}> <{MASK}>"
+    assert redact(f"<{short}> <{long}>") == f"<{short}> <{MASK}>"
     digits = "918273645091827"
     remember(digits[: LEAST_DIGITS - 1])
-    assert redacted(digits[: LEAST_DIGITS - 1]) == digits[: LEAST_DIGITS - 1]
+    assert redact(digits[: LEAST_DIGITS - 1]) == digits[: LEAST_DIGITS - 1]
     remember(digits[:LEAST_DIGITS])
-    assert redacted(digits[:LEAST_DIGITS]) == MASK
+    assert redact(digits[:LEAST_DIGITS]) == MASK
 
 
 remember(KNOWN)
@@ -446,15 +446,15 @@ remember(KNOWN)
 @example("a", "")
 def test_a_credential_is_found_within_any_text_and_the_rest_stays(before: str, behind: str) -> None:
     around = before + behind
-    if redacted(around) == around and redacted(before) == before and redacted(behind) == behind:
-        assert redacted(f"{before} {KNOWN} {behind}") == f"{before} {MASK} {behind}"
-        assert json.loads(redacted(json.dumps([before, KNOWN, behind]))) == [before, MASK, behind]
+    if redact(around) == around and redact(before) == before and redact(behind) == behind:
+        assert redact(f"{before} {KNOWN} {behind}") == f"{before} {MASK} {behind}"
+        assert json.loads(redact(json.dumps([before, KNOWN, behind]))) == [before, MASK, behind]
 
 
 @given(st.text(max_size=80))
 def test_redacting_twice_is_redacting_once(text: str) -> None:
-    for redact in (redacted, redacted_message):
-        assert redact(redact(f"{text}{KNOWN}")) == redact(f"{text}{KNOWN}")
+    for clean in (redact, redact_message):
+        assert clean(clean(f"{text}{KNOWN}")) == clean(f"{text}{KNOWN}")
 
 
 @given(st.data())
@@ -463,38 +463,38 @@ def test_a_credential_is_found_when_some_of_its_characters_are_escaped(data: st.
     key = "sk-cAnary/&+0=%1\"2'45"
     remember(key)
     written = "".join(data.draw(st.sampled_from(ESCAPES))(sign) for sign in key)
-    assert redacted(f"<{written}>") == f"<{MASK}>"
-    assert redacted_value({written: [written]}) == {MASK: [MASK]}
+    assert redact(f"<{written}>") == f"<{MASK}>"
+    assert redact_value({written: [written]}) == {MASK: [MASK]}
 
 
 @given(st.integers(1, 20), st.sampled_from(["\n", "\r\n", "\\n", "\\r\\n"]))
 def test_base64_in_lines_is_found(width: int, line_break: str) -> None:
     encoded = base64.b64encode(KNOWN.encode()).decode()
     lines = line_break.join(encoded[at : at + width] for at in range(0, len(encoded), width))
-    assert MASK in redacted(lines) and encoded[4:8] not in redacted(lines)
+    assert MASK in redact(lines) and encoded[4:8] not in redact(lines)
 
 
 @given(st.binary(max_size=40), st.binary(max_size=40))
 def test_base64_of_a_longer_text_shows_nothing_of_a_credential(before: bytes, behind: bytes) -> None:
     encoded = base64.b64encode(before + KNOWN.encode() + behind).decode()
-    assert MASK in redacted(encoded)
-    remains = redacted(encoded).split(MASK)
+    assert MASK in redact(encoded)
+    remains = redact(encoded).split(MASK)
     shown = [base64.b64decode(remains[0][: len(remains[0]) // 4 * 4]), remains[-1]]
     assert KNOWN.encode()[:3] not in shown[0][len(before) :]
 
 
 @each_case("hazards", "hidden credentials")
 def test_what_follows_the_name_of_a_credential_is_hidden_too(message: str, text: str) -> None:
-    assert redacted_message(message) == text
+    assert redact_message(message) == text
 
 
 @each_case("hazards", "long texts")
 def test_a_long_text_is_looked_through_in_a_time_that_grows_with_its_length(text: str) -> None:
-    assert redacted_message(text) == text
+    assert redact_message(text) == text
 
 
 def test_a_key_behind_many_backslashes_is_found_in_a_time_that_grows_with_the_text() -> None:
     key = new_canary()
     remember(key)
     for text in ("\\" * 200_000 + "z" + key, ("\\" * 2_000 + key[0]) * 100 + key, "\\" * 200_000 + key):
-        assert key not in redacted(text)
+        assert key not in redact(text)

@@ -148,7 +148,7 @@ def test_helpers_are_imported_from_helper_modules() -> None:
 
 
 RUNNING = "import_module __import__ reload find_spec spec_from_file_location exec_module load_module".split()
-RUNNING += "locate resolve_name run_module run_path safeimport object_named".split()
+RUNNING += "locate resolve_name run_module run_path safeimport load_object".split()
 """Functions that import what a text names, whichever module they are taken from."""
 
 
@@ -178,7 +178,7 @@ def test_one_function_imports_a_text_that_is_not_of_the_source_and_looks_names_u
     """Nothing that reads a run, a freeze, a recording or a pool is among the modules that look a name up."""
     named, others = set[str](), list[tuple[str, str]]()
     for module, name, call in calls():
-        if name == "object_named":
+        if name == "load_object":
             named.add(module.removeprefix("eldgr_dspy."))
         elif not is_of_the_source(call.args[0]):
             others.append((module, name))

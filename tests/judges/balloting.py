@@ -8,29 +8,29 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.programs.judges.counting_judges import WEIGHINGS
-from eldgr_dspy.rule.ballots import Ballot, Logprobs, Stated
+from eldgr_dspy.rule.ballots import Ballot, Logprobs, Statement
 
 READS: Mapping[str, str] = {name: f"{name}:s" if of.column == "scores" else name for name, of in WEIGHINGS.items()}
 """A formula for each name, with `s` as the name of the score."""
 
 
 def ballot(
-    classes: str, stated: Sequence[Stated] = (), question: str = "Which?", texts: Sequence[str] | None = None
+    classes: str, stated: Sequence[Statement] = (), question: str = "Which?", texts: Sequence[str] | None = None
 ) -> Ballot:
     """A ballot with a letter for each candidate's class, `-` for one that does not vote."""
     keys = tuple(None if letter == "-" else letter for letter in classes)
     given = tuple(texts) if texts is not None else tuple(f"I say {key}" for key in keys)
-    result = tuple(stated) or (Stated(),) * len(keys)
+    result = tuple(stated) or (Statement(),) * len(keys)
     return Ballot(question, (Passage("T", "Some text."),), given, keys, keys, result)
 
 
-def stating(formula: str, value: Any) -> Stated:
+def stating(formula: str, value: Any) -> Statement:
     if value is None:
-        return Stated()
+        return Statement()
     column = WEIGHINGS[formula.partition(":")[0]].column
     if column == "logprobs":
-        return Stated(logprobs=Logprobs(probability=value))
-    return Stated(confidence=value) if column == "confidence" else Stated(scores={"s": value})
+        return Statement(logprobs=Logprobs(probability=value))
+    return Statement(confidence=value) if column == "confidence" else Statement(scores={"s": value})
 
 
 def stated_by(formula: str, classes: str, values: Sequence[Any]) -> Ballot:

@@ -16,7 +16,7 @@ from eldgr_dspy.programs.judges.counting_judges import WEIGHINGS, BestOf, Weight
 from eldgr_dspy.programs.judges.drm import DimensionalSelector
 from eldgr_dspy.programs.run.fingerprints import describe
 from eldgr_dspy.programs.testing import scripted_lm
-from eldgr_dspy.rule.ballots import Ballot, Logprobs, Stated
+from eldgr_dspy.rule.ballots import Ballot, Logprobs, Statement
 from eldgr_dspy.rule.consultations import Verdict
 from eldgr_dspy.rule.replies import read_reply
 from tests.case_tables import each_case
@@ -30,8 +30,10 @@ STEPS = {"a": [0.1], "b": [0.9, 0.2, 0.95], "c": [0.5, 0.5, 0.5], "d": [0.45, 0.
 SPLIT = ("aaabbc", (0.1, 0.1, 0.1, 0.5, 0.4, 0.8))  # sums: a .3, b .9, c .8
 SURE = ("aaabbc", (0.3, 0.3, 0.3, 0.6, 0.5, 0.9))  # sums: a .9, b 1.1, c .9
 STEADY = ("aaabbc", (0.15, 0.12, 0.1, 0.3, 0.2, 0.9))  # sums: a .37, b .5, c .9
-FOLDED = ballot("aabcd", [Stated(scores={"s": STEPS[key]}) for key in "aabcd"])
-TOKENS_BALLOT = ballot("aabc", [Stated(logprobs=Logprobs.of_tokens([*map(math.log, TOKENS[key])])) for key in "aabc"])
+FOLDED = ballot("aabcd", [Statement(scores={"s": STEPS[key]}) for key in "aabcd"])
+TOKENS_BALLOT = ballot(
+    "aabc", [Statement(logprobs=Logprobs.of_tokens([*map(math.log, TOKENS[key])])) for key in "aabc"]
+)
 
 
 def count(formula: str, counted: Ballot) -> Any:
@@ -168,7 +170,7 @@ def test_the_reason_names_the_summary_that_the_pool_lacks_and_the_facts_what_for
         ("soft_sc:min", Logprobs(probability=0.5), "lowest log-probability"),
         ("soft_sc", None, "log-probabilities"),
     ):
-        reply = count(formula, ballot("ab", [Stated(logprobs=known)] * 2))
+        reply = count(formula, ballot("ab", [Statement(logprobs=known)] * 2))
         assert reply.abstained == f"not applicable: the pool states no {lacking}"
     counted = stated_by("best_of_n", "ab-", ([0.1, 0.2], [0.3, 0.1], 0.5))
     for formula in ("best_of_n:s", "weighted_best_of_n:s", "borda:s"):
@@ -302,10 +304,10 @@ def test_a_changed_reward_is_another_judge_and_so_is_another_lm_of_the_settings_
     assert told[0] == told[2] != told[1] and told[0]["lm"]["model"] == "scripted/one"
 
 
-def levels(reasoning: float | None, answer: float | None, relevance: Any = 0.5, coherence: Any = 0.5) -> Stated:
+def levels(reasoning: float | None, answer: float | None, relevance: Any = 0.5, coherence: Any = 0.5) -> Statement:
     scores = {"relevance": relevance, "coherence": coherence}
     known = {name: value for name, value in scores.items() if value is not None}
-    return Stated(logprobs=Logprobs(probability=0.5, reasoning=reasoning, answer=answer), scores=known)
+    return Statement(logprobs=Logprobs(probability=0.5, reasoning=reasoning, answer=answer), scores=known)
 
 
 def summed(counted: Ballot) -> Any:
@@ -327,7 +329,7 @@ def test_the_sum_prefers_another_answer_than_majority_over_the_candidates_that_v
     assert reply.judge_rationale.startswith("0.47 standard deviations")
     assert WeightedVote("best_of_n:coherence")(ballot=EXAMPLE).preferred == 3
     assert WeightedVote("soft_sc")(ballot=EXAMPLE).preferred == 0
-    reply = summed(ballot("aa-bc", [*STATED[:2], Stated(), *STATED[2:]]))
+    reply = summed(ballot("aa-bc", [*STATED[:2], Statement(), *STATED[2:]]))
     assert (reply.preferred, reply.judge_rationale) == (3, summed(EXAMPLE).judge_rationale)
 
 
@@ -337,7 +339,7 @@ def test_the_confidence_is_the_mean_of_the_reasoning_plus_the_sum_of_the_answer_
     def preferred(*texts: tuple[list[float], int]) -> Any:
         scores = {"relevance": 0.5, "coherence": 0.5}
         return summed(
-            ballot("ab", [Stated(logprobs=Logprobs.of_tokens(*one), scores=scores) for one in texts])
+            ballot("ab", [Statement(logprobs=Logprobs.of_tokens(*one), scores=scores) for one in texts])
         ).preferred
 
     # Of tokens -.1, -.3 | -1: mean -.2 plus sum -1. Of -.4, -.4 | -.3, -.3: mean -.4 plus sum -.6, which is higher.
@@ -352,8 +354,8 @@ def test_the_confidence_is_the_mean_of_the_reasoning_plus_the_sum_of_the_answer_
     assert summed(ballot("abc", [levels(-1, -least), levels(-1, 0.0), levels(-2, 0.0)])).preferred == 1
 
 
-@each_case("judges", "dimensions that lack", stating=levels, scores=lambda **scores: Stated(scores=scores))
-def test_what_is_lacking_is_an_abstention(stated: Sequence[Stated], reason: str) -> None:
+@each_case("judges", "dimensions that lack", stating=levels, scores=lambda **scores: Statement(scores=scores))
+def test_what_is_lacking_is_an_abstention(stated: Sequence[Statement], reason: str) -> None:
     reply = summed(ballot("ab", stated))
     assert reply.abstained.startswith(reason)
     assert "preferred" not in reply

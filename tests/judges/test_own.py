@@ -18,13 +18,13 @@ from eldgr_dspy.programs.heuristics import LexicalJudge
 from eldgr_dspy.programs.judges import DimensionalSelector, PairwiseJudge, Panel, PipelineSelector, PlanThenCheck
 from eldgr_dspy.programs.judges.counting_judges import BestOf, OwnSelector, WeightedVote
 from eldgr_dspy.programs.judges.gar import SliceJudge
-from eldgr_dspy.programs.judges.named import is_own, judge_named, own_judge
+from eldgr_dspy.programs.judges.named import is_own, make_judge, own_judge
 from eldgr_dspy.programs.judges.repeated_judges import SwapConsistent
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.fingerprints import describe
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.rule.ballots import Ballot, Stated
+from eldgr_dspy.rule.ballots import Ballot, Statement
 from eldgr_dspy.rule.consultations import Abstention
 from tests.capitals import row, write_pool
 from tests.case_tables import each_case
@@ -148,7 +148,7 @@ def test_a_changed_function_is_another_judge_and_its_name_is_stated_with_its_sou
 
 @each_case("judges", "judges by name")
 def test_functions_classes_and_objects_are_found_by_name(own: str, name: str, kind: str, preferred: int | None) -> None:
-    judge = judge_named(f"{own}:{name}")
+    judge = make_judge(f"{own}:{name}")
     assert type(judge).__name__ == kind
     assert selected(judge, rule="judge", consult="always").preference == preferred
 
@@ -156,7 +156,7 @@ def test_functions_classes_and_objects_are_found_by_name(own: str, name: str, ki
 @each_case("judges", "names that are refused")
 def test_what_is_not_a_judge_is_refused_with_its_name(own: str, name: str, sentence: str) -> None:
     assert sentence in refused(lambda: own_judge(f"{own}:{name}"))
-    assert "the module 'no_such_module' cannot be imported" in refused(lambda: judge_named("no_such_module:last"))
+    assert "the module 'no_such_module' cannot be imported" in refused(lambda: make_judge("no_such_module:last"))
 
 
 @each_case("judges", "words that name a judge of one's own")
@@ -222,7 +222,7 @@ def test_a_judge_of_a_published_system_is_in_no_family_and_a_panel_applies_where
     untested = [name for name, of in known.items() if of is not None and of["positioned"]]
     tested = {one["against"]: one["p_holm"] for one in contrasts_of(rules, [*known], paired, untested)}
     assert tested == {"judge[slices]": None, "judge[plain]": 0.5}
-    counted = ballot("ab", [Stated(confidence=0.1), Stated(confidence=0.9)])
+    counted = ballot("ab", [Statement(confidence=0.1), Statement(confidence=0.9)])
     inputs: Any = {"question": "q?", "evidence": [], "candidates": ["a", "b"], "ballot": counted}
     lacking = [WeightedVote("soft_sc"), WeightedVote("best_of_n:prm")]
     reply = Panel(lacking)(**inputs)
@@ -262,7 +262,7 @@ def rows(topics: Sequence[str], made_by: Sequence[Mapping[str, Any]] = MADE_BY, 
     return result
 
 
-STATED = [Stated(tags=tuple(of.get("tags", ())), source=of.get("source")) for of in MADE_BY]
+STATED = [Statement(tags=tuple(of.get("tags", ())), source=of.get("source")) for of in MADE_BY]
 
 
 @pytest.fixture
@@ -270,7 +270,7 @@ def trained(tmp_path: Path) -> PipelineSelector:
     return PipelineSelector(write_pool(tmp_path / "train.jsonl", rows(SEEN)))
 
 
-def preferred(judge: PipelineSelector, question: str, stated: Sequence[Stated] = STATED) -> int:
+def preferred(judge: PipelineSelector, question: str, stated: Sequence[Statement] = STATED) -> int:
     return int(judge(ballot=ballot("abcc", stated, question)).preferred)
 
 
@@ -288,7 +288,7 @@ def test_training_is_the_same_every_time_and_learns_from_questions_that_differ(t
     both = [{"answer": "Wrong", "source": "easy"}, {"answer": "Right", "source": "hard"}]
     hard = {**rows(UNSEEN)[1], "id": "hard", "candidates": both}
     judge = PipelineSelector(write_pool(tmp_path / "easy.jsonl", [*easy, hard]))
-    stated = [Stated(source="easy"), Stated(source="hard")]
+    stated = [Statement(source="easy"), Statement(source="hard")]
     asked = [judge(ballot=ballot("ab", stated, question)).preferred for question in questions(UNSEEN[1:])]
     assert asked == [1] * len(asked)
     pool = write_pool(tmp_path / "train.jsonl", rows(SEEN))
@@ -301,7 +301,7 @@ def test_training_is_the_same_every_time_and_learns_from_questions_that_differ(t
     turned = rows(SEEN, [{"tags": ["retrieve", "cot"], "source": "x"}, *MADE_BY[1:]])
     judge = PipelineSelector(write_pool(tmp_path / "tags.jsonl", turned))
     assert judge.pipelines == judges[0].pipelines == ["cot+retrieve", "direct", "react"]
-    other_source = [Stated(tags=("cot", "retrieve"), source="react"), *STATED[1:]]
+    other_source = [Statement(tags=("cot", "retrieve"), source="react"), *STATED[1:]]
     assert [preferred(judge, question, other_source) for question in questions(UNSEEN)[:2]] == [0, 1]
 
 
@@ -310,14 +310,14 @@ def test_the_earliest_candidate_of_a_pipeline_that_votes_is_preferred(trained: P
     question = questions(UNSEEN)[0]
     reply = trained(ballot=ballot("a-bc", [STATED[1], STATED[0], STATED[0], STATED[0]], question))
     assert (reply.preferred, reply.judge_rationale) == (2, "the policy prefers cot+retrieve")
-    assert trained(ballot=ballot("ab", [Stated(source="new"), STATED[2]], question)).preferred == 1
-    assert trained(ballot=ballot("-a", [Stated(), STATED[0]], question)).preferred == 1
+    assert trained(ballot=ballot("ab", [Statement(source="new"), STATED[2]], question)).preferred == 1
+    assert trained(ballot=ballot("-a", [Statement(), STATED[0]], question)).preferred == 1
     none = "not applicable: the pool states no tags or sources"
     new = "not applicable: no pipeline of the pool was trained"
     for stated, reason in (
-        ([Stated(), Stated(confidence=0.5)], none),
-        ([Stated(source="new"), Stated(tags=("newer",))], new),
-        ([STATED[0], Stated()], "no tags or source are stated of candidate 1"),
+        ([Statement(), Statement(confidence=0.5)], none),
+        ([Statement(source="new"), Statement(tags=("newer",))], new),
+        ([STATED[0], Statement()], "no tags or source are stated of candidate 1"),
     ):
         reply = trained(ballot=ballot("ab", stated, questions(UNSEEN)[0]))
         assert (reply.abstained, "preferred" in reply) == (reason, False)
@@ -357,7 +357,7 @@ def test_a_pool_without_right_answers_with_one_pipeline_or_that_cannot_be_read_i
     ):
         pool = write_pool(tmp_path / "train.jsonl", questions_of)
         assert says(message, refused(partial(PipelineSelector, pool)))
-    refuses(PoolError, r"none\.jsonl", judge_named, f"autodspy:{tmp_path / 'none.jsonl'}")
+    refuses(PoolError, r"none\.jsonl", make_judge, f"autodspy:{tmp_path / 'none.jsonl'}")
     for name in ("autodspy:", "autodspy"):
-        message = refused(partial(judge_named, name))
+        message = refused(partial(make_judge, name))
         assert says("...autodspy must name a training pool; got ''. Write autodspy:FILE...", message)

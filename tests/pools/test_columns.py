@@ -15,7 +15,7 @@ from eldgr_dspy.formats.columns import COLUMNS, LARGEST, Columns, quote, read_co
 from eldgr_dspy.formats.rows import validate
 from eldgr_dspy.pools import Row, open_pool, write_pool
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.rule.ballots import MOST_NUMBERS, NOTHING, Logprobs, Stated
+from eldgr_dspy.rule.ballots import MOST_NUMBERS, NOTHING, Logprobs, Statement
 from tests.case_tables import each_case
 from tests.pools.layouts import WORDS, refused, write_parquet
 from tests.refusing import refused as refused_argument
@@ -95,10 +95,10 @@ def test_null_and_empty_are_missing_a_whole_number_is_its_float_and_zero_is_a_va
     pool = write_pool(tmp_path / "p.jsonl", [row({"answer": "Ada", **zeros})])
     (read,) = pool.rows()
     assert '"confidence": 0.0, "logprobs": {"mean": 0.0}, "scores": {"prm": 0.0}' in pool.path.read_text()
-    assert read.to_question().stated == (Stated(0.0, Logprobs(mean=0.0), {"prm": 0.0}),)
+    assert read.to_question().stated == (Statement(0.0, Logprobs(mean=0.0), {"prm": 0.0}),)
     some = row({"answer": "Ada", **FULL}, {"answer": "Bo"}, {"answer": None, "tags": ["react"]}).to_question().stated
     assert (some[0].confidence, some[0].scores) == (0.1, FULL["scores"])
-    assert some[1:] == (NOTHING, Stated(tags=("react",)))
+    assert some[1:] == (NOTHING, Statement(tags=("react",)))
 
 
 def test_parquet_holds_numbers_and_texts_where_it_can_and_json_where_it_cannot(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_tokens_are_summed_up_by_hand_what_they_do_not_tell_is_unknown_and_summa
         ({"tokens": [-1.0], "answer_tokens": 1}, Logprobs(-1.0, -1.0, math.exp(-1.0), None, -1.0)),
         (summaries, Logprobs(-1.0, -2.0, 0.5, -3.0, -4.0)),
     ):
-        assert Columns.model_validate({"logprobs": logprobs}).to_stated() == Stated(logprobs=expected)
+        assert Columns.model_validate({"logprobs": logprobs}).to_statement() == Statement(logprobs=expected)
 
 
 def test_log_probabilities_may_be_as_a_chat_api_returns_them() -> None:

@@ -40,7 +40,7 @@ def test_columns_that_are_not_read_are_named(tmp_path: Path) -> None:
     path, columns = table(tmp_path / "a.csv", *rows), Columns({"tags": ["split"]})
     for names, unread in ((columns, ["notes"]), (Columns(), ["notes", "split"])):
         list(read_predictions(path, columns=names))
-        assert names.unread == unread
+        assert names.spare == unread
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["plain", "marked"])  # hazards 92, 94

@@ -17,7 +17,7 @@ from eldgr_dspy.answer_types.answers import exact_match
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.decision import RULES, drive
 from eldgr_dspy.figures import bounds
-from eldgr_dspy.figures.authority import allowed, pool_authority, price_of
+from eldgr_dspy.figures.authority import allowance, pool_authority, price_of
 from eldgr_dspy.figures.bounds import answers_over_any, ends_of, extreme_spans, sways
 from eldgr_dspy.figures.distinct import Column, Units, text_key
 from eldgr_dspy.pools import Row, open_pool
@@ -177,7 +177,7 @@ def test_a_text_counts_once_in_the_price_and_majority_costs_nothing() -> None:
     unscored = pool_authority(read(row(0, gold=[])), "retrieval", rules=PRICED)["price"]
     assert unscored == dict.fromkeys(PRICED)
     assert price_of("eldgr", {}) is None
-    assert allowed(unscored, 50)["passing"] == []
+    assert allowance(unscored, 50)["passing"] == []
     result: Any = pool_authority(read(row(0)), "retrieval", rules=("majority", "eldgr"))["price"]
     assert (result["majority"]["at_most"], result["eldgr"]["at_most"]) == (0.0, pytest.approx(95.0))
     for x, n, points in [(0, 100, 2.95), (13, 2298, 0.90), (5, 400, 2.61)]:

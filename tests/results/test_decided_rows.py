@@ -15,7 +15,7 @@ from eldgr_dspy.decision import Choice, Steps
 from eldgr_dspy.figures.authority import QuestionBounds, bounds_of, question_bounds
 from eldgr_dspy.figures.decided_rows import DecidedRows, Outcome, RoleColumns, reply_marks
 from eldgr_dspy.figures.distinct import Column, Units, counts_by, text_key
-from eldgr_dspy.figures.scored import shipped
+from eldgr_dspy.figures.scored import shipment
 from eldgr_dspy.figures.summary import pool_figures
 from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.programs.heuristics import heuristic_selector
@@ -136,7 +136,7 @@ def test_the_point_is_a_count_question_by_question(questions: list[tuple[bool, b
     """Each question: whether it ships, whether its answer is right or nobody knows, and which text it has."""
     scored = [(one, right, text) for one, right, text in questions if right is not None]
     units = Column((one, right) for one, right, _ in scored).units(np.array([text for *_, text in scored], np.int64))
-    result: Any = shipped(sum(one for one, _, _ in questions), len(questions), units)
+    result: Any = shipment(sum(one for one, _, _ in questions), len(questions), units)
     known = [(right, text) for one, right, text in questions if one and right is not None]
     texts, wrong = {text for _, text in known}, {text for right, text in known if not right}
     assert result["questions"] == sum(one for one, _, _ in questions)

@@ -10,7 +10,7 @@ from benchmarks import evidence_tables, selectors
 from benchmarks.experiments.real_models.judging import RULES
 from benchmarks.experiments.real_models.recording import KEPT, restore
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.rule.named_judges import unlabelled
+from eldgr_dspy.rule.named_judges import name_in
 from tests.evidence_page import PAGE, SHOWN, cells, column
 
 COMPARED = re.findall(r"^`python -m benchmarks\.selectors (.+)`\n\n((?:\|.*\n)+)", PAGE, flags=re.MULTILINE)
@@ -64,6 +64,6 @@ def test_the_kept_replies_give_the_accuracy_that_the_page_shows(
     assert main(["evaluate", str(tmp_path / f"{name}.jsonl"), "--replay", replies, "--out", run, *options]) == 0
     summary = json.loads((tmp_path / "run" / "summary.json").read_text(encoding="utf-8"))
     decided = summary["pools"][name]["rules"]
-    shown = {(rule if rule in page else unlabelled(rule), f"{figures['em']:.2f}") for rule, figures in decided.items()}
+    shown = {(rule if rule in page else name_in(rule), f"{figures['em']:.2f}") for rule, figures in decided.items()}
     assert shown == {*page.items()}  # a rule that asks no judge has one row for all of them
     assert len(page) == 12

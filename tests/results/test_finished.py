@@ -59,7 +59,7 @@ def rename_pool(path: Path) -> None:
 
 def test_a_finished_run_reads_as_it_was_written_whatever_its_times_say(run: Path) -> None:
     read = read_run(run)
-    assert read.finished() and not read.torn
+    assert read.is_finished() and not read.is_torn
     assert read.summary() == json.loads((run / "summary.json").read_text(encoding="utf-8"))
     lines = (run / "decisions.jsonl").read_text(encoding="utf-8").splitlines()
     assert list(read.decisions(read.summary())) == [json.loads(line) for line in lines]
@@ -69,7 +69,7 @@ def test_a_finished_run_reads_as_it_was_written_whatever_its_times_say(run: Path
     with (run / "decisions.jsonl").open(encoding="utf-8") as file:
         assert list(Decided.__annotations__) == list(json.loads(file.readline()))
     (run / "journal.jsonl").touch()
-    assert read_run(run).finished()
+    assert read_run(run).is_finished()
 
 
 FAILED = '{"kind": "consultation", "pool": "capitals", "id": "q9", "role": "judge", "outcome": "failed"}\n'
@@ -88,7 +88,7 @@ def test_what_is_not_a_run_is_said(tmp_path: Path) -> None:
 def test_a_run_that_went_on_after_its_summary_is_not_finished(run: Path) -> None:
     with (run / "journal.jsonl").open("a", encoding="utf-8") as file:
         file.write(FAILED)
-    assert not read_run(run).finished()
+    assert not read_run(run).is_finished()
     refuses(
         ArgumentError, r"the run is not finished: its journal is not what summary\.json counts", read_run(run).summary
     )
@@ -97,7 +97,7 @@ def test_a_run_that_went_on_after_its_summary_is_not_finished(run: Path) -> None
 @pytest.mark.parametrize("spoil", [Path.unlink, rename_pool], ids=["no summary", "a summary of another pool"])
 def test_a_run_without_its_own_summary_is_not_finished(run: Path, spoil: Callable[[Path], None]) -> None:
     spoil(run / "summary.json")
-    assert not read_run(run).finished()
+    assert not read_run(run).is_finished()
     refuses(ArgumentError, r"the run is not finished[:;] .*to finish it give the same", read_run(run).summary)
 
 
@@ -105,7 +105,7 @@ def test_a_torn_last_line_of_the_journal_is_passed_over_and_the_run_unfinished(r
     whole = len(list(read_run(run).consultations()))
     cut(run / "journal.jsonl")
     read = read_run(run)
-    assert read.torn and not read.finished()
+    assert read.is_torn and not read.is_finished()
     assert len(list(read.consultations())) == whole - 1
 
 

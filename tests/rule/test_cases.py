@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from eldgr_dspy.base.structured import Structured
+from eldgr_dspy.base.structured import Structure
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.decision import Choice, Decision
 from eldgr_dspy.errors import ArgumentError
@@ -284,7 +284,7 @@ def test_a_decision_notes_what_one_should_know_beside_it() -> None:  # hazards 3
 
 
 def test_a_list_and_the_text_that_spells_it_have_classes_and_certificates_of_their_own() -> None:
-    listed, spelled = Structured(["Lyon", "Bonn"]), '["Lyon","Bonn"]'
+    listed, spelled = Structure(["Lyon", "Bonn"]), '["Lyon","Bonn"]'
     assert listed == spelled
     for answers in ([listed, spelled], [spelled, listed]):
         case = retrieval([*answers], "Lyon is in the south.", "Bonn lies on the Rhine.")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from eldgr_dspy.answer_types.short import ShortText
-from eldgr_dspy.base.structured import Structured
+from eldgr_dspy.base.structured import Structure
 from eldgr_dspy.certificates import Certificate, Passage
 from eldgr_dspy.errors import CertificateError
 from eldgr_dspy.rule.cases import Case
@@ -75,7 +75,7 @@ def test_a_passage_that_only_repeats_a_candidate_is_no_evidence_for_its_class_al
 def test_a_spelling_is_certified_once_also_by_a_function_of_ones_own_or_a_consulted_one() -> None:
     answering = Answering(Certificate(True, "so"))
     result = evidence_of(QUESTION, kind=Says(answering))
-    listed = Structured(["Doha"])
+    listed = Structure(["Doha"])
     for answer in ("Oslo", "Oslo", listed, str(listed), "Oslo"):
         assert result.certify(answer, "oslo") == Certificate(True, "so")
     assert answering.asked == [(answer, QUESTION.text) for answer in ("Oslo", listed, str(listed))]

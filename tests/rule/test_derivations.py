@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eldgr_dspy.derivation.arithmetic import Exact, Operand, parse, parse_sides
-from eldgr_dspy.derivation.tracing import TABLE, folded, question_numbers, traceable, traces
+from eldgr_dspy.derivation.tracing import TABLE, fold, question_numbers, traceable, traces
 from eldgr_dspy.rule.consultations import Derivation, Step
 from eldgr_dspy.rule.derivations import check_derivation, true_equations
 from eldgr_dspy.words import STRICTNESS, Strictness
@@ -234,7 +234,7 @@ def test_the_table_is_in_lower_case_and_an_operand_traces_under_a_sign_and_as_a_
 @pytest.mark.parametrize(("expression", "numbers"), cases("folded fractions"))
 def test_a_division_that_writes_a_known_fraction_folds_into_one_number(expression: str, numbers: str) -> None:
     read = parse(expression)
-    one = folded(read, {Fraction(10, 3), 9})
+    one = fold(read, {Fraction(10, 3), 9})
     assert [abs(Fraction(operand.value)) for operand in one.operands] == [Fraction(n) for n in numbers.split()]
     if "0" not in numbers.split():
         assert one.value() == read.value()

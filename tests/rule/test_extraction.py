@@ -195,7 +195,7 @@ def test_thinking_before_a_text_changes_no_reading(thought: str, text: str, tags
 @given(TEXTS, TEXTS, st.sampled_from([tags for tags in TAGS if tags[0]]), TYPES)
 def test_thinking_that_never_ends_leaves_no_answer(text: str, thought: str, tags: tuple[str, str], kind: str) -> None:
     reading = read_sample(f"{text}{tags[0]}{thought}", kind)
-    assert reading.extraction is None and reading.unclosed
+    assert reading.extraction is None and reading.is_open
 
 
 ENDS = (

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.rule.consultations import show_candidate, show_passage
 from eldgr_dspy.rule.lexical import Support, is_yes_no, offers_a_choice, sentences_of, support, words_of
-from eldgr_dspy.rule.spans import Kind, best_span, kind_asked
+from eldgr_dspy.rule.spans import Kind, best_span, kind_of_answer
 from tests.case_tables import each_case
 from tests.rule.keys import cases
 
@@ -155,4 +155,4 @@ def test_a_name_is_copied_without_article_from_the_first_passage(question: str, 
 
 @pytest.mark.parametrize(("question", "kind"), cases("kinds of questions"))
 def test_the_question_word_and_the_noun_after_it_tell_the_kind(question: str, kind: Kind) -> None:
-    assert kind_asked(question) == kind
+    assert kind_of_answer(question) == kind

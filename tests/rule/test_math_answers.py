@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answer_types.answers import score
-from eldgr_dspy.answer_types.comparing import Compared, Comparisons, compare
+from eldgr_dspy.answer_types.comparing import Comparison, Comparisons, compare
 from eldgr_dspy.answer_types.extraction import Extraction, extract_answer
 from eldgr_dspy.answer_types.math import DISTINCT, LENGTH, Math
 from eldgr_dspy.errors import ArgumentError
@@ -148,7 +148,7 @@ def test_words_signs_and_invisible_texts_are_read_as_what_they_are() -> None:
 def test_what_takes_too_long_votes_by_its_text_and_says_so() -> None:
     # a power of 90 takes over a minute, so that no processor is fast enough to answer in time
     long, other = (f"{s}(x)^{{90}}+{c}(y)^{{90}}\\tan(x+y)" for s, c in ((r"\sin", r"\cos"), (r"\cos", r"\sin")))
-    assert compare(long, other, both=True, seconds=0.5) == Compared(None, 0.5)
+    assert compare(long, other, both=True, seconds=0.5) == Comparison(None, 0.5)
     classes = MATH.grouping([long, other, "no", "No."]).classes
     assert len({one.key for one in classes if one}) == 3
     assert ["longer than 3 seconds" in (one.note or "") for one in classes if one] == [True, True, False, False]

@@ -11,7 +11,7 @@ from time import monotonic, sleep
 
 import pytest
 
-from eldgr_dspy.answer_types.comparing import Compared, compare
+from eldgr_dspy.answer_types.comparing import Comparison, compare
 
 pytest.importorskip("math_verify", reason="math_verify is not installed; the extra `test` has it")
 
@@ -60,7 +60,7 @@ def test_there_is_one_process_and_it_is_kept() -> None:
     ids=["a whole number", "a loop", "the parser", "a factorial", "braces"],
 )
 def test_a_pair_without_guards_ends_at_the_deadline_and_the_next_is_compared(bomb: str) -> None:
-    assert compare(bomb, "5", both=True, seconds=0.5) == Compared(None, 0.5)
+    assert compare(bomb, "5", both=True, seconds=0.5) == Comparison(None, 0.5)
     assert workers() == []
     assert compares()
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.special import betainc
 
 from eldgr_dspy.answer_types.answers import answer_class
-from eldgr_dspy.base.structured import Structured
+from eldgr_dspy.base.structured import Structure
 from eldgr_dspy.certificates import Certificate, Passage, certify
 from eldgr_dspy.decision import drive
 from eldgr_dspy.errors import ArgumentError
@@ -136,7 +136,7 @@ def test_letters_lists_and_sums_are_settled_as_what_they_name_unless_a_passage_m
         assert next_batch(Settled(), cases[0], 5) == more
     # It may be the reasoning and the answer of a later sample, and then certifies nothing.
     for value, certified in ((["Doha"], True), ({"city": "Doha"}, True), (["Doha", None], None)):
-        answer, passage = Structured(value), Passage("", f"So.\n{json.dumps(value)}")
+        answer, passage = Structure(value), Passage("", f"So.\n{json.dumps(value)}")
         now = case_of([(answer, f"It is.\n{answer}")] * 3, (passage,), "retrieval", Settings())
         then = case_of([(answer, passage.text)] * 3, (passage,), "retrieval", Settings())
         assert (now.certified(answer), then.certified(answer)) == (certified, False)
@@ -169,17 +169,17 @@ def test_a_threshold_that_means_nothing_is_refused(threshold: float) -> None:
 
 
 def test_answers_that_are_lists_vote_by_their_leaves_and_are_copied_whole() -> None:
-    one, other = Structured(["Doha", 4, None, ""]), Structured(["doha.", 4, None, ""])
-    apart = Structured(["Doha 4", None])
+    one, other = Structure(["Doha", 4, None, ""]), Structure(["doha.", 4, None, ""])
+    apart = Structure(["Doha 4", None])
     keys = [result.key for text in (one, other, apart) if (result := answer_class(text, "retrieval"))]
     assert keys[0] == keys[1] == 'json:["doha","4",null,""]' != keys[2]
     assert votes_of(case_of([(one, ""), (apart, ""), (other, "")], (), "retrieval", Settings())) == [2, 1]
-    one = Structured({"b": [1, "x"], "a": None})
+    one = Structure({"b": [1, "x"], "a": None})
     assert one == '{"a":null,"b":[1,"x"]}'
     for twin in (deepcopy(one), pickle.loads(pickle.dumps(one))):  # noqa: S301 - our own bytes
-        assert (twin, twin.value, type(twin)) == (one, one.value, Structured)
+        assert (twin, twin.value, type(twin)) == (one, one.value, Structure)
 
 
 @pytest.mark.parametrize(("value", "certified", "reason"), cases("certified lists"))
 def test_a_list_is_certified_only_if_every_leaf_is(value: Any, certified: bool | None, reason: str) -> None:
-    assert certify(Structured(value), PASSAGES[:1]) == Certificate(certified, reason)
+    assert certify(Structure(value), PASSAGES[:1]) == Certificate(certified, reason)

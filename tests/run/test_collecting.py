@@ -27,7 +27,7 @@ from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.pools.devsets import DevQuestion
 from eldgr_dspy.programs.pools.question_files import question_entry
-from eldgr_dspy.programs.run.collecting import Collected, Collection, collect
+from eldgr_dspy.programs.run.collecting import Collection, CollectionResult, collect
 from eldgr_dspy.programs.testing import scripted_lm
 from tests.case_tables import each_case
 from tests.lm_server import Answer, serving
@@ -80,7 +80,7 @@ def returning(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 def collected(
     program: str = "Program", lm: Any = None, devset: str = f"{__name__}:DEVSET", **options: Any
-) -> Collected:
+) -> CollectionResult:
     inputs = {"out": "pool.jsonl", "n": 2, "workers": 1, **options}
     return collect(Collection(f"{__name__}:{program}", devset, **inputs), lm=lm)
 
@@ -120,7 +120,7 @@ def test_a_development_set_may_be_a_table() -> None:
 
 def test_a_row_has_answers_reasoning_passages_and_gold_answers() -> None:
     result = collected(lm=answering("Doha", "The answer is Paris."))
-    assert (result.pool.n, result.unread, result.failed, result.bare) == (3, 0, 0, 0)
+    assert (result.pool.n, result.unreadable, result.failures, result.bare) == (3, 0, 0, 0)
     samples = [("Doha", "Because.\nDoha", "sample 1"), ("Paris", "Because.\nThe answer is Paris.", "sample 2")]
     first = rows()[0]
     assert (first.id, first.question, first.gold) == ("q0", "Which, 0?", ["Doha"])
@@ -198,7 +198,7 @@ def test_columns_are_kept_if_asked_for_and_those_of_another_kind_counted(returni
     )
     three = partial(collected, "Returning", n=3, limit=1)
     result = three(columns=True)
-    assert (result.failed, result.unusable) == (0, 2)
+    assert (result.failures, result.unusable) == (0, 2)
     assert result.fault.startswith("confidence must be a number from 0 to 1; got 'high'. Divide a percentage by 100")
     assert [one.model_dump(exclude={"text", "source"}) for one in rows()[0].candidates] == [
         {"answer": "Doha", "confidence": 0.9, "logprobs": {"tokens": [-0.5]}},
@@ -215,7 +215,7 @@ def test_columns_are_kept_if_asked_for_and_those_of_another_kind_counted(returni
 def test_a_reply_that_cannot_be_read_is_a_candidate_without_an_answer() -> None:
     replies = iter([_chat(reasoning="", answer="Doha"), "no fields", "no fields"] * 3)
     result = collected(lm=scripted_lm(lambda request: next(replies)))
-    assert (result.unread, result.failed) == (3, 0)
+    assert (result.unreadable, result.failures) == (3, 0)
     assert answers() == [["Doha", None]] * 3
     collected(lm=scripted_lm([]))  # and is not asked for again
 
@@ -334,9 +334,9 @@ def test_a_sample_of_five_that_raises_stops_the_collection_or_has_no_answer(retu
     returning(ValueError("boom"), *[{"answer": "Doha"}] * 4)
     Returning.calls.clear()
     result = collected("Returning", n=5, max_failures=1, limit=1)
-    assert (result.failed, answers()) == (1, [["Doha", "Doha", None, "Doha", "Doha"]])
+    assert (result.failures, answers()) == (1, [["Doha", "Doha", None, "Doha", "Doha"]])
     returning({"answer": "Paris"})
-    assert collected("Returning", n=5, limit=1).failed == 0  # asked for again
+    assert collected("Returning", n=5, limit=1).failures == 0  # asked for again
     assert answers() == [["Doha", "Doha", "Paris", "Doha", "Doha"]]
     returning(ConnectionError("away"))
     Returning.calls.clear()
@@ -353,9 +353,9 @@ def test_an_unfit_program_is_refused_at_once(returning: Callable[..., None], rep
 
 def test_one_sample_that_does_not_fit_is_a_failure_once_others_do(returning: Callable[..., None]) -> None:
     returning({"answer": "Doha"}, None)
-    assert collected("Returning", max_failures="100%").failed == 3
+    assert collected("Returning", max_failures="100%").failures == 3
     returning({"answer": "Doha"}, {"answer": "x" * 500_001})
-    assert collected("Returning", max_failures=3, out="long.jsonl").failed == 3
+    assert collected("Returning", max_failures=3, out="long.jsonl").failures == 3
 
 
 def test_another_field_may_hold_the_answer_and_further_inputs_come_from_the_row(returning: Callable[..., None]) -> None:

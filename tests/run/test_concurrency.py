@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eldgr_dspy.programs.run import scheduling
-from eldgr_dspy.programs.run.scheduling import THREADS, OnStop, Steps, _in_order, map_ordered, window_of
+from eldgr_dspy.programs.run.scheduling import THREADS, OnStop, Steps, _in_order, map_in_order, window_of
 from eldgr_dspy.programs.service.threads import in_thread
 from tests.refusing import refuses
 
@@ -71,12 +71,12 @@ def nothing(_: object) -> None:
 
 
 def mapped(steps: Any, n: int, workers: int, stop: OnStop = nothing, seconds: float = LONG) -> list[Any]:
-    with map_ordered(steps, range(n), workers, seconds, stop) as results:
+    with map_in_order(steps, range(n), workers, seconds, stop) as results:
         return list(results)
 
 
 def interrupt_after_one(function: Callable[[int], object], workers: int, stop: OnStop) -> None:
-    with map_ordered(calling(function), range(100), workers, LONG, stop) as results:
+    with map_in_order(calling(function), range(100), workers, LONG, stop) as results:
         next(results)
         raise KeyboardInterrupt
 
@@ -131,7 +131,7 @@ def test_a_single_worker_takes_row_by_row_and_reads_none_ahead() -> None:
             yield Calling(lambda item: replies.append(f"{role} {item}"), item)  # noqa: B023 -- made before the next
         return item
 
-    with map_ordered(steps, read(), 1, LONG, Work().stop) as results:
+    with map_in_order(steps, read(), 1, LONG, Work().stop) as results:
         for item in results:
             replies.append(f"decided {item}")
     assert replies == [f"{what} {item}" for item in range(3) for what in ("read", "judge", "repairer", "decided")]
@@ -166,7 +166,7 @@ def test_what_fails_because_the_rest_is_stopped_does_not_hide_the_error() -> Non
         return item
 
     def use_one() -> None:
-        with map_ordered(calling(fails_when_stopped), range(2), 2, LONG, lambda _: stopped.set()) as results:
+        with map_in_order(calling(fails_when_stopped), range(2), 2, LONG, lambda _: stopped.set()) as results:
             assert next(results) == 0
             raise OSError("No space left on device")
 
@@ -196,7 +196,7 @@ def test_what_is_not_yielded_is_done_in_this_thread() -> None:
         return threading.current_thread()
 
     found, stopped = list[threading.Thread](), list[BaseException]()
-    with pytest.raises(ValueError, match="item 2"), map_ordered(steps, range(4), 3, LONG, stopped.append) as results:
+    with pytest.raises(ValueError, match="item 2"), map_in_order(steps, range(4), 3, LONG, stopped.append) as results:
         found.extend(results)
     here = threading.current_thread()
     assert (found, [str(error) for error in stopped], threads()) == ([here, here], ["item 2"], [])
@@ -230,7 +230,7 @@ def test_calls_that_continue_do_not_keep_a_late_one_from_being_given_up(gate: th
         time.sleep(0.001)
         return item
 
-    with map_ordered(calling(hang), itertools.count(), 2, SOON, nothing) as results:
+    with map_in_order(calling(hang), itertools.count(), 2, SOON, nothing) as results:
         assert (next(results), time.monotonic() - began < 30) == (LATE, True)
 
 
@@ -289,12 +289,12 @@ def test_no_more_than_a_window_of_items_is_taken_also_behind_a_slow_one(gate: th
             yield item
 
     taken = list[int]()
-    with map_ordered(calling(Work()), taking(taken), 4, LONG, nothing) as results:
+    with map_in_order(calling(Work()), taking(taken), 4, LONG, nothing) as results:
         next(results)
         assert len(taken) <= window_of(4)
     opened, taken = threading.Timer(0.5, gate.set), []
     opened.start()
-    with map_ordered(calling(waiting(gate, 0)), taking(taken), 2, LONG, nothing) as results:
+    with map_in_order(calling(waiting(gate, 0)), taking(taken), 2, LONG, nothing) as results:
         assert (next(results), len(taken) <= window_of(2)) == (0, True)
         assert list(results) == list(range(1, 10_000))
     opened.join()
@@ -322,7 +322,7 @@ def test_a_result_is_used_as_soon_as_no_call_is_through_and_no_worker_would_be_i
 
 
 def test_results_are_used_while_a_call_is_under_way(gate: threading.Event) -> None:
-    with map_ordered(calling(waiting(gate, 5)), range(6), 3, LONG, nothing) as results:
+    with map_in_order(calling(waiting(gate, 5)), range(6), 3, LONG, nothing) as results:
         assert [next(results) for _ in range(5)] == [0, 1, 2, 3, 4]
         gate.set()
         assert list(results) == [5]
@@ -352,7 +352,7 @@ def test_whoever_leaves_early_has_no_further_call_made(gate: threading.Event) ->
         if leaving:
             gate.set()
 
-    with map_ordered(calling(working), range(100), 2, LONG, work.stop, look) as results:
+    with map_in_order(calling(working), range(100), 2, LONG, work.stop, look) as results:
         next(results)
         leaving.append(True)
     assert sorted(work.ended) in ([0, 1], [0, 1, 2], [0, 1, 2, 3])

@@ -132,7 +132,7 @@ def test_why_a_run_stops_is_not_forgotten_over_what_fails_after_and_ends_in_one_
     for error in (dspy.LMAuthError("There is no key."), dspy.LMServerError("The server is away.")):
         budget = FailureBudget(0)
         budget.spend(("p", "q", "judge"), error)
-        stopped = str(budget.stopped)
+        stopped = str(budget.reason)
         assert stopped.endswith(f"{error}") and ".." not in stopped
 
 

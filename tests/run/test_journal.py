@@ -195,7 +195,7 @@ def test_a_recording_may_be_compressed_and_marked(tmp_path: Path, name: str, pac
     path.write_bytes(packed(b"\xef\xbb\xbf" + _SAID + b"\n" + _SAID.replace(b'"q"', b'"r"')))
     assert [result.id for result in read_journal(path)] == ["q", "r"]
     path.write_bytes(packed(_SAID + _SAID[:20]))
-    assert [result.id for result in read_journal(path, on_torn=torn.append)] == ["q"]
+    assert [result.id for result in read_journal(path, on_tear=torn.append)] == ["q"]
     assert len(torn) == 1
 
 
@@ -218,7 +218,7 @@ _PACKED = gzip.compress(_SAID * 9)
 def test_an_unreadable_compressed_recording_is_not_a_torn_journal(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "j.jsonl.gz"
     path.write_bytes(content)
-    sentence = refused(lambda: list(read_journal(path, on_torn=lambda error: None)), JournalError)
+    sentence = refused(lambda: list(read_journal(path, on_tear=lambda error: None)), JournalError)
     assert message in sentence and sentence.startswith(str(path))
     assert "restore the journal" not in sentence
 

@@ -81,7 +81,7 @@ def test_no_flipped_bit_is_read_as_another_journal(tmp_path: Path) -> None:
         path.write_bytes(flipped)
         heads = []
         try:
-            results = [*read_journal(path, heads, on_torn=lambda error: None), *heads]
+            results = [*read_journal(path, heads, on_tear=lambda error: None), *heads]
         except JournalError:
             continue
         # white space between fields, a name of the checksum itself, or the end of the last line, which is then torn

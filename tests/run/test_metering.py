@@ -58,7 +58,7 @@ def test_retries_are_counted(consulted: Callable[[dspy.Module], Meter], status: 
         meter = consulted(with_meter(module))
         assert [entry.status for entry in server.log] == [status, status, 200]
     sums = meter.sums()
-    assert (meter.calls, meter.failed, sums["served"]) == (3, 2, "gpt-4o-mini-2024-07-18")
+    assert (meter.calls, meter.n_failures, sums["served"]) == (3, 2, "gpt-4o-mini-2024-07-18")
     assert sums["completion_tokens"] > 0 and sums["cost"]
 
 
@@ -74,7 +74,7 @@ def test_a_server_may_ask_for_a_minute_s_pause_and_no_more(asked: float | None, 
 def test_a_pause_ends_in_the_failure_where_the_run_stops_meanwhile() -> None:
     lm, stopped = metered_lm(scripted_lm([], num_retries=3)), list[bool]()
     failure = dspy.LMRateLimitError("busy", retry_after=60.0)
-    with metering(Meter(stopped=lambda: bool(stopped))):
+    with metering(Meter(is_stopped=lambda: bool(stopped))):
         pause = lm._pauses(failure, Retries(3))
         next(pause)
         stopped.append(True)
@@ -154,7 +154,7 @@ def test_an_lm_is_metered_wherever_a_module_holds_it_in_threads_too(hold: Any, r
         module = Does(act, held=hold(lm))
         with metering() as meter:
             assert ask(with_meter(module), INPUTS).content == {"abstained": "asked"}
-        assert (len(lm.requests), meter.calls, meter.failed) == (8, 8, failed)
+        assert (len(lm.requests), meter.calls, meter.n_failures) == (8, 8, failed)
         assert reach(module.held) is lm
 
 
@@ -209,7 +209,7 @@ class Sent:  # a run that sends requests as far as it may, with at most `workers
         if self.under_way:
             price = self.under_way.pop(which % len(self.under_way))
             self.came.append(price)
-            self.spending.answered(price)
+            self.spending.count_reply(price)
 
     def end(self) -> int:
         """Wait for what is under way, and return what was spent."""
@@ -278,11 +278,11 @@ class Sessions:  # consultations of a few requests each, in sessions that resume
             return
         if price is None:
             meter.fail(TimeoutError())
-            self.whole.failed()
+            self.whole.count_failure()
         else:
             self.came.append(price)
             meter.answer(Entry(cost=price))
-            self.whole.answered(price)
+            self.whole.count_reply(price)
 
     def journaled(self, which: int, outcome: Literal["ok", "failed"]) -> None:
         """A consultation ends."""
@@ -346,7 +346,7 @@ def test_a_request_that_is_given_up_is_counted_once_and_its_late_price_too() -> 
     assert not spending.admit()
     meter.close()
     assert spending.admit()
-    spending.answered(0.25)
+    spending.count_reply(0.25)
     meter.answer(Entry(cost=0.5))
     assert (meter.calls, meter.sums()["cost"]) == (1, None)
     refuses(RunStoppedError, r"^2 requests were sent", spending.admit)
@@ -379,13 +379,13 @@ class Killed:  # sessions of one run, each on the journal that the one before le
     def end(self) -> None:
         """Have a request come back, for a dollar, and journal it."""
         if self.under_way:
-            self.spending.answered(1.0)
+            self.spending.count_reply(1.0)
             self.come_back("ok", content={}, cost=1.0)
 
     def fail(self) -> None:
         """Have a request fail, and journal it: it was sent, and cost nothing."""
         if self.under_way:
-            self.spending.failed()
+            self.spending.count_failure()
             self.come_back("failed")
 
     def withdraw(self) -> None:

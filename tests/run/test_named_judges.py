@@ -310,7 +310,7 @@ def test_a_run_of_two_judges_that_was_killed_asks_nothing_twice(pool: Path, tmp_
         time.sleep(0.005)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    paid = sum(one.role == "judge" for one in read_journal(journal, on_torn=lambda _: None))
+    paid = sum(one.role == "judge" for one in read_journal(journal, on_tear=lambda _: None))
     before = len(asked.read_text().split())
     evaluate(selector(), plan)
     assert before - paid in (0, 1)  # the call that was under way

@@ -12,7 +12,7 @@ from dspy import lm15
 from eldgr_dspy.channels.protocols import Reasoning, Scorer
 from eldgr_dspy.channels.steps import LONGEST
 from eldgr_dspy.channels.undefined import Undefined
-from eldgr_dspy.programs.scoring.channel_scorer import GROUNDED, ChannelScorer
+from eldgr_dspy.programs.scoring.channel_scorer import CORPUS_CHANNELS, ChannelScorer
 from eldgr_dspy.programs.testing import scripted_lm
 from eldgr_dspy.words import CHANNELS
 from tests.case_tables import each_case
@@ -96,7 +96,7 @@ def test_a_step_that_can_t_be_measured_stays_undefined_and_one_too_long_is_shown
 
 def test_without_a_corpus_channels_are_undefined_and_with_an_empty_one_neutral() -> None:
     result = scored(obliging(), ChannelScorer(), evidence=None)
-    assert reasons_of(result) == dict.fromkeys(GROUNDED, "there is no corpus")
+    assert reasons_of(result) == dict.fromkeys(CORPUS_CHANNELS, "there is no corpus")
     assert channels_of(result, 2)["logic"] == channels_of(result, 2)["info"] == 0.2
     result = scored(obliging(lambda _: 0.9), ChannelScorer(), evidence=[])
     settled: dict[str, float | None] = {"fact": 0.5, "epist": None, "triang": 0.0, "adv": 0.5, "min": None}

@@ -16,7 +16,7 @@ from eldgr_dspy.channels.steps import StepInContext
 from eldgr_dspy.channels.undefined import Floats
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.scoring.group import EARLIER
-from eldgr_dspy.programs.scoring.nli_scorer import UNREAD, NLIScorer
+from eldgr_dspy.programs.scoring.nli_scorer import NO_READING, NLIScorer
 from tests.case_tables import each_case
 from tests.refusing import refuses
 from tests.scoring.readers import Everything, Reader, Says
@@ -237,7 +237,7 @@ def test_where_the_model_gave_no_number_for_a_claim_or_a_part_of_one_the_channel
     assert reasons(step)["min"] == "the NLI model gave no number for 1 of 1 pairs"
     assert set(reasons(step)) == {"epist", "min"}
     (step,) = scored(Wrong([[math.nan, 0.5, 0.5]]), Reasoning(FIRST, QUESTION))
-    assert reasons(step)["logic"] == UNREAD.reason
+    assert reasons(step)["logic"] == NO_READING.reason
 
 
 class Wrong(Reader):  # an NLI model that returns what its protocol does not allow
@@ -253,7 +253,7 @@ class Wrong(Reader):  # an NLI model that returns what its protocol does not all
 def test_a_step_that_the_model_could_read_under_nothing_has_no_score(passages: tuple[Passage, ...] | None) -> None:
     """Neither neutral because nothing in its script was found, nor good because its words are new."""
     (table,) = NLIScorer(Reader(lambda *_: "nothing")).score([Reasoning(FIRST, QUESTION, passages, confidences=[0.5])])
-    assert reasons(table.scores[0]) == dict.fromkeys(CHANNELS, UNREAD.reason)
+    assert reasons(table.scores[0]) == dict.fromkeys(CHANNELS, NO_READING.reason)
     assert isinstance(table.reward, Undefined)
 
 

@@ -182,7 +182,7 @@ class SelectorMachine(RuleBasedStateMachine):
     )
     def called(self, call: Any, question: Question) -> None:
         with self.context():
-            came = check_scene(self.select, Trial(question)).came
+            came = check_scene(self.select, Trial(question)).output
             if isinstance(came, dict):
                 assert call(self.select, inputs_of(question)).toDict() == came
 

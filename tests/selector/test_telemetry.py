@@ -103,7 +103,7 @@ def test_a_callback_is_given_what_a_decision_is_and_cost_and_tokens_are_counted_
         with dspy.context(callbacks=callbacks), metering() as meter:
             call(twin, CONTESTED)
         assert [bool(entry.prompt_tokens) for entry in meter.entries] == [True, True]
-        assert not meter.cached
+        assert not meter.cache_hits
     assert totals[0] == totals[1] != {}
 
 

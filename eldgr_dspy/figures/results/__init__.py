@@ -22,9 +22,9 @@ from eldgr_dspy.figures.results.summary_fields import Summary
 
 SUMMARY = TypeAdapter[Summary](Summary)
 RECORD = TypeAdapter[Record](Record)
-DECIDED = TypeAdapter[Decided](Decided)
+DECISION = TypeAdapter[Decided](Decided)
 
-SCHEMAS: Mapping[str, TypeAdapter[Any]] = {"summary": SUMMARY, "record": RECORD, "decision": DECIDED}
+SCHEMAS: Mapping[str, TypeAdapter[Any]] = {"summary": SUMMARY, "record": RECORD, "decision": DECISION}
 """What is published as `artifacts/NAME.schema.json`."""
 
 
