@@ -77,7 +77,7 @@ class DecisionEvent:
 
 @contextmanager
 def watch(select: dspy.Module, calls: Calls) -> Iterator[_Report]:
-    """Watch a selector decide in the block, which gives its prediction, and the replies, to what is yielded.
+    """Watch a selector decide in the block. What is yielded is called with the prediction and the replies.
 
     A callback of DSPy's, of the settings or of the selector, is given the event if it has a method
     `on_decision(call_id, instance, event)`.

@@ -168,7 +168,7 @@ def require_columns(dataset: Any, rewards: Sequence[Reward]) -> None:
     """Raise unless a dataset has the columns, prompts, passages and gold answers that rewards read.
 
     Args:
-        dataset: Of Hugging Face's `datasets`; of one that is streamed, only the columns of the first row are checked.
+        dataset: Of Hugging Face's `datasets`. If it is streamed, only the columns of the first row are checked.
         rewards: The rewards of this package.
 
     Raises:

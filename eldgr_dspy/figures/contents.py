@@ -59,7 +59,7 @@ class Shares(TypedDict):
 
 
 class PoolContents(Shares):
-    """What a pool holds; `columns` has what is stated of candidates, each score by its name; absent if nothing is."""
+    """What a pool holds; `columns` has what is stated of candidates, each score by its name; it may be absent."""
 
     n: int
     task: Task

@@ -56,7 +56,7 @@ class RunRead:
 
     @property
     def stated_settings(self) -> dict[str, Any]:
-        """The settings as files state them; what is of the user's own is as the run states it, and not looked up."""
+        """The settings as files state them; names of the user's own code are not looked up."""
         own = {name: self._details[name] for name in own_names(self._details)}
         return self._settings({name: of for name, of in self._details.items() if name not in own}).to_json() | own
 

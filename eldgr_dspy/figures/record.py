@@ -23,7 +23,7 @@ _AMOUNTS = ("prompt_tokens", "completion_tokens", "cost")
 
 _VERSION = re.compile(r"[-:@_.](?:latest|\d{4}-\d{2}-\d{2}|\d{2}-\d{2,4}|\d{3,8}|v\d+(?:[.:]\d+)*)$")
 _FEWEST_TOKENS, _LONG = 1 / 8, 1_500
-"""Tokens a character that no tokenizer goes below on text, and how long a prompt has to be to be held to that."""
+"""The fewest tokens a character that any tokenizer makes of text, and the length of prompts that are checked for it."""
 
 
 class _Line(NamedTuple):
@@ -141,8 +141,8 @@ def _on_lines(lines: Counter[_Line]) -> Iterator[str]:
             yield f"The {role}'s server counted far fewer tokens than {n} of its prompts have: it may have cut them."
     if elsewhere := counts_by(lines, lambda line: line.is_decided)[False]:
         yield (
-            f"The run directory has seen other questions too: {elsewhere} of its consultations are on none of "
-            "these, and are among those whose outcomes, calls, tokens and dollars are added up."
+            f"The run directory has seen other questions too: {elsewhere} of its consultations are about "
+            "those. Their outcomes, calls, tokens and dollars are in the sums."
         )
 
 

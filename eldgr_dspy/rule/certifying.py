@@ -22,7 +22,7 @@ from eldgr_dspy.words import Consulted, Role, is_role
 
 @dataclass(frozen=True, slots=True)
 class UnheardCertificate(Certificate):
-    """Stands for a certificate of which the call failed or the reply cannot be used: it applies to nothing."""
+    """Stands for a certificate whose call failed or whose reply cannot be used. It applies to nothing."""
 
 
 Consulting = Generator[Consulted, Any, Choice]

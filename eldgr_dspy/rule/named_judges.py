@@ -36,7 +36,7 @@ def role_of(label: Label) -> Consulted:
 
 
 def asked_by(rule: str, role: Consulted) -> Label:
-    """Return whom a rule of this name asks where it yields a role."""
+    """Return the label of the role, or of the named judge, that a rule of this name asks."""
     return label_of(role, judge_in(rule) if role == "judge" else None)
 
 

@@ -61,7 +61,7 @@ def is_own(name: str) -> bool:
 
 
 def margin_in(name: str) -> tuple[str, int] | None:
-    """Return ("near", k) for the rule `near(k)`, and likewise for `support(k)`, or None for any other."""
+    """Return ("near", k) for the rule `near(k)`, ("support", k) for `support(k)`, and None for any other."""
     match = _WITH_MARGIN.fullmatch(name)
     return (match[1], int(match[2])) if match else None
 

@@ -30,7 +30,7 @@ from eldgr_dspy.testing import falsify
 
 Inputs: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 Plan: TypeAlias = tuple[tuple[int, ...], int, int]
-"""The samples in turn, from 1 on a word of what is shown and up to 0 another; whom the judge prefers; the repair."""
+"""The samples in turn, a word that is shown from 1 on and another up to 0; the judge's preference; the repair."""
 Call: TypeAlias = tuple[Selector, Mapping[str, Any], Any]
 """A selector, what it was called with, and what it shipped."""
 

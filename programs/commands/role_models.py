@@ -119,8 +119,8 @@ def named_judges(models: Models, settings: Mapping[str, Any], recordings: Collec
     asking = (choice for choice in models.judges.values() if choice in get_args(JudgeStyle) or is_own(choice or ""))
     if models.judge is not None and judges and not any(asking):
         raise ArgumentError(
-            f"--judge={models.judge} is for judges that are given as NAME=STYLE, and --judges has none of these. Leave "
-            "--judge out."
+            f"--judge={models.judge} is the model of judges in --judges NAME=STYLE, and --judges has no such judge. "
+            "Leave --judge out."
         )
     models_by_name = {name: model for name, (_, model) in judges.items()}
     lms = models.lms(models_by_name, models.by_role.values()) if any(models_by_name.values()) else {}

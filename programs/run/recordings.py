@@ -169,7 +169,7 @@ class Recordings:
         """Refuse to resume if a recording now has another consultation of these pools, or a judge another source.
 
         A consultation that a recording lacks is kept, except that of a named judge: its replies have one source.
-        `models` are those of whom the run now asks.
+        `models` are the models of the roles that the run asks now.
         """
         names = {pool.name for pool in pools}
         for entry in entries if self._paths or self._judges else ():

@@ -77,13 +77,13 @@ def role_call(module: dspy.Module) -> RoleCall:
 
 
 def modules_of(selector: Selector, judges: Mapping[str, dspy.Module]) -> dict[Label, dspy.Module]:
-    """Return whom a run asks: a selector's roles, with these judges by name instead of its own, if there are any."""
+    """Return the modules that a run asks: a selector's roles; named judges, if there are any, replace its own."""
     roles: dict[Label, dspy.Module] = {role: getattr(selector, role) for role in ROLES if role != "judge" or not judges}
     return {label_of("judge", name): module for name, module in judges.items()} | roles
 
 
 def calls_of_roles(selector: Selector, judges: Mapping[str, dspy.Module]) -> dict[Label, RoleCall]:
-    """Return whom a run asks as it calls them, and a certificate that is consulted."""
+    """Return the calls of the roles that a run asks, and of a certificate that is consulted."""
     calls = {label: role_call(module) for label, module in modules_of(selector, judges).items()}
     if selector.certifier is not None:
         calls["certificate"] = calls["repair_certificate"] = role_call(selector.certifier)

@@ -36,7 +36,7 @@ class RuleChoice(NamedTuple):
 
 
 def choices(case: Case, rules: Sequence[str]) -> Generator[Label, Any, dict[str, RuleChoice | Consulted]]:
-    """Drive all rules on the same replies: yields whom to ask the first time that any rule needs it.
+    """Drive all rules on the same replies; yield a role or judge when the first rule needs it.
 
     It is sent the reply, or `NotAskedError` if there will be none. It returns each rule's choice, or the role that the
     rule lacks.

@@ -166,7 +166,7 @@ def _passages(documents: Mapping[int, Passage] | Undefined) -> tuple[str, ...]:
 
 
 def _before(step: StepInContext) -> MaybeRow:
-    """Return the step under the question and as many of the latest earlier steps as fit; of a long one, its end."""
+    """Return the step under the question and as many of the latest earlier steps as fit; a long one loses its start."""
     parts, room = list[str](), EARLIER
     for earlier in reversed(step.earlier):
         if parts and len(earlier) > room:

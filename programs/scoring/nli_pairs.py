@@ -29,7 +29,7 @@ MaybeRow = Row | Undefined  # `Undefined` says why nothing can be read
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """What an NLI model read, shape (n, 3), a row of NaN if it gave no number; and the row of each pair."""
+    """What an NLI model read: shape (n, 3), a row of NaN where it gave no number; and the row of each pair."""
 
     probabilities: Floats
     places: Mapping[Pair, int]

@@ -8,7 +8,7 @@ from eldgr_dspy.words import Branch, Role
 
 
 class Witnessed(TypedDict):
-    """Where in the evidence the answer stands that shipped: its slice of a passage, and what is around it."""
+    """Where the answer that shipped is in the evidence: its slice of a passage, and the text around it."""
 
     passage: int
     """Index of the passage, from 0."""
