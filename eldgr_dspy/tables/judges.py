@@ -87,12 +87,13 @@ def usefulness(pool: PoolFigures) -> Iterator[str]:
         useful = [where for where, of in verdicts if of["useful"]]
         if verdicts:
             verdict = f"useful {' and '.join(useful)}" if useful else "not useful here"
-            comparison = "; ".join(f"{where} it is {_against(of)}" for where, of in verdicts)
+            repairs = {"inside the lock": " without repairs"}
+            comparison = "; ".join(f"{where}{repairs.get(where, '')} it is {_against(of)}" for where, of in verdicts)
             yield f"{'The judge' if judge == 'judge' else judge} is {verdict}: {comparison}."
 
 
 def _places(use: Usefulness) -> list[tuple[str, JudgeUse]]:
-    return [("alone", use["alone"]), ("inside the lock without repairs", use["locked"])]
+    return [("alone", use["alone"]), ("inside the lock", use["locked"])]
 
 
 def _against(use: JudgeUse) -> str:

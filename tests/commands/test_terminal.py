@@ -169,7 +169,7 @@ def test_what_is_printed_or_told_shows_what_it_quotes(capsys: pytest.CaptureFixt
     refusal = refused(lambda: open_pool(tmp_path / f"no{EVIL}.jsonl"), PoolError)
     assert SHOWN in refusal and is_printable(refusal)
     path = tmp_path / f"j{EVIL}"
-    path.write_bytes(b"{torn")
+    path.write_bytes(b'{"kind": "torn')
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         Journal(path).close()

@@ -173,11 +173,11 @@ def test_the_figures_of_the_demo_in_the_text_of_the_readme_are_those_of_a_run() 
     bounds = pools["demo-retrieval"]["bounds"]
     text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     judge, locked = bounds["judge"][0], bounds["eldgr"][0]
-    assert f"full authority can fall to {judge:.0f} and the locked rule to {locked:.0f}" in text
+    assert f"`judge` can fall to {judge:.0f} and `eldgr` to {locked:.0f}" in text
     assert f"{sum(pool['n'] for pool in pools.values())} questions in all" in text
     lost = [pool["audit"]["correct_to_incorrect"] for pool in pools.values()]
     assert lost == [3, 1]
-    assert "three times in the demo's retrieval pool, and once in its arithmetic pool" in text
+    assert "three times in the demo's retrieval pool, once in the arithmetic pool" in text
     ahead = next(one for one in pools["demo-retrieval"]["contrasts"] if one["against"] == "judge")
     assert ahead["losses"] - ahead["wins"] == 1
     assert "is ahead by one question" in text
