@@ -6,11 +6,12 @@ import threading
 import warnings
 import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, starmap
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import IO, Any, TypeAlias
 
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.answer_types.comparing import recorded_in
@@ -43,7 +44,7 @@ class ConsultationStore:
 
     def __init__(self, consultations: Iterable[Consultation]) -> None:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 -- closed with this object
-        weakref.finalize(self, self._file.close)
+        weakref.finalize(self, _close, self._file)
         self._lock, self._places, end = threading.Lock(), Places(), 0
         for entry in consultations:
             line = json.dumps(record_of(entry)).encode("ascii") + b"\n"
@@ -68,6 +69,11 @@ class ConsultationStore:
             self._file.seek(place)
             line = self._file.readline()
         return Consultation(**json.loads(line))
+
+
+def _close(file: IO[bytes]) -> None:
+    with suppress(OSError):  # it writes the rest, and fails where the first write did
+        file.close()
 
 
 class Recordings:
