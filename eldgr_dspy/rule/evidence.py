@@ -61,13 +61,13 @@ class CertifyingEvidence:
     def own_texts(self) -> Mapping[str | None, frozenset[int]]:
         """By class, the passages that only repeat a candidate of it; they still certify other answers."""
         own: dict[str | None, frozenset[int]] = {}
-        texts: dict[tuple[str, ...], set[str]] = {}
+        texts: dict[bytes, set[str]] = {}
         for text, class_ in zip(self._question.texts, self._grouping.classes, strict=False):
             if class_ is not None:
-                texts.setdefault(_plain_words(text), set()).add(class_.key)
+                texts.setdefault(_letters(text), set()).add(class_.key)
         for index, passage in enumerate(self._question.passages if texts else ()):
             for form in (passage.text, show_passage(passage.title, passage.text)):
-                keys = texts.get(_plain_words(form), set())
+                keys = texts.get(_letters(form), set())
                 class_of_form = self._grouping.class_of(form.strip()) if keys else None
                 for key in keys - {class_of_form and class_of_form.key}:
                     own[key] = own.get(key, frozenset()) | {index}
@@ -91,6 +91,6 @@ class CertifyingEvidence:
         return evidence
 
 
-def _plain_words(text: str) -> tuple[str, ...]:
-    """The words of a text without Markdown's stars and the final stop: a copy may differ in these."""
-    return tuple(text.replace("*", "").strip().rstrip(".").split())
+def _letters(text: str) -> bytes:
+    """A text without what a copy may differ in: white space, Markdown's stars and final stops."""
+    return text.encode(errors="surrogatepass").translate(None, b" \t\n\r\x0b\x0c*").rstrip(b".")

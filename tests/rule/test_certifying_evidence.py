@@ -65,7 +65,8 @@ def test_a_passage_that_only_repeats_a_candidate_is_no_evidence_for_its_class_al
         texts=("", "It is\nDoha", "", CAPITAL, ""),
     )
     assert evidence_of(titled).own_texts == {"doha": {1}, "dubai": {0}}
-    for copy, is_copy in (("It is\nX  ", True), ("**It is** X.", True), ("It is X. \n", True), ("It is", False)):
+    copies = ("It\tis\r\nX\x0b\x0c  ", "**It is** X.", "It is X. \n")
+    for copy, is_copy in (*((copy, True) for copy in copies), ("It is", False), ("It is \ud800", False)):
         copied = replace(QUESTION, passages=(Passage("", copy),), texts=("It is  X", "", "", "", ""))
         assert evidence_of(copied).own_texts == ({"doha": {0}} if is_copy else {})
     assert evidence_of(replace(QUESTION, passages=(BLANK,), texts=("",) * 5)).own_texts == {"doha": {0}, "dubai": {0}}
