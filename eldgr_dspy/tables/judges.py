@@ -87,8 +87,8 @@ def usefulness(pool: PoolFigures) -> Iterator[str]:
         useful = [where for where, of in verdicts if of["useful"]]
         if verdicts:
             verdict = f"useful {' and '.join(useful)}" if useful else "not useful here"
-            repairs = {"inside the lock": " without repairs"}
-            comparison = "; ".join(f"{where}{repairs.get(where, '')} it is {_against(of)}" for where, of in verdicts)
+            repairs = {"alone": "", "inside the lock": " without repairs"}
+            comparison = "; ".join(f"{where}{repairs[where]} it is {_against(of)}" for where, of in verdicts)
             yield f"{'The judge' if judge == 'judge' else judge} is {verdict}: {comparison}."
 
 

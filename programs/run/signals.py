@@ -27,7 +27,7 @@ class Signals:
         self._handlers = dict[signal.Signals, Callable[[int, FrameType | None], Any]]()
 
     def __enter__(self) -> "Signals":
-        for number in _NUMBERS if threading.current_thread() is threading.main_thread() else ():
+        for number in _NUMBERS if _in_main_thread() else ():
             handler = signal.getsignal(number)
             if callable(handler):
                 self._handlers[number] = handler
@@ -56,7 +56,7 @@ class Signals:
 @contextmanager
 def hold_signals() -> Iterator[None]:
     """Hold off ctrl-C and SIGTERM, whatever their handlers, if Python allows it: in the main thread."""
-    if threading.current_thread() is not threading.main_thread():
+    if not _in_main_thread():
         yield
         return
     numbers: list[int] = []
@@ -70,3 +70,7 @@ def hold_signals() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
         if numbers:
             signal.raise_signal(numbers[0])
+
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()

@@ -111,6 +111,7 @@ def parsed_json(data: bytes, where: str, most: int) -> Any:
     """Return what a file holds. Refuse one that would set more of a predictor than DSPy saves, or name an address.
 
     DSPy sets any attribute that a file names, and would send a key to the `api_base` in a `config` or in `fallbacks`.
+    `Saved` calls this by the name of the reader in `file_limits`: its source is part of the identity of its roles.
     """
     saved = file_limits.parsed_json(data, where, most)
     for name, state in saved.items() if isinstance(saved, dict) else ():
