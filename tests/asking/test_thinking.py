@@ -52,6 +52,12 @@ def test_a_block_that_was_never_opened_is_left_and_refused(tag: str, before: str
     assert "a closing thinking tag without an opening one. Let the server split" in reason_of(caught.value)
 
 
+def test_a_reply_whose_prose_repeats_a_name_of_its_object_without_end_is_refused() -> None:
+    """Looking for that name in that prose would take the square of its length."""
+    with pytest.raises(dspy.AdapterParseError):
+        LENIENT.parse(Prefer, "a-" * 100_000 + ' {"' + "a-" * 50_000 + 'b": 1} ')
+
+
 @given(pieces)
 @example(["<think>", DRAFT])
 @example([DRAFT, "</think>", "<think>"])

@@ -1,5 +1,6 @@
 """A file is written whole or not at all; what is read is bounded, split at newlines alone, and never loaded as code."""
 
+import errno
 import gzip
 import io
 import os
@@ -51,6 +52,17 @@ def test_a_reader_sees_the_old_file_until_the_new_one_is_whole(tmp_path: Path) -
         assert path.read_text() == "old"
     assert path.read_text() == "new"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_where_a_temporary_file_cannot_be_removed_the_error_of_the_write_is_raised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_only(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(Path, "unlink", read_only)
+    with pytest.raises(OSError, match="no space"), replacing(tmp_path / "f"):
+        raise OSError(errno.ENOSPC, "no space")
 
 
 @pytest.mark.parametrize("name", ["folder", "pipe", "link", "broken"])
