@@ -40,13 +40,13 @@ def _plain(value: Any, depth: int) -> Any:
         return _number(value)
     if isinstance(value, str):
         return encodable(str.__str__(value))
+    if isinstance(value, list | tuple):
+        return [_plain(item, depth + 1) for item in value]
+    if isinstance(value, Mapping):
+        return {str(_plain(key, depth + 1)): _plain(item, depth + 1) for key, item in value.items()}
     if isinstance(value, BaseModel):
         _plain(value.model_dump(), depth)  # its JSON would turn NaN into null
         return _plain(value.model_dump(mode="json"), depth)
-    if isinstance(value, Mapping):
-        return {str(_plain(key, depth + 1)): _plain(item, depth + 1) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item, depth + 1) for item in value]
     return _number(value) if isinstance(value, Real | Decimal) else encodable(repr(value))
 
 

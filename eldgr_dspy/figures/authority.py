@@ -57,12 +57,9 @@ def question_bounds(
     def correct(answer: str | None) -> bool:
         return case.type.right(answer, gold)
 
-    @cache
-    def spans() -> list[str]:
-        return extreme_spans(case, gold, correct)
-
     derives = case.type.way == "derivation"
     derivations = derivable(case, gold) if derives else []
+    spans: list[str] | None = None
     silent, widest, lost = dict[str, tuple[bool, bool]](), dict[str, tuple[bool, bool] | None](), set[str]()
     for name in rules:
         rule = case.rule(name)
@@ -77,7 +74,9 @@ def question_bounds(
             has_bounds = roles_over_any(rule, case, derivations) <= {"judge", *(["deriver"] if derives else [])}
         elif name not in ASKING_NOBODY and case.type.enumerates_spans and "repairer" in answer_and_roles(rule, case)[1]:
             has_bounds = not case.settings.own
-            ends = ends_of(answers_over_any(rule, case, spans=spans()), correct) if has_bounds else ends
+            if has_bounds:
+                spans = extreme_spans(case, gold, correct) if spans is None else spans
+                ends = ends_of(answers_over_any(rule, case, spans=spans), correct)
         widest[name] = ends if has_bounds else None
     return QuestionBounds(tuple(silent.items()), tuple(widest.items()), frozenset(lost))
 

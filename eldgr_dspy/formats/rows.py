@@ -111,8 +111,8 @@ class CandidateRow(Columns):
     def _serialize(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out columns that are empty, as files from before them do, and put the others last."""
         fields: dict[str, Any] = write(self)
-        columns = {name: fields.pop(name) for name in COLUMNS}
-        return fields | {name: value for name, value in columns.items() if value not in (None, {}, [])}
+        columns = {name: value for name in COLUMNS if (value := fields.pop(name)) not in (None, {}, [])}
+        return fields | columns
 
 
 class PassageRow(Part):

@@ -98,7 +98,7 @@ class Source:
     def first(self, target: Target) -> Span | None:
         """Return the first occurrence of the answer's class, as a slice of the text."""
         places = [self._places(letters) for letters in target.letters if letters in self._letters]
-        spans = (self._stands(*place, target.key) for place in merge(*places))
+        spans = (self._stands(*place, target.key) for place in merge(*places)) if places else ()
         return next(filter(None, spans), None)
 
     @cached_property

@@ -8,7 +8,7 @@ Every function takes a text as `eldgr_dspy.text.reading.read` returns it, in eit
 
 import re
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, groupby
 from unicodedata import category
 
 from eldgr_dspy.derivation.amounts import SCALE, SCALES
@@ -33,7 +33,9 @@ _FRACTION = "[\u00bc-\u00be\u2150-\u215f\u2189]"
 _DIGIT = r"[\d\u00bc-\u00be\u2150-\u215f\u2189]"
 _PERCENT = "[%\u0609\u060a\u066a\u2030\u2031]"  # and per mille, per ten thousand
 _SLASH = "[/\u2044\u2215]"
-_NUMBER_WORD = f"(?:{'|'.join(sorted((*NUMBER_WORDS, 'hundred', *SCALES)))})"
+# A pattern by first letters, which is searched for faster.
+_WORDS = groupby(sorted((*NUMBER_WORDS, "hundred", *SCALES)), key=lambda word: word[0])
+_NUMBER_WORD = "(?:" + "|".join(f"{first}(?:{'|'.join(word[1:] for word in words)})" for first, words in _WORDS) + ")"
 _PART_WORD = (
     "(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|half|halves|thirds|quarters?|fourths|fifths"
     r"|sixths|eighths|tenths|dozen|score|and\ a\ half|and\ a\ quarter)"
@@ -90,9 +92,8 @@ JOINTS = tuple(
 )
 """For each kind of joint a quick test of whether a text may hold one, and the search for all of them."""
 
-_MAY_JOIN = re.compile(
-    rf"[\d^&{_FRACTION[1:-1]}]|(?<!\w){_LETTER}[.&-]|[-/&.]{_LETTER}|\\{_LETTER}|\b{_NUMBER_WORD}\b", re.IGNORECASE
-).search
+_HAS_SIGN = re.compile(rf"[\d^&{_FRACTION[1:-1]}]").search
+_MAY_JOIN = re.compile(rf"(?<!\w){_LETTER}[.&-]|[-/&.]{_LETTER}|\\{_LETTER}|\b{_NUMBER_WORD}\b", re.IGNORECASE).search
 _CONTRACTION = re.compile(r"(?:am|d|em|ll|m|re|s|t|ve)(?!\w)", re.IGNORECASE).match
 _POSSESSIVE = re.compile(r"'s(?!\w)", re.IGNORECASE).match
 _MARKS_BEFORE = re.compile(r"(?<!\S)[^\w\s]{1,8}\Z")
@@ -150,7 +151,7 @@ def _join(window: str, at: int) -> tuple[int, int]:
     first = last = at
     if not 0 < at < len(window):
         return at, at
-    if _MAY_JOIN(window):
+    if _HAS_SIGN(window) or _MAY_JOIN(window):
         for joint in chain.from_iterable(find(window) for may_hold, find in JOINTS if may_hold(window)):
             if joint.start() < at < joint.end(1):
                 first, last = min(first, joint.start()), max(last, joint.end(1))

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 
 from eldgr_dspy.answer_types.answers import is_polar, numeric_equal
 from eldgr_dspy.matching.occurrences import STOP_WORDS
@@ -43,9 +43,10 @@ class Support:
 def support(question: str, evidence: Sequence[str], candidates: Sequence[str]) -> list[Support] | None:
     """Return the support of each candidate, or None without evidence or equations; all texts are as roles see them."""
     library = Library(evidence)
-    score = cache(partial(_by_evidence, question, library) if library.sentences else partial(_by_arithmetic, question))
+    score = partial(_by_evidence, question, library) if library.sentences else partial(_by_arithmetic, question)
     parts = [(text, answer, strip_answer(answer)) for text, answer in map(split_candidate, candidates)]
-    results = [score(alone if text == answer else text, alone) for text, answer, alone in parts]
+    pairs = [(alone if text == answer else text, alone) for text, answer, alone in parts]
+    results = [*map({pair: score(*pair) for pair in dict.fromkeys(pairs)}.__getitem__, pairs)]
     return results if library.sentences or any(one.logic is not None for one in results) else None
 
 

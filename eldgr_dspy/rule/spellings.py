@@ -31,6 +31,7 @@ _TOKEN = re.compile(
     | (?P<word>[^\W\d_]++) | (?P<mark>\d++|[^\s\w,.'"()-])""",
     re.VERBOSE,
 ).finditer
+_FIRST_WORD = re.compile(rf"(?!{WORD}|{_MONTH})[^\W\d_]{{4,}}+").match  # no number, month or currency
 _MAY_BE = re.compile(rf"\d|\b{WORD}").search
 _MAY_VARY = re.compile(rf"\d[.,]\d|\b{WORD}|dozen|lakh|crore").search  # without any, a number has its value's digits
 _LONGEST = 200
@@ -46,8 +47,12 @@ def other_spelling(answer: str, passages: Sequence[Passage]) -> str | None:
     """Return how the evidence spells such an answer in another class; whether it is certified is not asked."""
     if not has_number(answer):
         return None
-    tokens, _ = _tokens(_plain(strip_answer(answer)))
-    texts = (text for passage in passages for text in (passage.text, passage.title)) if tokens else ()
+    key = _plain(strip_answer(answer))
+    texts = [text for passage in passages for text in (passage.text, passage.title)]
+    if (first := _FIRST_WORD(key)) and not any(first[0].removesuffix("s") in _plain(text) for text in texts):
+        return None
+    tokens, _ = _tokens(key)
+    texts = texts if tokens else []
     candidates = (spelling for text in texts for spelling in _spellings(text, tokens))
     own = short_class(answer)
     return next((spelling for spelling in candidates if short_class(spelling) != own), None)

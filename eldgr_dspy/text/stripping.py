@@ -49,7 +49,9 @@ def strip_answer(text: str) -> str:
     still be spelled in several ways. It takes any text, in time linear in the length.
     """
     for _ in range(_ROUNDS):
-        if _BARE(text) or (inner := _once(text)) == text:
+        if bare := _BARE(text):
+            return bare[1]
+        if (inner := _once(text)) == text:
             break
         text = inner
     return text
@@ -113,8 +115,8 @@ def _has_quote(text: str, quote: str) -> bool:
 
 # -- edges -------------------------------------------------------------------------------------------------------------
 
-# Most answers have nothing to take off.
-_BARE = re.compile(r"[A-Za-z0-9]++(?>(?:[,.'-]?[ ]?[A-Za-z0-9]++)*)").fullmatch
+# Most answers have nothing to take off but a mark at the end.
+_BARE = re.compile(r"([A-Za-z0-9]++(?>(?:[,.'-]?[ ]?[A-Za-z0-9]++)*))[,;:!?]?").fullmatch
 _LOOSE = re.compile("[ `~|^=<>✅✔❤⭐\ufe0f\U0001f1e6-\U0001faff]")
 _NUMERAL = r"[\d¹²³¼-¾⁰⁴-⁹₀-₉⅐-ↂ①-⓿❶-➓]"
 _NEAR = rf"[^\w\s]{{0,3}}{_NUMERAL}"
@@ -131,12 +133,13 @@ _OWN_END = re.compile(rf"(?:{_NUMERAL}\+|(?<![^\W\d_])(?:[^\W\d_][\u0300-\u036f]
 def _trim(text: str, start: int, end: int) -> tuple[int, int]:
     """The part of `text[start:end]` without loose marks at its edges. All of it if it is only marks."""
     first, last = start, end
-    closers = {opener: text.rfind(closer, start, end) for opener, closer in _PAIRS.items()}
+    pairs = {} if _BRACKETS.isdisjoint(text) else _PAIRS
+    closers = {opener: text.rfind(closer, start, end) for opener, closer in pairs.items()}
     while first < last and _is_loose(mark := text[first]):
         if closers.get(mark, -1) > first or _OWN_START.match(text, first):
             break
         first += 1
-    openers = {closer: text.find(opener, first, last) for opener, closer in _PAIRS.items()}
+    openers = {closer: text.find(opener, first, last) for opener, closer in pairs.items()}
     while first < last and _is_loose(mark := text[last - 1]):
         if 0 <= openers.get(mark, -1) < last or _keeps_last(text, first, last):
             break
