@@ -46,7 +46,8 @@ def support(question: str, evidence: Sequence[str], candidates: Sequence[str]) -
     score = partial(_by_evidence, question, library) if library.sentences else partial(_by_arithmetic, question)
     parts = [(text, answer, strip_answer(answer)) for text, answer in map(split_candidate, candidates)]
     pairs = [(alone if text == answer else text, alone) for text, answer, alone in parts]
-    results = [*map({pair: score(*pair) for pair in dict.fromkeys(pairs)}.__getitem__, pairs)]
+    supports = {pair: score(*pair) for pair in dict.fromkeys(pairs)}
+    results = [supports[pair] for pair in pairs]
     return results if library.sentences or any(one.logic is not None for one in results) else None
 
 
