@@ -235,6 +235,8 @@ def _files(path: Path) -> list[Path]:
     """Return the files of a pool: the pools in a folder by name, but for hidden ones; else the file itself."""
     if not os.path.isdir(path):  # noqa: PTH112 -- it is False for a name that the system refuses
         return [path]
+    if (path / "journal.jsonl").exists():
+        raise PoolError(f"{path}: is the directory of a run; give its pools, or read it by eldgr report {path}.")
     try:
         files = sorted(file for file in path.iterdir() if file.name.endswith(SUFFIXES) and file.name[0] not in "._")
     except OSError as error:

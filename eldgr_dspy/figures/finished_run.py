@@ -170,6 +170,8 @@ class RunRead:
     @contextmanager
     def _reading(self, path: Path) -> Iterator[None]:
         try:
+            if path.is_fifo():
+                raise ArgumentError(f"{path} is a pipe, not a file of a run; {_MEND}.")
             yield
         except PoolError as error:
             raise ArgumentError(error.args[0]) from error

@@ -4,6 +4,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from os.path import realpath  # of a loop of links it makes no error
 from pathlib import Path
 from typing import Any, get_args
 
@@ -81,10 +82,10 @@ def shuffled_order(n: int, seed: int, id: str) -> list[int]:
 def _refuse_same_files(recipe: Recipe, out: Path) -> None:
     if not recipe.sources:
         raise ArgumentError("Give at least one file of predictions.")
-    twice = next((path for path, n in Counter(path.resolve() for path in recipe.sources).items() if n > 1), None)
+    twice = next((path for path, n in Counter(map(realpath, recipe.sources)).items() if n > 1), None)
     if twice:
         raise ArgumentError(f"{twice} is given twice, so its candidates would vote twice; give it once.")
-    if out.resolve() in {path.resolve() for path in (*recipe.sources, recipe.questions) if path}:
+    if realpath(out) in {realpath(path) for path in (*recipe.sources, recipe.questions) if path}:
         raise ArgumentError(f"{out} is one of the files to read; give the pool another name.")
 
 

@@ -113,7 +113,12 @@ def parsed_json(data: bytes, where: str, most: int) -> Any:
     DSPy sets any attribute that a file names, and would send a key to the `api_base` in a `config` or in `fallbacks`.
     `Saved` calls this by the name of the reader in `file_limits`: its source is part of the identity of its roles.
     """
-    saved = file_limits.parsed_json(data, where, most)
+    try:
+        saved = file_limits.parsed_json(data, where, most)
+    except ValueError as error:  # no JSON, or a number of thousands of digits
+        raise ArgumentError(
+            f"{where} must be what save wrote, in JSON; reading it raised {error!r:.200}. {_REMEDY}"
+        ) from error
     for name, state in saved.items() if isinstance(saved, dict) else ():
         if isinstance(state, dict) and "signature" in state:
             if extra := state.keys() - _OF_PREDICTOR:
