@@ -137,7 +137,9 @@ def within_reach(row: Row, near: int = NEAR, few: int = FEW) -> int:
 
 def main(folder: Path) -> None:
     for name in POOLS:
-        rows, chains = print_levels(folder, name)
+        rows = list(open_pool(folder / f"{name}.jsonl.gz").rows())
+        chains = chains_of(rows, POOLS[name])
+        print_levels(name, chains)
         attacked = rows[:: len(rows) // ATTACKED][:ATTACKED]
         attacks = [certified(row) for row in attacked]
         for level in STRICTNESS:
@@ -146,10 +148,8 @@ def main(folder: Path) -> None:
         _print_curve(rows, [chain for chain in chains if chain.right and chain.passed > STRICTNESS.index("executed")])
 
 
-def print_levels(folder: Path, name: str) -> tuple[list[Row], list[Chain]]:
+def print_levels(name: str, chains: Sequence[Chain]) -> None:
     """Print how many chains of a pool pass each level, and how many of those are right."""
-    rows = list(open_pool(folder / f"{name}.jsonl.gz").rows())
-    chains = chains_of(rows, POOLS[name])
     right = sum(chain.right for chain in chains)
     print(f"{name}: {len(chains):,} chains, {right:,} of them right")
     for place, level in enumerate(STRICTNESS, start=1):
@@ -158,7 +158,6 @@ def print_levels(folder: Path, name: str) -> tuple[list[Row], list[Chain]]:
             f"  {level:8} {len(passed):>5,} pass, {sum(passed):>5,} of them right "
             f"({100 * sum(passed) / max(1, len(passed)):.1f} %): {100 * sum(passed) / right:.1f} % of the right ones"
         )
-    return rows, chains
 
 
 def _print_curve(rows: Sequence[Row], right: Sequence[Chain]) -> None:

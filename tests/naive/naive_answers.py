@@ -7,6 +7,7 @@ import re
 import string
 import unicodedata
 from fractions import Fraction
+from functools import cache
 
 from tests.naive.naive_amounts import quantity, shown
 from tests.naive.naive_reading import BIDI, folded, invisible, joined, respelled, sentence_ends, strip
@@ -170,6 +171,7 @@ def is_expression(text: str) -> bool:
     return bool(brackets or minus or times or set(text) & set("+/^=<>√∞"))
 
 
+@cache
 def text_key(text: str) -> str:
     """The key of an answer that has been read: without the marks that carry no meaning and the article at its head."""
     ended = without_article(text)

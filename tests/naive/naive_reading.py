@@ -56,7 +56,7 @@ def resolved(text: str) -> list[Piece]:
     at = 0
     while at < len(text):
         shown, end = text[at], at + 1
-        broken = re.match(r"(?:\u00ad[ \t]*)?\r?\n[ \t]*(?=[^\W\d_])", text[at:])
+        broken = text[at] in "\u00ad\r\n" and re.match(r"(?:\u00ad[ \t]*)?\r?\n[ \t]*(?=[^\W\d_])", text[at:])
         if broken and (text[at] == "\u00ad" or re.search(r"[^\W\d_][-\u2010]\Z", text[:at])):
             at += len(broken[0])
             continue
@@ -176,10 +176,13 @@ def respelled(text: str) -> str:
 # --- stripping --------------------------------------------------------------------------------------------------------
 
 
+@cache
 def strip(text: str) -> str:
     """The answer that a text is: layer after layer of what surrounds it is taken off, up to four times."""
     for _ in range(4):
-        text = strip_once(text)
+        if (inner := strip_once(text)) == text:
+            break
+        text = inner
     return text
 
 
