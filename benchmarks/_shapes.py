@@ -69,8 +69,8 @@ SHAPES: Final[Mapping[str, Shape]] = {
 
 
 def policy_config(shape: Shape) -> Qwen2Config:
-    named: Any = Qwen2Config
-    config: Qwen2Config = named(**shape.policy, tie_word_embeddings=True, pad_token_id=0, eos_token_id=2)
+    factory: Any = Qwen2Config
+    config: Qwen2Config = factory(**shape.policy, tie_word_embeddings=True, pad_token_id=0, eos_token_id=2)
     return config
 
 
@@ -80,8 +80,8 @@ def policy_tokenizer(shape: Shape) -> Any:
     pieces = [*SPECIAL, *(_piece(number) for number in range(len(SPECIAL), size))]
     words = Tokenizer(models.WordLevel(vocab={piece: at for at, piece in enumerate(pieces)}, unk_token=SPECIAL[3]))
     split: Any = pre_tokenizers.Split(Regex(r" ?\w+| ?[^\w\s]|\s"), behavior="isolated")
-    numbered: Any = decoders.Replace(Regex("#[0-9]+"), "")
-    words.pre_tokenizer, words.decoder = split, decoders.Sequence([decoders.Fuse(), numbered])
+    cleaner: Any = decoders.Replace(Regex("#[0-9]+"), "")
+    words.pre_tokenizer, words.decoder = split, decoders.Sequence([decoders.Fuse(), cleaner])
     fast: Any = PreTrainedTokenizerFast
     tokenizer = fast(
         tokenizer_object=words,

@@ -34,9 +34,9 @@ def cpu(work: Callable[[], object], *, rounds: int = 5) -> float:
     best = float("inf")
     for _ in range(rounds):
         gc.collect()
-        began = time.process_time()
+        start = time.process_time()
         work()
-        best = min(best, time.process_time() - began)
+        best = min(best, time.process_time() - start)
     return best
 
 
@@ -47,10 +47,10 @@ def peak_mib() -> float:
 
 def command(*arguments: str) -> Cost:
     """Return the cost of `eldgr` with these arguments in its own process, start included."""
-    began = time.perf_counter()
+    start = time.perf_counter()
     run = subprocess.run([sys.executable, "-c", COMMAND, *arguments], capture_output=True, text=True, check=True)
     peak, processor = map(float, run.stdout.split()[-2:])
-    return Cost(time.perf_counter() - began, processor, peak)
+    return Cost(time.perf_counter() - start, processor, peak)
 
 
 def pools_dir() -> Path:

@@ -34,7 +34,7 @@ def real_pool(name: str) -> Path:
     return real if real.is_file() else ROOT / "artifacts" / "demo-retrieval.jsonl"
 
 
-def scripted() -> Any:
+def abstaining_lm() -> Any:
     """Return an LM that answers at once: a judge that prefers the third candidate, a repairer without an answer."""
     from eldgr_dspy.programs.testing import role_of, scripted_lm
 
@@ -55,13 +55,13 @@ def decision() -> float:
     path, selector, passes = real_pool(HOTPOT), Selector(), list[float]()
     with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
         pool = [{key: row[key] for key in ("question", "candidates", "evidence")} for row in map(json.loads, file)]
-    with dspy.context(lm=scripted(), disable_history=True):
+    with dspy.context(lm=abstaining_lm(), disable_history=True):
         for _ in range(11):
             gc.collect()
-            began = time.process_time()
+            start = time.process_time()
             for question in pool:
                 selector(**question)
-            passes.append((time.process_time() - began) / len(pool) * 1e3)
+            passes.append((time.process_time() - start) / len(pool) * 1e3)
     return median(passes[1:])
 
 
@@ -78,10 +78,10 @@ def throughput() -> float:
 
     pool, n, selector = Path("pool.jsonl"), 1_000, Selector()
     pool.write_text("".join(rows(n)), encoding="utf-8")
-    selector.set_lm(scripted())
-    began = time.process_time()
+    selector.set_lm(abstaining_lm())
+    start = time.process_time()
     evaluate(selector, Plan([pool], Path("judged"), ("majority", "judge"), workers=64))
-    return (time.process_time() - began) / n * 1e3
+    return (time.process_time() - start) / n * 1e3
 
 
 def memory() -> float:
@@ -94,7 +94,7 @@ FIGURES = {"decision": (decision, "ms"), "run": (run, "s"), "throughput": (throu
 """What is measured, in which unit."""
 
 
-def measured(name: str, checkout: Path) -> float:
+def measure_in(name: str, checkout: Path) -> float:
     """Return one measurement of a figure, with the package of a checkout and the benchmarks of this one."""
     with tempfile.TemporaryDirectory() as scratch:
         (Path(scratch) / "benchmarks").symlink_to(ROOT / "benchmarks")
@@ -128,7 +128,7 @@ def main() -> None:
     for name in options.figures:
         pairs = list[tuple[float, float]]()
         for number in range(options.rounds):
-            figures = {source: measured(name, source) for source in ((old, ROOT) if number % 2 else (ROOT, old))}
+            figures = {source: measure_in(name, source) for source in ((old, ROOT) if number % 2 else (ROOT, old))}
             pairs.append((figures[old], figures[ROOT]))
         olds, news = zip(*pairs, strict=True)
         ratio = median(new / before for before, new in pairs)

@@ -85,8 +85,8 @@ def measure(name: str, groups: Sequence[Sequence[Reasoning]], retriever: Retriev
     nli = Instant()
     scorer = NLIScorer(nli, retriever, K)
     seconds = [seconds_of(scorer, group) for group in groups]
-    gathered = [gather(group, retriever, K, rule_claims, rule_counterfactuals) for group in groups]
-    steps = [step for group in gathered for step in group.steps if isinstance(step.documents, Row)]
+    readings = [gather(group, retriever, K, rule_claims, rule_counterfactuals) for group in groups]
+    steps = [step for group in readings for step in group.steps if isinstance(step.documents, Row)]
     five = [step for step in steps if len(pairs(step.documents)) == K]
     single = [step for step in five if claims(step) == (step.documents,)]
     print(f"\n{name}: {len(groups)} groups, {sum(map(len, groups)):,} texts, {len(steps):,} steps that can be scored")
@@ -106,9 +106,9 @@ def measure(name: str, groups: Sequence[Sequence[Reasoning]], retriever: Retriev
 def seconds_of(scorer: NLIScorer, group: Sequence[Reasoning]) -> float:
     """Return the processor seconds of scoring a group, its index of own passages included."""
     gc.collect()
-    began = time.process_time()
+    start = time.process_time()
     scorer.score(group)
-    return time.process_time() - began
+    return time.process_time() - start
 
 
 def main() -> None:

@@ -72,16 +72,16 @@ def main() -> None:
     print_samples()
     n = 500
     certified = [question(i, ("Port Alma", "Port Alma", "Mill Town", "Hillfoot")) for i in range(n)]
-    contested = [question(i, ("Mill Town", "Mill Town", "Port Alma", "Hillfoot")) for i in range(n)]
+    disputes = [question(i, ("Mill Town", "Mill Town", "Port Alma", "Hillfoot")) for i in range(n)]
     size = sum(len(passage.text) for passage in certified[0].passages)
     print(f"evidence: {size:,} characters in 10 passages; 4 candidates; {n} questions; processor time, best of 5")
     line("a decision, consensus certified, folding included", cpu(lambda: decide_all(certified)) / n * 1e3, "ms", "0.1")
-    line("a decision, contested, every certificate sought", cpu(lambda: decide_all(contested)) / n * 1e3, "ms", "0.1")
+    line("a decision, contested, every certificate sought", cpu(lambda: decide_all(disputes)) / n * 1e3, "ms", "0.1")
 
     verdict = {"assessments": [], "preferred": 2, "judge_rationale": "it says so"}
     lm = scripted_lm(lambda request: verdict)
     n = 200
-    few = contested[:n]
+    few = disputes[:n]
     inputs = [one.role_inputs("judge") for one in few]
     bare, judge, selector = dspy.Predict(JudgeCandidates), Judge(), Selector()
 
@@ -96,14 +96,14 @@ def main() -> None:
     with dspy.context(lm=lm, disable_history=True):
         role = cpu(lambda: ask(judge)) / n * 1e3
         whole = cpu(lambda: select_all(selector, few)) / n * 1e3
-        unasked = cpu(lambda: select_all(selector, certified[:n])) / n * 1e3
+        silence = cpu(lambda: select_all(selector, certified[:n])) / n * 1e3
     line("bare dspy.Predict with DSPy's JSON adapter, a call", floor, "ms")
     line("bare dspy.Predict with our strict adapter, a call", strict, "ms")
     line("the judge's role, a call (fenced, parsed strictly)", role, "ms")
     line("Selector, one judged decision", whole, "ms")
     line("Selector, one judged decision, over the bare call with DSPy's adapter", whole - floor, "ms", "0.2")
     line("Selector, one judged decision, over the bare call with ours", whole - strict, "ms")
-    line("Selector, one decision that asks nobody", unasked, "ms")
+    line("Selector, one decision that asks nobody", silence, "ms")
     print_types()
 
 

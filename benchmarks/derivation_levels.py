@@ -21,7 +21,7 @@ from pathlib import Path
 from statistics import quantiles
 
 from benchmarks._timing import pools_dir
-from benchmarks.forging import forged
+from benchmarks.forging import forge
 from eldgr_dspy.answer_types.answers import numeric_equal
 from eldgr_dspy.derivation.arithmetic import evaluate
 from eldgr_dspy.derivation.reach import FEW, NEAR, reach
@@ -33,7 +33,7 @@ from eldgr_dspy.rule.derivations import check_derivation
 from eldgr_dspy.text.numbers import parse_number
 from eldgr_dspy.words import STRICTNESS, Strictness
 
-ATTACKED = 50
+N_ATTACKS = 50
 LOWEST, WRONG = -50, 1_000
 CURVE = ((1, FEW), (2, FEW), (2, 500), (NEAR, 100), (NEAR, FEW), (NEAR, 500))
 _ANNOTATION = re.compile(r"<<([^<>]*)=([^<>=]*)>>")
@@ -47,16 +47,16 @@ class Chain:
 
     question: str
     derivation: Derivation
-    passed: int
+    levels: int
     right: bool
 
 
-def annotated(text: str) -> tuple[Step, ...]:
+def read_annotations(text: str) -> tuple[Step, ...]:
     """Return the annotated equations of a text as steps."""
     return tuple(Step(*parts) for parts in _ANNOTATION.findall(text))
 
 
-def assigned(program: str) -> tuple[Step, ...]:
+def read_assignments(program: str) -> tuple[Step, ...]:
     """Return the assignments of a program that compute something as steps, with values in place of names."""
     values: dict[str, str] = {}
     steps: list[Step] = []
@@ -72,20 +72,20 @@ def assigned(program: str) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-POOLS = {"gsm8k-openai4": annotated, "svamp-codex8": assigned}
+POOLS = {"gsm8k-openai4": read_annotations, "svamp-codex8": read_assignments}
 
 
 def derivation_of(steps: Sequence[Step], answer: str, question: str) -> Derivation:
     """Return the steps as a derivation, with the first check that passes of those that undo the last step."""
     plain = Derivation(tuple(steps), answer, "none")
-    for check in undone(steps[-1].expression, answer) if steps else ():
-        checked = Derivation(plain.steps, answer, check)
-        if check_derivation(checked, question, "executed").passed:
-            return checked
+    for check in undo(steps[-1].expression, answer) if steps else ():
+        candidate = Derivation(plain.steps, answer, check)
+        if check_derivation(candidate, question, "executed").passed:
+            return candidate
     return plain
 
 
-def undone(expression: str, answer: str) -> Iterator[str]:
+def undo(expression: str, answer: str) -> Iterator[str]:
     """Yield equations that lead from the answer back to one side of an operator: 24 - 6 = 18 for 18+6."""
     number = parse_number(answer)
     shown_answer = f"({number.value})" if number else answer
@@ -106,9 +106,9 @@ def chains_of(rows: Iterable[Row], steps_in: Callable[[str], tuple[Step, ...]]) 
             steps = steps_in(candidate.text)
             if steps:
                 derivation = derivation_of(steps, candidate.answer or "", row.question)
-                levels = (check_derivation(derivation, row.question, level).passed for level in STRICTNESS)
-                passed = sum(takewhile(bool, levels))
-                chains.append(Chain(row.question, derivation, passed, numeric_equal(candidate.answer, row.gold)))
+                passes = (check_derivation(derivation, row.question, level).passed for level in STRICTNESS)
+                n_levels = sum(takewhile(bool, passes))
+                chains.append(Chain(row.question, derivation, n_levels, numeric_equal(candidate.answer, row.gold)))
     return chains
 
 
@@ -117,14 +117,14 @@ def wrong_answers(right: Fraction | None) -> list[int]:
     return list(islice((answer for answer in count(LOWEST) if answer != right), WRONG))
 
 
-def certified(row: Row) -> dict[Strictness, int]:
+def count_forgeries(row: Row) -> dict[Strictness, int]:
     """Return for each level how many wrong answers the attacker certifies; a level includes all levels before it."""
     left = wrong_answers(_gold(row))
     counts: dict[Strictness, int] = {}
     for level in reversed(STRICTNESS):
-        tried = [answer for answer in left if level != "bounded" or answer == 0 or answer in reach(row.question)]
-        passed = {answer for answer in tried if forged(row.question, answer, level)}
-        left = [answer for answer in left if answer not in passed]
+        answers = [answer for answer in left if level != "bounded" or answer == 0 or answer in reach(row.question)]
+        forgeries = {answer for answer in answers if forge(row.question, answer, level)}
+        left = [answer for answer in left if answer not in forgeries]
         counts[level] = WRONG - len(left)
     return counts
 
@@ -140,12 +140,12 @@ def main(folder: Path) -> None:
         rows = list(open_pool(folder / f"{name}.jsonl.gz").rows())
         chains = chains_of(rows, POOLS[name])
         print_levels(name, chains)
-        attacked = rows[:: len(rows) // ATTACKED][:ATTACKED]
-        attacks = [certified(row) for row in attacked]
+        targets = rows[:: len(rows) // N_ATTACKS][:N_ATTACKS]
+        attacks = [count_forgeries(row) for row in targets]
         for level in STRICTNESS:
-            print(f"  {level:8} attacker, {ATTACKED} questions: {_spread(attack[level] for attack in attacks)}")
-        print(f"  bounded  within reach, the same questions: {_spread(map(within_reach, attacked))}")
-        _print_curve(rows, [chain for chain in chains if chain.right and chain.passed > STRICTNESS.index("executed")])
+            print(f"  {level:8} attacker, {N_ATTACKS} questions: {_spread(attack[level] for attack in attacks)}")
+        print(f"  bounded  within reach, the same questions: {_spread(map(within_reach, targets))}")
+        _print_curve(rows, [chain for chain in chains if chain.right and chain.levels > STRICTNESS.index("executed")])
 
 
 def print_levels(name: str, chains: Sequence[Chain]) -> None:
@@ -153,10 +153,10 @@ def print_levels(name: str, chains: Sequence[Chain]) -> None:
     right = sum(chain.right for chain in chains)
     print(f"{name}: {len(chains):,} chains, {right:,} of them right")
     for place, level in enumerate(STRICTNESS, start=1):
-        passed = [chain.right for chain in chains if chain.passed >= place]
+        rights = [chain.right for chain in chains if chain.levels >= place]
         print(
-            f"  {level:8} {len(passed):>5,} pass, {sum(passed):>5,} of them right "
-            f"({100 * sum(passed) / max(1, len(passed)):.1f} %): {100 * sum(passed) / right:.1f} % of the right ones"
+            f"  {level:8} {len(rights):>5,} pass, {sum(rights):>5,} of them right "
+            f"({100 * sum(rights) / max(1, len(rights)):.1f} %): {100 * sum(rights) / right:.1f} % of the right ones"
         )
 
 
@@ -179,9 +179,9 @@ def _gold(row: Row) -> Fraction | None:
 
 
 def _spread(figures: Iterable[int]) -> str:
-    ordered = sorted(figures)
-    low, middle, high = quantiles(ordered, n=4, method="inclusive")
-    return f"quartiles {low:g}, {middle:g}, {high:g}; most {ordered[-1]}"
+    values = sorted(figures)
+    low, middle, high = quantiles(values, n=4, method="inclusive")
+    return f"quartiles {low:g}, {middle:g}, {high:g}; most {values[-1]}"
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ RULES: Final = ("eldgr", "support", "support(1)", "support(0)")
 LEVELS: Final = (*STRICTNESS[:-1], "unchecked", "unchecked, agreed", "agreed")
 
 
-class Derived(NamedTuple):
+class Trial(NamedTuple):
     """A derivation about a question, whose candidates vote without it."""
 
     question: Question
@@ -68,13 +68,13 @@ class AtLevel(Case):
         plain, text = replace(derivation, others=()), self.question.text
         if (plain, text) not in self.cache:
             checks: dict[str, CheckResult] = {level: check_derivation(plain, text, level) for level in STRICTNESS[:-1]}
-            traced = checks["traced"]
-            within = traced.passed and (traced.answer == 0 or traced.answer in reach(text))
-            self.cache[plain, text] = {**checks, "unchecked": replace(traced, passed=within)}
+            result = checks["traced"]
+            within = result.passed and (result.answer == 0 or result.answer in reach(text))
+            self.cache[plain, text] = {**checks, "unchecked": replace(result, passed=within)}
         return self.cache[plain, text]
 
 
-def annotated(rows: Iterable[Row], name: str) -> Iterator[Derived]:
+def from_pool(rows: Iterable[Row], name: str) -> Iterator[Trial]:
     """Yield the candidates of a pool that hold steps as derivations."""
     for row in rows:
         answers = [candidate.answer for candidate in row.candidates]
@@ -91,10 +91,10 @@ def annotated(rows: Iterable[Row], name: str) -> Iterator[Derived]:
             if place >= 4 or name == "gsm8k-openai4":
                 question = Question(row.question, "arithmetic", tuple(answers[voter] for voter in voters))
                 others = tuple(derivations[sample] for sample in samples)
-                yield Derived(question, row.gold, replace(derivation, others=others))
+                yield Trial(question, row.gold, replace(derivation, others=others))
 
 
-def recorded(rows: Iterable[Row], replies: Path) -> Iterator[Derived]:
+def from_recording(rows: Iterable[Row], replies: Path) -> Iterator[Trial]:
     """Yield the derivations of a recording; abstentions are left out."""
     by_id = {row.id: row for row in rows}
     with gzip.open(replies, "rt", encoding="utf-8") as lines:
@@ -103,22 +103,22 @@ def recorded(rows: Iterable[Row], replies: Path) -> Iterator[Derived]:
         reply = read_reply("deriver", entry.get("content") or {}, (), 0) if entry.get("role") == "deriver" else None
         if isinstance(reply, Derivation):
             row = by_id[entry["id"]]
-            yield Derived(row.to_question(), row.gold, reply)
+            yield Trial(row.to_question(), row.gold, reply)
 
 
-def measure(derived: Sequence[Derived]) -> Iterator[str]:
+def measure(trials: Sequence[Trial]) -> Iterator[str]:
     """Yield a line for each level."""
-    n_right = sum(numeric_equal(one.derivation.answer, one.gold) for one in derived)
-    yield f"{len(derived):,} derivations, {n_right:,} of them right"
+    n_right = sum(numeric_equal(one.derivation.answer, one.gold) for one in trials)
+    yield f"{len(trials):,} derivations, {n_right:,} of them right"
     for level in LEVELS:
         counts = Counter[str]()
-        for one in derived:
+        for one in trials:
             case = AtLevel(one.question)
             case.level = level
             right = numeric_equal(one.derivation.answer, one.gold)
-            passed = case.check(one.derivation).passed
-            counts.update(passed=passed, right=passed and right)
-            if passed:
+            passes = case.check(one.derivation).passed
+            counts.update(passed=passes, right=passes and right)
+            if passes:
                 before = numeric_equal(case.consensus, one.gold)
                 for rule in RULES:
                     ships = drive(case.rule(rule)(case), {"deriver": one.derivation}.__getitem__).answer
@@ -133,10 +133,10 @@ def measure(derived: Sequence[Derived]) -> Iterator[str]:
 
 def main(folder: Path) -> None:
     for name in POOLS:
-        print(f"{name}: ", *measure([*annotated(open_pool(folder / f"{name}.jsonl.gz").rows(), name)]), sep="\n")
+        print(f"{name}: ", *measure([*from_pool(open_pool(folder / f"{name}.jsonl.gz").rows(), name)]), sep="\n")
     first = folder / "first-try" / "gsm8k-qwen15b-20.jsonl.gz"
     rows, replies = open_pool(first).rows(), first.with_name("gsm8k-qwen15b-20.replies.jsonl.gz")
-    print("first-try/gsm8k-qwen15b-20: ", *measure([*recorded(rows, replies)]), sep="\n")
+    print("first-try/gsm8k-qwen15b-20: ", *measure([*from_recording(rows, replies)]), sep="\n")
 
 
 if __name__ == "__main__":

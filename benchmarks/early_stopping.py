@@ -45,7 +45,7 @@ def walls() -> None:
             line(f"5 samples of 0.3 s in {way}", min(repeat(call, number=1, repeat=3)), "s", "under 0.45")
 
 
-class Derived(Case):
+class AnyDerivation(Case):
     """A case in which whatever the deriver says is taken as checked."""
 
     def derived(self, reply: Reply) -> str | None:
@@ -64,7 +64,7 @@ def case_at_stop(stop: Stop, question: Question, settings: Settings) -> Case:
 
 
 def _first(question: Question, n: int, settings: Settings) -> Case:
-    return Derived(replace(question, answers=question.answers[:n], texts=question.texts[:n]), settings)
+    return AnyDerivation(replace(question, answers=question.answers[:n], texts=question.texts[:n]), settings)
 
 
 SILENT: dict[str, Reply] = dict.fromkeys(("judge", "repairer", "deriver"), Abstention("nothing"))
@@ -80,27 +80,27 @@ def ships(case: Case, reply_of: dict[str, Reply]) -> str | None:
     return class_key(drive(case.rule("eldgr")(case), reply_of.__getitem__).answer, case.task)
 
 
-def spared(name: str, stop: Stop, settings: Settings) -> None:
+def print_saving(name: str, stop: Stop, settings: Settings) -> None:
     """Print the share of samples that a rule spares on a pool, and how many questions then ship another class."""
-    total = used = changed = might = n = 0
+    total = draws = changes = might = n = 0
     for row in open_pool(pools_dir() / f"{name}.jsonl.gz").rows():
         question = row.to_question()
         case, whole = case_at_stop(stop, question, settings), _first(question, len(question.answers), settings)
-        n, total, used = n + 1, total + len(question.answers), used + len(case.question.answers)
+        n, total, draws = n + 1, total + len(question.answers), draws + len(case.question.answers)
         if len(case.question.answers) < len(question.answers):
-            changed += ships(case, SILENT) != ships(whole, SILENT)
+            changes += ships(case, SILENT) != ships(whole, SILENT)
             might += any(ships(case, reply) != ships(whole, reply) for reply in replies(question))
     options = ", homogeneous=repair" if settings.homogeneous else ""
-    line(f"{name}, {stop}{options}: {changed} + {might} of {n} change", 100 * (total - used) / total, "%")
+    line(f"{name}, {stop}{options}: {changes} + {might} of {n} change", 100 * (total - draws) / total, "%")
 
 
 def main() -> None:
     walls()
     for name in POOLS:
-        spared(name, Settled(), Settings())
+        print_saving(name, Settled(), Settings())
         if name in ("gsm8k-openai4", "svamp-codex8"):
-            spared(name, Settled(), Settings(homogeneous="repair"))
-        spared(name, Posterior(), Settings())
+            print_saving(name, Settled(), Settings(homogeneous="repair"))
+        print_saving(name, Posterior(), Settings())
 
 
 if __name__ == "__main__":

@@ -51,8 +51,8 @@ def rows(pool: PoolFigures) -> Iterator[tuple[str, str]]:
         ends = pool["bounds"][rule]
         if rule not in ASKING_NOBODY and ends:
             least = (pool.get("bounds_any_deriver") or {}).get(rule)
-            derived = f", any deriver ≥ {figure(least[0])}" if least else ""
-            yield _label(rule), f"{figure(of['em'])}, any judge ≥ {figure(ends[0])}{derived}"
+            lowest = f", any deriver ≥ {figure(least[0])}" if least else ""
+            yield _label(rule), f"{figure(of['em'])}, any judge ≥ {figure(ends[0])}{lowest}"
     for rule, price in {name_in(name): price for name, price in prices.items()}.items():
         if price and rule not in ("first", "majority"):
             yield f"price of {rule}", f"{price['lost']:,} lost: at most {figure(price['at_most'])}"
@@ -74,8 +74,8 @@ def table(pools: Mapping[str, PoolFigures]) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pools", nargs="+")
-    chosen = parser.parse_args(arguments)
-    pools = {name: run(name) for name in chosen.pools}
+    options = parser.parse_args(arguments)
+    pools = {name: run(name) for name in options.pools}
     print(table(pools))
     for name, pool in pools.items():
         print(*(f"\n* {name}: {sentence}" for sentence in usefulness(pool)), sep="")

@@ -19,7 +19,7 @@ Lines = list[tuple[str, Fraction | int]]
 """Expressions with their values."""
 
 
-def forged(question: str, answer: int, level: Strictness = "bounded") -> Derivation | None:
+def forge(question: str, answer: int, level: Strictness = "bounded") -> Derivation | None:
     """Return a derivation of `answer` that passes at `level`, or None if every method fails."""
     for derivation in ways(question, answer):
         if check_derivation(derivation, question, level).passed:
@@ -31,7 +31,7 @@ def ways(question: str, answer: int) -> Iterator[Derivation]:
     """Yield derivations of any answer, from the numbers that the question states."""
     for number in sorted(Fraction(value) for value in question_numbers(question) if value > 0):
         ones: Lines = [(f"{_literal(number)} / {_literal(number)}", 1)]
-        for lines, checks in (*_in_base_four(ones, answer), *_doubled(ones, answer), *_turned(ones, answer)):
+        for lines, checks in (*_in_base_four(ones, answer), *_by_doubling(ones, answer), *_by_turning(ones, answer)):
             for check in checks:
                 yield _derivation(lines, answer, check)
         for lines, checks in _small(number, ones, answer):
@@ -59,7 +59,7 @@ def _horner(number: int) -> str:
     return f"{inner} * 4 + {digit}" if digit else f"{inner} * 4"
 
 
-def _doubled(ones: Lines, answer: int) -> Iterator[tuple[Lines, list[str]]]:
+def _by_doubling(ones: Lines, answer: int) -> Iterator[tuple[Lines, list[str]]]:
     """Add up powers of two, each the double of the one before."""
     for more in (0, 1, 2, 4):
         target = answer + more
@@ -84,14 +84,14 @@ def _doubled(ones: Lines, answer: int) -> Iterator[tuple[Lines, list[str]]]:
         yield lines, checks
 
 
-def _turned(ones: Lines, answer: int) -> Iterator[tuple[Lines, list[str]]]:
+def _by_turning(ones: Lines, answer: int) -> Iterator[tuple[Lines, list[str]]]:
     """Change the sign of a number and add what is missing: -5 + 3 = -2."""
-    for added in (1, 2, 3, 4) if answer < 0 else ():
-        size = added - answer
-        for lines, _ in (*_in_base_four(ones, size), *_doubled(ones, size)):
-            if added in {value for _, value in lines}:
-                checks = [f"{answer} - {added} = -{size}", f"{added} - ({answer}) = {size}"]
-                yield [*lines, (f"-{size} + {added}", answer)], checks
+    for offset in (1, 2, 3, 4) if answer < 0 else ():
+        size = offset - answer
+        for lines, _ in (*_in_base_four(ones, size), *_by_doubling(ones, size)):
+            if offset in {value for _, value in lines}:
+                checks = [f"{answer} - {offset} = -{size}", f"{offset} - ({answer}) = {size}"]
+                yield [*lines, (f"-{size} + {offset}", answer)], checks
 
 
 def _small(number: Fraction, ones: Lines, answer: int) -> Iterator[tuple[Lines, list[str]]]:
@@ -103,15 +103,15 @@ def _small(number: Fraction, ones: Lines, answer: int) -> Iterator[tuple[Lines, 
         yield ones, [f"1 * {literal} = {literal}", f"{literal} * 1 = {literal}"]
     if answer == -1:  # no one on the way, from which a check could not be told apart
         twice, thrice = _literal(2 * number), _literal(3 * number)
-        doubled: Lines = [(f"{literal} + {literal}", 2 * number), (f"{twice} + {literal}", 3 * number)]
-        lines: Lines = [*doubled, (f"{twice} / {literal}", 2), (f"{thrice} / {literal}", 3), ("-3 + 2", -1)]
+        multiples: Lines = [(f"{literal} + {literal}", 2 * number), (f"{twice} + {literal}", 3 * number)]
+        lines: Lines = [*multiples, (f"{twice} / {literal}", 2), (f"{thrice} / {literal}", 3), ("-3 + 2", -1)]
         yield lines, ["-1 - 2 = -3"]
     if number.denominator == 1:
         step = answer - number.numerator
         single: list[tuple[Lines, list[str]]] = [(ones, [])] if step else []
-        for lines, _ in _doubled(ones, abs(step)) if abs(step) > 1 else iter(single):
-            sign, undone = ("+", "-") if step > 0 else ("-", "+")
-            yield [*lines, (f"{literal} {sign} {abs(step)}", answer)], [f"{answer} {undone} {abs(step)} = {literal}"]
+        for lines, _ in _by_doubling(ones, abs(step)) if abs(step) > 1 else iter(single):
+            sign, inverse = ("+", "-") if step > 0 else ("-", "+")
+            yield [*lines, (f"{literal} {sign} {abs(step)}", answer)], [f"{answer} {inverse} {abs(step)} = {literal}"]
 
 
 def _derivation(lines: Lines, answer: int, check: str) -> Derivation:

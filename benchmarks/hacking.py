@@ -60,7 +60,7 @@ SUBJECTS: Final = (
 WEIGHTS: Final = {"steps-alone": [0.0, 0.0, 1.0], "paper": [3.0, 0.5, 1.0]}
 """Of `orm`, `format` and `ra_msd`."""
 
-SHOWN: Final[dict[str, str]] = {
+COLUMNS: Final[dict[str, str]] = {
     "match": "exact_match",
     "reward": "reward",
     **{name: f"ra_msd/{name}" for name in CHANNELS},
@@ -74,11 +74,11 @@ class Repeats:
     name = "repeats"
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> Floats:
-        entailed = np.array([hypothesis.strip() in premise for premise, hypothesis in pairs], dtype=float)
-        return np.stack([np.zeros_like(entailed), 1 - entailed, entailed], axis=1)
+        entailment = np.array([hypothesis.strip() in premise for premise, hypothesis in pairs], dtype=float)
+        return np.stack([np.zeros_like(entailment), 1 - entailment, entailment], axis=1)
 
 
-def trained(weights: Sequence[float], folder: Path, seed: int = 1) -> list[Point]:
+def train_policy(weights: Sequence[float], folder: Path, seed: int = 1) -> list[Point]:
     """Train a policy with these weights, and return its learning curve."""
     from datasets import Dataset
     from transformers import PrinterCallback
@@ -132,15 +132,15 @@ def _policy(seed: int) -> tuple[Any, Any]:
     return warmed(tiny_policy(tokenizer, seed=seed), tokenizer, exchanges, WARMING), tokenizer
 
 
-def rolled(points: Sequence[Point], name: str) -> list[float | None]:
+def roll(points: Sequence[Point], name: str) -> list[float | None]:
     """Return the rolling mean of one column of a curve: `exact_match`, `reward`, or a channel as `ra_msd/fact`."""
     return rolling_mean([getattr(point, name) if "/" not in name else point.channels.get(name) for point in points])
 
 
 def show(points: Sequence[Point]) -> None:
     """Print the rolling means of a curve, exact match first: the first step, and every tenth."""
-    columns = [rolled(points, name) for name in SHOWN.values()]
-    print("step" + "".join(f"{title:>8}" for title in SHOWN))
+    columns = [roll(points, name) for name in COLUMNS.values()]
+    print("step" + "".join(f"{title:>8}" for title in COLUMNS))
     for at in (0, *range(9, len(points), 10)):
         values = [column[at] for column in columns]
         print(f"{at + 1:>4}" + "".join(f"{'-' if value is None else f'{value:.2f}':>8}" for value in values))
@@ -153,7 +153,7 @@ def main(arguments: Sequence[str]) -> None:
         folder = Path(arguments[0] if arguments else scratch)
         for name, weights in WEIGHTS.items():
             print(f"\n{name}: weights {', '.join(map(str, weights))} of orm, format and ra_msd; rolling means")
-            show(trained(weights, folder / name))
+            show(train_policy(weights, folder / name))
         if arguments:
             print(f"\nThe curves are in {folder}.")
 

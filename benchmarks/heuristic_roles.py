@@ -22,25 +22,25 @@ from eldgr_dspy.programs.heuristics import ExtractiveRepairer, LexicalJudge
 POOLS = ("gsm8k-openai4", "svamp-codex8", "hotpotqa-reflexion12")
 
 
-def timed(call: Callable[[], Any], seconds: list[float]) -> dict[str, Any]:
+def time_call(call: Callable[[], Any], seconds: list[float]) -> dict[str, Any]:
     """Return a role's output, and record its processor time."""
-    started = time.thread_time()
+    start = time.thread_time()
     prediction = call()
-    seconds.append(time.thread_time() - started)
+    seconds.append(time.thread_time() - start)
     return dict(prediction.toDict())
 
 
-def judged(row: Row, seconds: list[float]) -> str | None:
+def judge_row(row: Row, seconds: list[float]) -> str | None:
     """Return the answer that the judge prefers; None if it abstains."""
     inputs, judge = row.to_question().role_inputs("judge"), LexicalJudge()
-    output = timed(lambda: judge(**inputs), seconds)
+    output = time_call(lambda: judge(**inputs), seconds)
     return row.candidates[output["preferred"]].answer if "preferred" in output else None
 
 
-def repaired(row: Row, seconds: list[float]) -> str | None:
+def repair_row(row: Row, seconds: list[float]) -> str | None:
     """Return the repairer's span; None if it abstains."""
     inputs, repairer = row.to_question().role_inputs("repairer"), ExtractiveRepairer()
-    return timed(lambda: repairer(**inputs), seconds).get("repaired_answer")
+    return time_call(lambda: repairer(**inputs), seconds).get("repaired_answer")
 
 
 def first(row: Row, seconds: list[float]) -> str | None:
@@ -67,9 +67,9 @@ def main() -> None:
     for name in POOLS:
         pool = open_pool(folder / f"{name}.jsonl.gz")
         report(pool, "first", first)
-        report(pool, "judge", judged)
+        report(pool, "judge", judge_row)
         if pool.task == "retrieval":
-            report(pool, "repairer", repaired)
+            report(pool, "repairer", repair_row)
 
 
 if __name__ == "__main__":

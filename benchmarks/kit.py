@@ -34,7 +34,7 @@ def wrong() -> Iterator[tuple[str, Check]]:
     for name, rule in slips.RULES.items():
         yield f"rule: {name}", partial(check_laws, rule)
     for name, make in slips_of_selectors.SELECTORS.items():
-        yield f"selector: {name}", partial(_check_made, make)
+        yield f"selector: {name}", partial(_check_new, make)
 
 
 def right() -> Iterator[tuple[str, Check]]:
@@ -43,14 +43,14 @@ def right() -> Iterator[tuple[str, Check]]:
         for name, options in several.items():
             yield f"lawful {kind}: {name}", partial(check_laws, **options)
     for name, make in lawful.SELECTORS.items():
-        yield f"lawful selector: {name}", partial(_check_made, make)
+        yield f"lawful selector: {name}", partial(_check_new, make)
 
 
-def _check_made(make: Callable[[], Selector], **options: Any) -> None:
+def _check_new(make: Callable[[], Selector], **options: Any) -> None:
     check_selector(make(), **options)
 
 
-def caught(check: Check, **options: Any) -> bool:
+def catches(check: Check, **options: Any) -> bool:
     """Return whether a law breaks."""
     try:
         check(**options)
@@ -63,10 +63,10 @@ def count(several: Iterator[tuple[str, Check]], runs: int, words: str) -> None:
     """Print one line each: how many of the runs broke a law, and the seconds of one."""
     for name, check in several:
         if words in name:
-            began, fixed = time.process_time(), caught(check, max_examples=0)
-            broken, n_runs = (runs, 1) if fixed else (sum(caught(check) for _ in range(runs)), 1 + runs)
-            seconds = (time.process_time() - began) / n_runs
-            print(f"{name:<64} {broken:>3} of {runs:<3} {seconds:>6.2f} s{'  always' if fixed else ''}", flush=True)
+            start, always = time.process_time(), catches(check, max_examples=0)
+            n_catches, n_runs = (runs, 1) if always else (sum(catches(check) for _ in range(runs)), 1 + runs)
+            seconds = (time.process_time() - start) / n_runs
+            print(f"{name:<64} {n_catches:>3} of {runs:<3} {seconds:>6.2f} s{'  always' if always else ''}", flush=True)
 
 
 def main() -> None:

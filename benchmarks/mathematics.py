@@ -42,7 +42,7 @@ ONE_CLASS = (
 TEN_CLASSES = ("3/8", "x^2-1", r"\{1, 2\}", "[0, 1)", r"\sqrt{2}", r"2\pi", "(1, 2)", "e^{2x}", r"\frac{x}{y}", "20%")
 
 
-def measured(one: str, other: str) -> tuple[float, float]:
+def measure(one: str, other: str) -> tuple[float, float]:
     """Return the processor seconds of a comparison, and the peak of its process in MiB."""
     process = subprocess.Popen(
         [sys.executable, "-c", START],
@@ -55,11 +55,11 @@ def measured(one: str, other: str) -> tuple[float, float]:
     process.stdin.write(b"[]\n" + json.dumps([SECONDS, one, other, True]).encode() + b"\n")
     process.stdin.close()
     _, *replies = process.stdout.read().splitlines()
-    _, status, used = os.wait4(process.pid, 0)
+    _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     process.stdout.close()
     seconds: float = json.loads(replies[0])[1] if replies else SECONDS
-    return seconds, used.ru_maxrss / 1024
+    return seconds, usage.ru_maxrss / 1024
 
 
 def print_hostile() -> None:
@@ -69,7 +69,7 @@ def print_hostile() -> None:
         one, other = (class_.key for text in pair if (class_ := kind.class_of(text)))
         if fault(one) or fault(other):
             raise SystemExit(f"{name}: this pair is not compared, so it measures nothing.")
-        costs.append(measured(one, other))
+        costs.append(measure(one, other))
         print(f"{name:<40} {costs[-1][0]:>6.2f} s {costs[-1][1]:>6.0f} MiB")
     seconds, sizes = zip(*costs, strict=True)
     print(f"{'the worst':<40} {max(seconds):>6.2f} s {max(sizes):>6.0f} MiB")
@@ -78,14 +78,14 @@ def print_hostile() -> None:
 def print_pools() -> None:
     """Print the time that the process takes to start, and that of pools when they are compared first and again."""
     kind: Any = Math()
-    began = perf_counter()
+    start = perf_counter()
     kind.grouping(["1/3", "2/6"])
-    line("starting the process that compares, and one pair", (perf_counter() - began) * 1e3, "ms")
+    line("starting the process that compares, and one pair", (perf_counter() - start) * 1e3, "ms")
     for name, answers, classes in (("of one class", ONE_CLASS, 1), ("of ten classes", TEN_CLASSES, 10)):
         for time in ("first", "second"):
-            began = perf_counter()
+            start = perf_counter()
             keys = {class_.key for class_ in kind.grouping(answers).classes}
-            line(f"ten different answers {name}, the {time} time", (perf_counter() - began) * 1e3, "ms")
+            line(f"ten different answers {name}, the {time} time", (perf_counter() - start) * 1e3, "ms")
             if len(keys) != classes:
                 raise SystemExit(f"The pool {name} has {len(keys)} classes.")
 

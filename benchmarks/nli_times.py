@@ -47,13 +47,13 @@ SHAPE: dict[str, Any] = {
 Pairs = list[tuple[str, str]]
 
 
-def model_of_real_shape(folder: Path, **changed: Any) -> Path:
-    """Save a model with random weights, and return its folder; `changed` replaces settings of its shape."""
+def model_of_real_shape(folder: Path, **changes: Any) -> Path:
+    """Save a model with random weights, and return its folder; `changes` replaces settings of its shape."""
     special = ("[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]")
     vocab = [*((token, 0.0) for token in special), *((f"▁w{number}", -1.0) for number in range(WORDS)), (".", -1.0)]
     tokenizer = DebertaV2Tokenizer(vocab=vocab, model_max_length=512)
-    described: Any = DebertaV2Config
-    config = described(**{**SHAPE, **changed})
+    factory: Any = DebertaV2Config
+    config = factory(**{**SHAPE, **changes})
     torch.manual_seed(0)
     DebertaV2ForSequenceClassification(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
@@ -90,12 +90,12 @@ def over_the_bare_one(nli: CrossEncoderNLI, pairs: Pairs) -> None:
     line("our own work: checks, softmax, labels, a pair", ours / len(pairs) * 1e3, "ms")
 
 
-def remembered(nli: NLI) -> None:
+def with_cache(nli: NLI) -> None:
     """Print what a remembered pair costs."""
     pairs = random_pairs(PAIRS, seed=1)
-    cached = CachedNLI(nli)
-    cached.probabilities(pairs)
-    line("a pair that is remembered", cpu(partial(cached.probabilities, pairs * 100)) / len(pairs) * 1e4, "us")
+    cache = CachedNLI(nli)
+    cache.probabilities(pairs)
+    line("a pair that is remembered", cpu(partial(cache.probabilities, pairs * 100)) / len(pairs) * 1e4, "us")
 
 
 def main() -> None:
@@ -105,7 +105,7 @@ def main() -> None:
         folder = model_of_real_shape(Path(scratch) / "model")
         nli = CrossEncoderNLI(folder)
         over_the_bare_one(nli, pairs)
-        remembered(nli)
+        with_cache(nli)
         rate("torch, float32", nli, pairs)
         rate("torch, bfloat16", CrossEncoderNLI(folder, dtype="bfloat16"), pairs)
 

@@ -34,24 +34,24 @@ def rows(n: int) -> Iterator[str]:
         for answer in answers[: draw.randint(0, 3)]:
             passage = draw.choice(evidence)
             passage["text"] = f"{passage['text']} Here is {answer}. {text(12)}"
-        picked = draw.choices(answers, weights=(4, 2, 1, 1), k=_CANDIDATES)
+        picks = draw.choices(answers, weights=(4, 2, 1, 1), k=_CANDIDATES)
         candidates = [
-            {"text": text(_REASONING), "answer": answer, "source": f"sample {i}"} for i, answer in enumerate(picked)
+            {"text": text(_REASONING), "answer": answer, "source": f"sample {i}"} for i, answer in enumerate(picks)
         ]
         row = {"id": f"q{number}", "question": text(16), "task": "retrieval", "candidates": candidates}
         yield json.dumps({**row, "evidence": evidence, "gold": [draw.choice(answers[:2])]}) + "\n"
 
 
-def opened(page: Path, folder: Path) -> float:
+def opening(page: Path, folder: Path) -> float:
     """Return the seconds until a page is complete in Chromium."""
     from tests.browser.chromium import browsing
 
     with browsing(folder) as browser:
         tab = browser.tab()
         tab.look()
-        began = time.perf_counter()
+        start = time.perf_counter()
         tab.open(page.as_uri())
-        return time.perf_counter() - began
+        return time.perf_counter() - start
 
 
 def main() -> None:
@@ -74,7 +74,7 @@ def main() -> None:
         for page in ("report.html", "questions.html"):
             line(f"{page}, size", (run / page).stat().st_size / 2**20, "MiB")
             if BROWSER is not None:
-                line(f"{page}, opened in Chromium, wall", opened(run / page, folder / page.removesuffix(".html")), "s")
+                line(f"{page}, opened in Chromium, wall", opening(run / page, folder / page.removesuffix(".html")), "s")
 
 
 if __name__ == "__main__":

@@ -48,33 +48,33 @@ def rows(n: int) -> Iterator[str]:
 def bare_loop(pool: Path) -> float:
     """Return the seconds that DSPy alone takes for the same calls."""
     judge, repairer = dspy.Predict(JudgeCandidates), dspy.Predict(RepairAnswer)
-    began = time.perf_counter()
+    start = time.perf_counter()
     with dspy.context(lm=scripted_lm(instant), adapter=dspy.JSONAdapter(), disable_history=True):
         for row in open_pool(pool).rows():
             question = row.to_question()
             judge(**question.role_inputs("judge"))
             repairer(**question.role_inputs("repairer"))
-    return time.perf_counter() - began
+    return time.perf_counter() - start
 
 
 def whole_run(pool: Path, out: Path, workers: int) -> float:
     """Return the seconds that a run with journal, statistics and report takes."""
     selector = Selector()
     selector.set_lm(scripted_lm(instant))
-    began = time.perf_counter()
+    start = time.perf_counter()
     summary = evaluate(selector, Plan([pool], out, workers=workers))
     assert summary["consultations"]["judge"]["calls"] == summary["pools"][pool.stem]["n"]
-    return time.perf_counter() - began
+    return time.perf_counter() - start
 
 
 def journal_cost(folder: Path, n: int = 2_000) -> float:
     """Return the seconds that one journaled consultation takes, each flushed to the disk."""
     content = {"assessments": [], "preferred": 2, "judge_rationale": "x" * 200}
     with Journal(folder / "j.jsonl") as journal:
-        began = time.perf_counter()
+        start = time.perf_counter()
         for number in range(n):
             journal.append(Consultation("p", f"q{number}", "judge", "ok", content=content, calls=1, seconds=0.5))
-        return (time.perf_counter() - began) / n
+        return (time.perf_counter() - start) / n
 
 
 def main() -> None:

@@ -44,7 +44,7 @@ def rows(n: int) -> Iterator[str]:
         yield json.dumps(row) + "\n"
 
 
-def measured(folder: Path, n: int, *options: str) -> tuple[Cost, dict[str, int]]:
+def measure(folder: Path, n: int, *options: str) -> tuple[Cost, dict[str, int]]:
     """Return the cost of a run of `n` questions in its own process, and the bytes of each file."""
     pool = folder / f"river{n}.jsonl"
     with pool.open("w", encoding="utf-8") as file:
@@ -59,12 +59,12 @@ def main() -> None:
     parser.add_argument("--questions", type=int, nargs="+", default=[1_000, 4_000], metavar="N", help="sizes of pools")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        start, _ = measured(Path(name), 4)
+        start, _ = measure(Path(name), 4)
         line("start, processor time", start.cpu, "s")
         line("start, peak memory", start.peak, "MiB")
     for n in options.questions:
         with tempfile.TemporaryDirectory() as name:
-            cost, sizes = measured(Path(name), n)
+            cost, sizes = measure(Path(name), n)
         line(f"{n:,} questions x 4, no LM, wall", cost.wall, "s")
         line("the same, processor time a question", (cost.cpu - start.cpu) / n * 1e3, "ms")
         line("the same, peak memory", cost.peak, "MiB")

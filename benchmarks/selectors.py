@@ -50,7 +50,7 @@ from eldgr_dspy.words import CHANNELS
 
 DEMO = Path(__file__).resolve().parent.parent / "artifacts" / "demo-selectors.jsonl"
 _BLOCK = re.compile(r"<(question|passage|candidate|slice|step)(?: \d+)? [b-z]{8,}>\n?(.*?)\n?</", re.DOTALL)
-RECORDED = ("gpt4", "chatgpt", "davinci003", "bing")
+JUDGES = ("gpt4", "chatgpt", "davinci003", "bing")
 FORMULAS = (
     *("best_of_n:orm", "weighted_best_of_n:orm", "best_of_n:prm:min", "best_of_n:prm:last", "best_of_n:prm:product"),
     *("borda:self_certainty", "cisc", "soft_sc", "soft_sc:min", "bcrl_max", "bcrl_vote", "bcrl_abstaining"),
@@ -118,8 +118,8 @@ def run(pool: Path, judges: Mapping[str, dspy.Module], replay: Mapping[str, Path
     modules = {names[name]: judge for name, judge in judges.items()}
     modules |= {names[name]: LexicalJudge() for name in replay}
     with tempfile.TemporaryDirectory() as folder, dspy.context(lm=scripted_lm(reply)):
-        recorded = {names[name]: path for name, path in replay.items()} or None
-        plan = Plan([pool], Path(folder) / "run", judges=modules, replay=recorded, recorded_for=None)
+        recordings = {names[name]: path for name, path in replay.items()} or None
+        plan = Plan([pool], Path(folder) / "run", judges=modules, replay=recordings, recorded_for=None)
         figures = evaluate(heuristic_selector(), plan)["pools"][pool.name.partition(".")[0]]
     figures["judges"] = {name: figures.get("judges", {})[short] for name, short in names.items()}
     return figures
@@ -162,18 +162,18 @@ def cells(of: JudgeFigures, cost: float | None) -> list[str]:
         f"{flip['incorrect_to_correct']}–{flip['correct_to_incorrect']}" if flip else "N/A"
         for flip in (of["alone_against_majority"], of["locked_against_alone"])
     ]
-    spent = [f"{(total or 0) / max(1, of['asked']):.1f}" for total in (of["calls"], of["tokens"])]
+    costs = [f"{(total or 0) / max(1, of['asked']):.1f}" for total in (of["calls"], of["tokens"])]
     delta = f"{with_sign(of['delta']['delta'])} {interval(of['delta']['ci'])}" if of["delta"] else "N/A"
     worst = [figure(of["worst_alone"]), figure(of["worst_locked"])]
-    values = [figure(of["alone"]), figure(of["locked"]), delta, *flips, *worst, *spent]
+    values = [figure(of["alone"]), figure(of["locked"]), delta, *flips, *worst, *costs]
     return [*values, "" if cost is None else f"{1000 * cost:.3f}", *facts]
 
 
 def cpu_of(judges: Mapping[str, dspy.Module], pool: Pool) -> dict[str, float]:
     """Return the processor seconds a question of each selector that counts ballots."""
     ballots = [ballot_of(Case(row.to_question())) for row in pool.rows(200)]
-    counted = {name: judge for name, judge in judges.items() if getattr(judge, "takes_ballot", False)}
-    return {name: cpu(partial(_count, judge, ballots), rounds=3) / len(ballots) for name, judge in counted.items()}
+    counters = {name: judge for name, judge in judges.items() if getattr(judge, "takes_ballot", False)}
+    return {name: cpu(partial(_count, judge, ballots), rounds=3) / len(ballots) for name, judge in counters.items()}
 
 
 def _count(judge: Any, ballots: Sequence[Ballot]) -> None:
@@ -181,16 +181,16 @@ def _count(judge: Any, ballots: Sequence[Ballot]) -> None:
         judge.count(ballot)
 
 
-def show(path: Path, *, lm: bool, timed: bool = True) -> None:
+def show(path: Path, *, lm: bool, timing: bool = True) -> None:
     """Print the matrix of one pool, with processor times if they are wanted."""
     with tempfile.TemporaryDirectory() as folder:
         name = path.name.partition(".")[0]
         training, held_out = Path(folder) / "training.jsonl", Path(folder) / f"{name}.jsonl"
         split_pool(open_pool(path), training, held_out, share=0.5, seed=0)
         pool, judges = open_pool(held_out), counting(training)
-        costs = cpu_of(judges, pool) if timed else {}
-        recorded = {judge: path.parent / "judges" / f"{name}.{judge}.jsonl.gz" for judge in RECORDED}
-        replay = {f"{judge}, recorded": file for judge, file in recorded.items() if file.is_file()}
+        costs = cpu_of(judges, pool) if timing else {}
+        recordings = {judge: path.parent / "judges" / f"{name}.{judge}.jsonl.gz" for judge in JUDGES}
+        replay = {f"{judge}, recorded": file for judge, file in recordings.items() if file.is_file()}
         asking = {row: make() for row, make in ASKING.items()} if lm else {}
         figures = run(held_out, {**judges, **asking}, replay)
     missing = {} if lm else dict.fromkeys(ASKING, "no LM is asked here")
@@ -204,11 +204,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pools", nargs="*", help="Names of pools; the demo pool by default.")
     parser.add_argument("--untimed", action="store_true", help="Measure no processor time, which takes half of it.")
-    chosen = parser.parse_args(arguments)
-    for name in chosen.pools:
-        show(pools_dir() / f"{name}.jsonl.gz", lm=False, timed=not chosen.untimed)
-    if not chosen.pools:
-        show(DEMO, lm=True, timed=not chosen.untimed)
+    options = parser.parse_args(arguments)
+    for name in options.pools:
+        show(pools_dir() / f"{name}.jsonl.gz", lm=False, timing=not options.untimed)
+    if not options.pools:
+        show(DEMO, lm=True, timing=not options.untimed)
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ def one_by_one(program: Any, calls: int) -> list[float]:
     return marks
 
 
-def awaited(program: Any, calls: int) -> list[float]:
+def in_one_task(program: Any, calls: int) -> list[float]:
     """Do the same, awaiting one call after another."""
 
     async def run() -> list[float]:
@@ -84,7 +84,7 @@ def at_once(program: Any, calls: int) -> list[float]:
     return asyncio.run(run())
 
 
-def evaluated(program: Any, calls: int) -> list[float]:
+def under_evaluate(program: Any, calls: int) -> list[float]:
     """Do the same under `dspy.Evaluate`, by its metric."""
     marks, count = [time.process_time()], 0
 
@@ -103,9 +103,9 @@ def evaluated(program: Any, calls: int) -> list[float]:
 
 WAYS: dict[str, Callable[[Any, int], list[float]]] = {
     "one by one": one_by_one,
-    "awaited": awaited,
+    "awaited": in_one_task,
     f"{AT_ONCE} at once": at_once,
-    "dspy.Evaluate": evaluated,
+    "dspy.Evaluate": under_evaluate,
 }
 
 
@@ -119,12 +119,12 @@ def main() -> None:
         lm = scripted_lm(lambda _: REPLY)
         lm.script.requests = Nothing()
         with dspy.context(lm=lm):
-            bare, sampled = Desk(), Sampled(Desk(), n=options.n)
-            for program in (bare, sampled):
+            bare, sampler = Desk(), Sampled(Desk(), n=options.n)
+            for program in (bare, sampler):
                 one_by_one(program, WARM)
             few = max(200, options.calls // 5)
             alone = run(bare, few * options.n)
-            marks = run(sampled, options.calls)
+            marks = run(sampler, options.calls)
         spans = [after - before for before, after in itertools.pairwise(marks)]
         each = (marks[-1] - marks[0]) / options.calls
         line(f"{way}: a call of {options.n} samples, processor time", 1e3 * each, "ms")

@@ -29,10 +29,10 @@ def figures(rows: list[dict[str, Any]], decoration: str, folder: Path) -> dict[s
     pool, out = folder / "pool.jsonl", folder / "run"
     with pool.open("w", encoding="utf-8") as lines:
         for row in rows:
-            spelled = [
+            candidates = [
                 {**candidate, "answer": decorate(candidate["answer"], decoration)} for candidate in row["candidates"]
             ]
-            lines.write(json.dumps({**row, "candidates": spelled}) + "\n")
+            lines.write(json.dumps({**row, "candidates": candidates}) + "\n")
     evaluate(heuristic_selector(), Plan([pool], out, rules=("majority", "eldgr"), fresh=True))
     results = json.loads((out / "summary.json").read_text("utf-8"))["pools"]["pool"]
     branches = [json.loads(line)["branch"] for line in (out / "decisions.jsonl").open(encoding="utf-8")]
@@ -50,10 +50,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--pools", nargs="*", default=POOLS)
-    chosen = parser.parse_args()
-    for name in chosen.pools:
+    options = parser.parse_args()
+    for name in options.pools:
         with gzip.open(pools_dir() / f"{name}.jsonl.gz", "rt", encoding="utf-8", newline="\n") as lines:
-            rows = [json.loads(line) for line in islice(lines, 0, None, chosen.every)]
+            rows = [json.loads(line) for line in islice(lines, 0, None, options.every)]
         with tempfile.TemporaryDirectory() as folder:
             plain = figures(rows, "{}", Path(folder))
             print(f"{name}, {len(rows)} questions: {plain}", flush=True)

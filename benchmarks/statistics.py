@@ -18,8 +18,8 @@ from eldgr_dspy import statistics
 
 def token_f1(generator: np.random.Generator, n: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     """Return F1 values as answers have them: many 0 and 1, and fractions of small numbers between them."""
-    predicted, wanted = generator.integers(1, 13, size=n), generator.integers(1, 7, size=n)
-    return 2 * generator.binomial(np.minimum(predicted, wanted), 0.5) / (predicted + wanted)
+    n_answer, n_gold = generator.integers(1, 13, size=n), generator.integers(1, 7, size=n)
+    return 2 * generator.binomial(np.minimum(n_answer, n_gold), 0.5) / (n_answer + n_gold)
 
 
 def main() -> None:
@@ -29,14 +29,14 @@ def main() -> None:
     generator = np.random.Generator(np.random.PCG64(1))
     right = [generator.random(n) < share for share in (0.58, 0.56)]
     f1 = token_f1(generator, n), token_f1(generator, n)
-    graded = generator.random(n), generator.random(n)
+    scores = generator.random(n), generator.random(n)
     fives = (arm[: n // 5 * 5].reshape(-1, 5).tolist() for arm in right)
     units = Counter(tuple(zip(*pair, strict=True)) for pair in zip(*fives, strict=True))
     seeds = generator.random((5, n // 5))
     work: list[tuple[str, Callable[[], object], str]] = [
         ("contrast, right and wrong", lambda: statistics.contrast(*right), "5"),
         ("contrast, token F1", lambda: statistics.contrast(*f1), "5"),
-        ("contrast, all distinct", lambda: statistics.contrast(*graded), "5"),
+        ("contrast, all distinct", lambda: statistics.contrast(*scores), "5"),
         ("contrast_of_units, five outcomes each", lambda: statistics.contrast_of_units(units), "5"),
         ("seed_variance, five seeds", lambda: statistics.seed_variance(seeds), "5"),
     ]

@@ -54,16 +54,16 @@ class Clock(Watcher):
 
     def __init__(self) -> None:
         super().__init__(on_start=self._start, on_row=self._row, on_consultation=self._consultation)
-        self.began = self.asked = self.ended = 0.0
+        self.start = self.last_reply = self.last_row = 0.0
 
     def _start(self, _: int) -> None:
-        self.began = time.perf_counter()
+        self.start = time.perf_counter()
 
     def _row(self) -> None:
-        self.ended = time.perf_counter()
+        self.last_row = time.perf_counter()
 
     def _consultation(self, _: Consultation) -> None:
-        self.asked = time.perf_counter()
+        self.last_reply = time.perf_counter()
 
 
 def in_process(delay: float = 0.0) -> Any:
@@ -82,9 +82,9 @@ def bare(what: str, pool: Path, lm: Any, workers: int) -> None:
     judge, questions = Judge(), [row.to_question().role_inputs("judge") for row in open_pool(pool).rows()]
     with dspy.context(lm=lm, disable_history=True), strict_parsing(), ThreadPoolExecutor(workers) as threads:
         judge(**questions[0])
-        began, cpu = time.perf_counter(), time.process_time()
+        start, cpu = time.perf_counter(), time.process_time()
         wait([threads.submit(copy_context().run, lambda inputs=inputs: judge(**inputs)) for inputs in questions])
-        line(f"{what}, the judge alone in as many threads, wall", time.perf_counter() - began, "s")
+        line(f"{what}, the judge alone in as many threads, wall", time.perf_counter() - start, "s")
         line("the same, processor time a question", (time.process_time() - cpu) / len(questions) * 1e3, "ms")
 
 
@@ -100,7 +100,7 @@ def server(delay: float) -> Iterator[str]:
             process.kill()
 
 
-def received(address: str, token: str) -> int:
+def count_requests(address: str, token: str) -> int:
     """Return how many requests the server has received under a key."""
     with build_opener(ProxyHandler({})).open(f"{address}/{token}") as reply:
         return len(json.load(reply))
@@ -110,11 +110,11 @@ def measure(what: str, lm: Any, plan: Plan, n: int, ideal: float) -> None:
     """Print the wall and the processor time of a run."""
     selector = Selector()
     selector.set_lm(lm)
-    clock, began, cpu = Clock(), time.perf_counter(), time.process_time()
+    clock, start, cpu = Clock(), time.perf_counter(), time.process_time()
     summary = evaluate(selector, plan, clock)
-    wall, cpu = time.perf_counter() - began, time.process_time() - cpu
+    wall, cpu = time.perf_counter() - start, time.process_time() - cpu
     assert summary["consultations"]["judge"]["calls"] == n
-    asking, judging = clock.asked - clock.began, clock.ended - clock.began
+    asking, judging = clock.last_reply - clock.start, clock.last_row - clock.start
     for span, seconds in (("asking", asking), ("judging", judging), ("whole run", wall)):
         line(f"{what}, {span}, wall", seconds, "s")
         line("the same, over the ideal", seconds / ideal, "x", str(AIM))
@@ -143,7 +143,7 @@ def main() -> None:
             bare("server on loopback", pool, lm, options.workers)
             lm = dspy.LM("openai/gpt-4o-mini", api_base=address, api_key="run", cache=False)
             measure("server on loopback", lm, Plan([pool], folder / "http", RULES, workers=options.workers), n, ideal)
-            assert received(address, "run") == n
+            assert count_requests(address, "run") == n
         before = peak_mib()
         large = folder / "large.jsonl"
         large.write_text("".join(rows(10 * n)), encoding="utf-8")
@@ -151,7 +151,7 @@ def main() -> None:
         selector.set_lm(in_process())
         clock = Clock()
         evaluate(selector, Plan([large], folder / "large", RULES, workers=AT_ONCE), clock)
-        rate = 10 * n / (clock.asked - clock.began)
+        rate = 10 * n / (clock.last_reply - clock.start)
         line(f"an LM that answers at once, {AT_ONCE} questions at a time: requests a second", rate, "")
         line(f"peak memory after {n:,} questions", before, "MiB")
         line(f"peak memory after {10 * n:,} more", peak_mib(), "MiB")

@@ -59,9 +59,9 @@ class Clock:
     @contextmanager
     def timing(self, name: str) -> Iterator[None]:
         """Add the seconds of the block."""
-        began = self.now()
+        start = self.now()
         yield
-        self.seconds[name] += self.now() - began
+        self.seconds[name] += self.now() - start
 
 
 class Parts:
@@ -84,14 +84,14 @@ class Steps(TrainerCallback):
     """The time of whole steps; the first is discarded."""
 
     def __init__(self, clock: Clock) -> None:
-        self.clock, self.began = clock, 0.0
+        self.clock, self.start = clock, 0.0
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        self.began = self.clock.now()
+        self.start = self.clock.now()
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """End a step, after the optimizer."""
-        self.clock.seconds["step"] += self.clock.now() - self.began
+        self.clock.seconds["step"] += self.clock.now() - self.start
         if state.global_step == 1:
             self.clock.seconds.clear()
 
@@ -136,7 +136,7 @@ def trainer_of(shape: Shape, recipe: Recipe, device: str, clock: Clock) -> tuple
     from trl.trainer.grpo_trainer import GRPOTrainer
 
     library: Any = trl
-    timed: Any = type("Timed", (Parts, GRPOTrainer), {"clock": clock})
+    factory: Any = type("Timed", (Parts, GRPOTrainer), {"clock": clock})
 
     def confidence(*arguments: Any) -> Any:
         with clock.timing("confidence"):
@@ -150,7 +150,7 @@ def trainer_of(shape: Shape, recipe: Recipe, device: str, clock: Clock) -> tuple
     counting = Counting(nli)
     rewards[2].scorer = replace(rewards[2].scorer, nli=counting)
     settings = recipe.training
-    trainer = timed(
+    trainer = factory(
         model=policy_of(shape, device, recipe.model.dtype),
         reward_funcs=rewards,
         args=settings,

@@ -41,19 +41,19 @@ class Work(NamedTuple):
 
     Attributes:
         flops: Floating-point operations.
-        moved: Bytes that are read for weights and cache.
-        begun: Operations of PyTorch that are started.
+        traffic: Bytes that are read for weights and cache.
+        starts: Operations of PyTorch that are started.
         precision: Of the arithmetic.
     """
 
     flops: float
-    moved: float
-    begun: float
+    traffic: float
+    starts: float
     precision: str = "bfloat16"
 
     def seconds(self) -> tuple[float, float, float]:
         """Return the lower bounds by arithmetic, by memory and by operations started."""
-        return self.flops / CARD[self.precision], self.moved / CARD["bytes"], self.begun * BEGINNING
+        return self.flops / CARD[self.precision], self.traffic / CARD["bytes"], self.starts * BEGINNING
 
 
 class Counts(NamedTuple):
@@ -78,7 +78,7 @@ class Counts(NamedTuple):
     judging: int
 
 
-class Begun(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has no types for it
+class Starts(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has no types for it
     """Counts operations that compute something; views do not."""
 
     count = 0
@@ -88,40 +88,40 @@ class Begun(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has no
         return func(*args, **(kwargs or {}))
 
 
-def begun(work: Callable[[], object]) -> int:
+def count_starts(work: Callable[[], object]) -> int:
     """Return how many operations a piece of work starts."""
-    counting: Any = Begun
+    counting: Any = Starts
     with counting() as mode:
         work()
     count: int = mode.count
     return count
 
 
-def counted(recipe: Recipe) -> Counts:
+def counts_of(recipe: Recipe) -> Counts:
     """Return the counts on the models of a recipe."""
     with torch.device("meta"):
         policy, judge = _policy(recipe, {}), _judge({})
         sizes = [sum(param.numel() for param in model.parameters()) for model in (policy, judge)]
         adapter = sum(param.numel() for param in policy.parameters() if param.requires_grad)
     narrow = {"vocab_size": 64, "hidden_size": 32, "intermediate_size": 32}
-    return Counts(sizes[0] - adapter, adapter, sizes[1], *_passes(_policy(recipe, narrow)), _judged(narrow))
+    return Counts(sizes[0] - adapter, adapter, sizes[1], *_passes(_policy(recipe, narrow)), _judging(narrow))
 
 
-def _policy(recipe: Recipe, changed: dict[str, int]) -> Any:
+def _policy(recipe: Recipe, changes: dict[str, int]) -> Any:
     import peft
     import trl
 
     adapting: Any = peft
     library: Any = trl
     config = policy_config(SHAPES["qwen2.5-3b"])
-    config.update(changed)
+    config.update(changes)
     return adapting.get_peft_model(Qwen2ForCausalLM(config).bfloat16(), library.get_peft_config(recipe.model))
 
 
-def _judge(changed: dict[str, int]) -> Any:
-    described: Any = DebertaV2Config
+def _judge(changes: dict[str, int]) -> Any:
+    config: Any = DebertaV2Config
     factory: Any = DebertaV2ForSequenceClassification
-    return factory(described(**{**NLI_SHAPE, **changed})).eval()
+    return factory(config(**{**NLI_SHAPE, **changes})).eval()
 
 
 def _passes(policy: Any) -> tuple[int, int, int]:
@@ -130,26 +130,26 @@ def _passes(policy: Any) -> tuple[int, int, int]:
     with torch.no_grad():
         # The cache is the only other output; transformers 5.24 renamed it from `past_key_values` to `cache`.
         cache = {name: output for name, output in policy(input_ids=ids, use_cache=True).items() if name != "logits"}
-        decoding = begun(lambda: policy(input_ids=ids[:, :1], use_cache=True, **cache))
-        reading = begun(lambda: policy(input_ids=ids, use_cache=False))
+        decoding = count_starts(lambda: policy(input_ids=ids[:, :1], use_cache=True, **cache))
+        reading = count_starts(lambda: policy(input_ids=ids, use_cache=False))
     policy.train()
     policy.gradient_checkpointing_enable()
     policy.enable_input_require_grads()
-    return decoding, reading, begun(lambda: policy(input_ids=ids, use_cache=False).logits.sum().backward())
+    return decoding, reading, count_starts(lambda: policy(input_ids=ids, use_cache=False).logits.sum().backward())
 
 
-def _judged(narrow: dict[str, int]) -> int:
+def _judging(narrow: dict[str, int]) -> int:
     ids = torch.ones((2, 4), dtype=torch.long)
     judge = _judge({**narrow, "hidden_size": 24})
     with torch.no_grad():
-        return begun(lambda: judge(input_ids=ids, attention_mask=ids))
+        return count_starts(lambda: judge(input_ids=ids, attention_mask=ids))
 
 
 def works(counts: Counts, completions: int, length: int, pairs: float) -> dict[str, Work]:
     """Return the parts of a step; `pairs` is the number that the NLI model reads in it."""
     tokens = completions * (PROMPT + length)
     weights = HALF * counts.policy
-    cache = completions * (PROMPT + length / 2) * _cached()
+    cache = completions * (PROMPT + length / 2) * _cache_bytes()
     batches = pairs / NLI_BATCH
     return {
         "generation": Work(2 * counts.policy * tokens, length * (weights + cache), length * counts.decoding),
@@ -164,7 +164,7 @@ def works(counts: Counts, completions: int, length: int, pairs: float) -> dict[s
     }
 
 
-def _cached() -> int:
+def _cache_bytes() -> int:
     """Bytes of the cache for a token: a key and a value in each layer."""
     shape = SHAPES["qwen2.5-3b"].policy
     width = shape["hidden_size"] // shape["num_attention_heads"] * shape["num_key_value_heads"]
@@ -203,7 +203,7 @@ def memory(counts: Counts, completions: int, length: int) -> dict[str, float]:
         "weights of the policy, bfloat16": HALF * counts.policy,
         "adapter, its gradients and two moments, float32": 4 * WHOLE * counts.adapter,
         "weights of the NLI model, float32": WHOLE * counts.nli,
-        "in generation: the cache": tokens * _cached(),
+        "in generation: the cache": tokens * _cache_bytes(),
         "in the confidence: logits, bfloat16": completions * length * shape["vocab_size"] * HALF,
         "in the confidence: a chunk of them, twice, float32": 2 * CHUNK * shape["vocab_size"] * WHOLE,
         "in the update: a checkpoint a layer": tokens * width * layers * HALF,
@@ -216,7 +216,7 @@ def show(parts: dict[str, Work]) -> None:
     print(f"{'':<12}{'TFLOP':>8}{'GB':>8}{'started':>10}   seconds by each of them")
     for name, work in parts.items():
         bounds = "".join(f"{bound:>8.3f}" for bound in work.seconds())
-        print(f"{name:<12}{work.flops / 1e12:>8.1f}{work.moved / GIGA:>8.1f}{work.begun:>10,.0f}   {bounds}")
+        print(f"{name:<12}{work.flops / 1e12:>8.1f}{work.traffic / GIGA:>8.1f}{work.starts:>10,.0f}   {bounds}")
     least = {name: max(work.seconds()) for name, work in parts.items()}
     line("a step at least", sum(least.values()), "s")
     line("share of the reward, by these bounds", 100 * least["reward"] / sum(least.values()), "%", f"under {AIM:g}")
@@ -229,7 +229,7 @@ def main() -> None:
     warnings.simplefilter("ignore", FutureWarning)  # TRL uses names of transformers that it will soon drop
     recipe = parse_arguments(["--config", "ra_msd", "--use_cpu", "true", "--bf16", "false"])
     completions, length = COMPLETIONS, recipe.training.max_completion_length
-    counts = counted(recipe)
+    counts = counts_of(recipe)
     for name, value in counts._asdict().items():
         print(f"{name:<12}{value:>16,}")
     for name, a_step in PAIRS.items():

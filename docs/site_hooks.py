@@ -21,14 +21,14 @@ CODE = re.compile(r"(^```.*?^```$|`[^`\n]+`)", re.DOTALL | re.MULTILINE)
 def on_files(files: Files, config: Any) -> Files:
     """Add the README, the files outside of `docs` that pages link to, and the pages of the API."""
     ahead = ["README.md", *(f"docs/{page.src_uri}" for page in files.documentation_pages())]
-    seen = set(ahead)
+    paths = set(ahead)
     while ahead:
         path = ahead.pop()
         if not path.startswith("docs/"):
             add(files, config, path)
         if path.endswith(".md"):
-            fresh = set(linked(path)) - seen
-            seen |= fresh
+            fresh = set(links(path)) - paths
+            paths |= fresh
             ahead += fresh
     for name in re.findall(r"'api/([\w.]+)\.md'", repr(config.nav)):
         page = f"---\ntitle: {name}\n---\n\n# `{name}`\n\n::: {name}\n"
@@ -55,7 +55,7 @@ def add(files: Files, config: Any, path: str) -> None:
     files.append(File.generated(config, site_path(path), abs_src_path=str(ROOT / path)))
 
 
-def linked(path: str) -> Iterator[str]:
+def links(path: str) -> Iterator[str]:
     """Paths in the repository that a page links to."""
     for target, _ in LINK.findall(CODE.sub("", (ROOT / path).read_text(encoding="utf-8"))):
         yield repository_path(path, target)

@@ -29,7 +29,7 @@ from eldgr_dspy.training.generation import Sampling
 from eldgr_dspy.training.grpo import parse_arguments, train
 from eldgr_dspy.training.sampling import sample_pool
 
-KEPT: Final = Path("artifacts/results/real-policy.json")
+RESULTS: Final = Path("artifacts/results/real-policy.json")
 ARMS: Final = {
     "orm": ["--config", "orm"],
     "grpo": ["--config", "grpo"],
@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--out", type=Path, default=Path("runs/real_policy"))
-    parser.add_argument("--show", action="store_true", help=f"print the table of {KEPT}, and run nothing")
+    parser.add_argument("--show", action="store_true", help=f"print the table of {RESULTS}, and run nothing")
     options = parser.parse_args()
     if not options.show:
         if options.model is None or (data := os.environ.get("ELDGR_POOLS")) is None:
@@ -66,12 +66,12 @@ def main() -> None:
         results = {"base": answers(options.out, "base", base, base, questions)}
         for name in options.arms:
             for seed in options.seeds:
-                folder, seconds = trained(options.out, name, seed, options.steps, base)
+                folder, seconds = train_arm(options.out, name, seed, options.steps, base)
                 after = answers(options.out, folder.name, folder, base, questions)
                 rewards = [point.exact_match for point in read_curve(folder)]
                 results[folder.name] = after | {"seconds_a_step": seconds, "exact_match_by_step": rewards}
-        KEPT.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    sys.stdout.write("\n".join(table(json.loads(KEPT.read_text(encoding="utf-8")))) + "\n")
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    sys.stdout.write("\n".join(table(json.loads(RESULTS.read_text(encoding="utf-8")))) + "\n")
 
 
 def write_questions(data: Path, out: Path, n: int) -> list[dict[str, Any]]:
@@ -110,10 +110,10 @@ def write_checkpoint(model: Path, folder: Path) -> Path:
         from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
         source = {"pretrained_model_name_or_path": str(model.parent), "gguf_file": model.name}
-        loaded = AutoModelForCausalLM.from_pretrained(**source, dtype=torch.float32)
-        settings = {name: value for name, value in loaded.config.to_dict().items() if name != "quantization_config"}
+        gguf = AutoModelForCausalLM.from_pretrained(**source, dtype=torch.float32)
+        settings = {name: value for name, value in gguf.config.to_dict().items() if name != "quantization_config"}
         plain = LlamaForCausalLM(LlamaConfig(**settings))
-        plain.load_state_dict(loaded.state_dict())
+        plain.load_state_dict(gguf.state_dict())
         tokenizer = AutoTokenizer.from_pretrained(**source)
         tokenizer.chat_template = tokenizer.chat_template.replace(f"'{_OPENING}'", f"'{_OPENING}Answer:'")
         tokenizer.save_pretrained(folder)
@@ -121,11 +121,11 @@ def write_checkpoint(model: Path, folder: Path) -> Path:
     return folder
 
 
-def trained(out: Path, name: str, seed: int, steps: int, base: Path) -> tuple[Path, float]:
+def train_arm(out: Path, name: str, seed: int, steps: int, base: Path) -> tuple[Path, float]:
     """Train an arm, unless it is trained; return its folder, and the seconds that a step took."""
     folder = out / f"{name}-{seed}"
-    took = folder / "seconds.json"
-    if not took.exists():
+    timing = folder / "seconds.json"
+    if not timing.exists():
         flags = {
             "model_name_or_path": base,
             "dataset_name": out / "data",
@@ -147,14 +147,14 @@ def trained(out: Path, name: str, seed: int, steps: int, base: Path) -> tuple[Pa
             "data_seed": seed,
             "resume_from_checkpoint": str(any(folder.glob("checkpoint-*"))).lower(),
         }
-        began = perf_counter()
+        start = perf_counter()
         train(
             parse_arguments(
                 [*ARMS[name], *(part for flag, value in flags.items() for part in (f"--{flag}", str(value)))]
             )
         )
-        took.write_text(json.dumps((perf_counter() - began) / steps), encoding="utf-8")
-    return folder, json.loads(took.read_text(encoding="utf-8"))
+        timing.write_text(json.dumps((perf_counter() - start) / steps), encoding="utf-8")
+    return folder, json.loads(timing.read_text(encoding="utf-8"))
 
 
 def answers(out: Path, name: str, model: Path, base: Path, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -21,53 +21,53 @@ _STATISTICS = (
     "Comparable: the statistics are the paper's: paired percentile bootstrap with 20,000 resamples of questions, "
     "two-sided exact McNemar test, "
 )
-_UNKNOWN = ", and a recording does not say what made it"
+_RECORDING = ", and a recording does not say what made it"
 _SCORES: Mapping[Task, str] = {
     "arithmetic": "numeric accuracy.",
     "retrieval": "EM and token F1 by HotpotQA's normalisation.",
 }
 
 
-def comparable(here: Here, published: Selection) -> Iterator[str]:
+def comparable(here: Here, selection: Selection) -> Iterator[str]:
     """Yield a sentence for each respect in which a run matches the paper."""
     yield (
         "Comparable: the rules are the paper's, all on one frozen pool and the same replies, so that rows differ by "
         "the rule alone."
     )
-    yield _STATISTICS + _SCORES[published.task]
+    yield _STATISTICS + _SCORES[selection.task]
     if _counts(here) == {CANDIDATES}:
         yield "Comparable: four candidates a question."
     if _judges(here) and _paper_judge(here):
         yield f"Comparable: the judge was {' and '.join(_judges(here))}, the paper's model."
-    if published.task == "retrieval" and here["settings"]["certificate"] == "substring":
+    if selection.task == "retrieval" and here["settings"]["certificate"] == "substring":
         yield "Comparable: the certificate is verbatim occurrence."
-    if published.task == "arithmetic" and here["settings"]["derivation"] == "stated":
+    if selection.task == "arithmetic" and here["settings"]["derivation"] == "stated":
         yield "Comparable: a derivation counts if it parses and has a check."
-    if published.audit is not None and here["confirmation"]:
+    if selection.audit is not None and here["confirmation"]:
         yield "Comparable: the run was under a freeze."
 
 
-def not_comparable(here: Here, published: Selection) -> Iterator[str]:
+def not_comparable(here: Here, selection: Selection) -> Iterator[str]:
     """Yield a sentence for each respect in which a run differs from the paper, or may differ."""
-    yield _questions(here, published)
-    yield f"Not comparable: a run does not state who wrote the candidates; in the paper it is {published.candidates}."
+    yield _questions(here, selection)
+    yield f"Not comparable: a run does not state who wrote the candidates; in the paper it is {selection.candidates}."
     if (counts := _counts(here)) not in ({CANDIDATES}, set()):
         span = " to ".join(map(str, sorted(counts)))
         yield f"Not comparable: {span} candidates a question, and four in the paper."
-    yield from _roles(here, published)
-    yield from _settings(here["settings"], published.task)
-    if published.audit is not None and here["confirmation"] is None:
+    yield from _roles(here, selection)
+    yield from _settings(here["settings"], selection.task)
+    if selection.audit is not None and here["confirmation"] is None:
         yield "Not comparable: the run had no freeze, so nothing shows that its rule was fixed beforehand."
     yield from _gaps(here)
 
 
-def _questions(here: Here, published: Selection) -> str:
-    if here["n_scored"] == published.n:
+def _questions(here: Here, selection: Selection) -> str:
+    if here["n_scored"] == selection.n:
         as_many = f"Not comparable: pool {here['pool']!r} has as many scored questions as the paper; a run cannot tell"
         return f"{as_many} whether they are the same."
     return (
-        f"Not comparable: {questions(here['n_scored'])} of pool {here['pool']!r}, and {published.n:,} of "
-        f"{published.title} in the paper; absolute scores are of other questions."
+        f"Not comparable: {questions(here['n_scored'])} of pool {here['pool']!r}, and {selection.n:,} of "
+        f"{selection.title} in the paper; absolute scores are of other questions."
     )
 
 
@@ -87,16 +87,16 @@ def _paper_judge(here: Here) -> bool:
     return all(is_same_model(model, JUDGE) for model in _judges(here))
 
 
-def _roles(here: Here, published: Selection) -> Iterator[str]:
+def _roles(here: Here, selection: Selection) -> Iterator[str]:
     if not (_judges(here) and _paper_judge(here)):
         yield f"Not comparable: {_who(here, 'judge')}; the paper's judge is {JUDGE}, by Ollama."
-    verifier = answer_type(published.task).repairer
+    verifier = answer_type(selection.task).repairer
     yield f"Not comparable: {_who(here, verifier)}; the paper does not name its verifier's model."
     for role, counts in here["roles"].items():
         if 0 < counts["recorded"] < counts["consultations"]:
             yield (
                 f"Not comparable: {counts['recorded']:,} of {counts['consultations']:,} consultations of the {role} "
-                f"were recorded{_UNKNOWN}."
+                f"were recorded{_RECORDING}."
             )
         if counts["abstained"] == counts["consultations"]:
             yield (
@@ -114,7 +114,7 @@ def _who(here: Here, role: Role) -> str:
     if counts["models"]:
         return f"the {role} was {' and '.join(counts['models'])}"
     if counts["recorded"] == counts["consultations"]:
-        return f"the {role}'s replies are recorded{_UNKNOWN}"
+        return f"the {role}'s replies are recorded{_RECORDING}"
     folder, _, name = str(counts["module"]).rpartition(".")
     silent = folder == "eldgr_dspy.programs.heuristics"
     return f"the {role} is {name}, {'which asks no LM' if silent else 'and no LM call of it was counted'}"

@@ -6,7 +6,7 @@ Runs are matched to the paper's data by the given names, never by the names of t
 from collections.abc import Mapping, Sequence
 
 from benchmarks.paper.comparability import Here
-from benchmarks.paper.published import LABELS, PUBLISHED, Selection
+from benchmarks.paper.published import LABELS, SELECTIONS, Selection
 from eldgr_dspy.comparisons.named_runs import NamedRun, named_runs
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.rule.consultations import Consultation
@@ -14,33 +14,33 @@ from eldgr_dspy.words import ROLES
 
 
 def runs_here(arguments: Sequence[str]) -> dict[str, Here]:
-    """Return what runs measured, each given as `NAME=RUN` or `NAME=RUN:POOL` with a name of `PUBLISHED`."""
+    """Return what runs measured, each given as `NAME=RUN` or `NAME=RUN:POOL` with a name of `SELECTIONS`."""
     runs = dict[str, Here]()
-    for name, named in named_runs(arguments).items():
-        if name not in PUBLISHED:
-            raise ArgumentError(f"{name!r} is not known; give NAME=RUN with one of {', '.join(PUBLISHED)}.")
-        runs[name] = found_in(named, _pool(named, PUBLISHED[name]))
+    for name, source in named_runs(arguments).items():
+        if name not in SELECTIONS:
+            raise ArgumentError(f"{name!r} is not known; give NAME=RUN with one of {', '.join(SELECTIONS)}.")
+        runs[name] = found_in(source, _pool(source, SELECTIONS[name]))
     return runs
 
 
-def _pool(named: NamedRun, published: Selection) -> str:
-    figures = {pool: named.summary["pools"][pool] for pool in named.pools}
-    fitting = [pool for pool, of in figures.items() if of["task"] == published.task and of["n_scored"]]
+def _pool(source: NamedRun, selection: Selection) -> str:
+    figures = {pool: source.summary["pools"][pool] for pool in source.pools}
+    fitting = [pool for pool, of in figures.items() if of["task"] == selection.task and of["n_scored"]]
     if len(fitting) != 1:
-        listed = ", ".join(f"{pool!r} ({of['task']})" for pool, of in figures.items()) or "none"
+        names = ", ".join(f"{pool!r} ({of['task']})" for pool, of in figures.items()) or "none"
         raise ArgumentError(
-            f"{named} must have one scored pool of task {published.task}; its pools are {listed}. Say which, as "
-            f"{named}:POOL."
+            f"{source} must have one scored pool of task {selection.task}; its pools are {names}. Say which, as "
+            f"{source}:POOL."
         )
     return fitting[0]
 
 
-def found_in(named: NamedRun, pool: str) -> Here:
+def found_in(source: NamedRun, pool: str) -> Here:
     """Return what a run measured on a pool."""
-    figures = named.summary["pools"][pool]
+    figures = source.summary["pools"][pool]
     leads = {row["against"]: row for row in figures["contrasts"] if row["rule"] == "eldgr"}
     authority = [row for row in figures["contrasts"] if (row["rule"], row["against"]) == ("judge", "majority")]
-    consultations, roles = _consultations(named, pool), named.run.heads_of("role")
+    consultations, roles = _consultations(source, pool), source.run.heads_of("role")
     return {
         "pool": pool,
         "n": figures["n"],
@@ -53,9 +53,9 @@ def found_in(named: NamedRun, pool: str) -> Here:
         "full_authority": authority[0] if authority else None,
         "audit": figures["audit"],
         "homogeneous": figures["audit"] and figures["audit"]["homogeneous"],
-        "settings": named.run.stated_settings,
-        "confirmation": named.summary["confirmation"],
-        "remarks": named.summary["remarks"],
+        "settings": source.run.stated_settings,
+        "confirmation": source.summary["confirmation"],
+        "remarks": source.summary["remarks"],
         "roles": {
             role: {
                 "consultations": len(lines),
@@ -72,11 +72,11 @@ def found_in(named: NamedRun, pool: str) -> Here:
     }
 
 
-def _consultations(named: NamedRun, pool: str) -> dict[str, list[Consultation]]:
+def _consultations(source: NamedRun, pool: str) -> dict[str, list[Consultation]]:
     """The consultations of each role on the decided questions; every attempt counts, since each takes time."""
-    ids = {row["id"] for row in named.run.decisions(named.summary) if row["pool"] == pool}
+    ids = {row["id"] for row in source.run.decisions(source.summary) if row["pool"] == pool}
     by_role: dict[str, list[Consultation]] = {role: [] for role in ROLES}
-    for consultation in named.run.consultations():
+    for consultation in source.run.consultations():
         if consultation.pool == pool and consultation.id in ids and consultation.role in by_role:
             by_role[consultation.role].append(consultation)
     return by_role

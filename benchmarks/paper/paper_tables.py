@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.paper import published as paper
 from benchmarks.paper.comparability import Here, comparable, not_comparable
-from benchmarks.paper.published import AUDIT, AUTHORITY, LABELS, PUBLISHED, Lead, PublishedScore
+from benchmarks.paper.published import AUDIT, AUTHORITY, LABELS, SELECTIONS, Lead, PublishedScore
 from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.base.formatting import UNDEFINED, figure, interval, probability, questions, with_sign
 from eldgr_dspy.statistics import Contrast, contrast_of_units
@@ -19,7 +19,7 @@ Cells = tuple[str, str]
 """Two cells: the paper's result, and the run's."""
 
 _SIGN = "Δ is EL-DGR minus the row, in percentage points."
-_TURNED = "Δ is the row minus EL-DGR here, as the paper prints it in this table, in percentage points."
+_OTHER_SIGN = "Δ is the row minus EL-DGR here, as the paper prints it in this table, in percentage points."
 _DECISIONS = {
     "preserved": "majority answer returned",
     "judge_overrides": "certified judge choice returned",
@@ -31,7 +31,7 @@ _DECISIONS = {
 
 def paper_tables(runs: Mapping[str, Here]) -> Iterator[Table]:
     """Yield the tables in the paper's order, then its contrasts computed again and what it prints of ablations."""
-    for name in PUBLISHED:
+    for name in SELECTIONS:
         yield selection_table(name, runs.get(name))
     yield authority_table(runs)
     yield audit_table(runs)
@@ -54,26 +54,26 @@ def _table(
 
 def selection_table(name: str, here: Here | None) -> Table:
     """Return the four selectors on one of the paper's data: score, lead of EL-DGR with its interval, exact p."""
-    published, turned = PUBLISHED[name], name == "confirmation"
-    kind = shown_type(published.task)
+    selection, flip = SELECTIONS[name], name == "confirmation"
+    kind = shown_type(selection.task)
     scores, delta = f"{' / '.join(kind.scores)} %", f"Δ {kind.scores[0]}" if kind.has_f1 else "Δ"
     rows = []
     for rule, label in LABELS.items():
-        pairs = [(_printed_score(published.scores[rule]), _score(here and here["rules"].get(rule)))]
-        lead, contrast = published.leads.get(rule), here and here["leads"].get(rule)
+        pairs = [(_printed_score(selection.scores[rule]), _score(here and here["rules"].get(rule)))]
+        lead, contrast = selection.leads.get(rule), here and here["leads"].get(rule)
         if lead is None:
             pairs += [("", "")] * 2
         else:
             p = UNDEFINED if contrast is None else probability(contrast["p"])
-            pairs += [_leads(lead, contrast, turned), (_printed_probability(lead.p), p)]
+            pairs += [_leads(lead, contrast, flip), (_printed_probability(lead.p), p)]
         rows.append((label, pairs))
-    title = f"{published.title} ({published.table}): {questions(published.n)} in the paper"
-    notes = [_TURNED if turned else _SIGN]
+    title = f"{selection.title} ({selection.table}): {questions(selection.n)} in the paper"
+    notes = [_OTHER_SIGN if flip else _SIGN]
     if here is None:
         notes.append(f"{UNDEFINED}: no run was given for it; give {name}=RUN.")
     else:
         title += f", {here['n_scored']:,} of {here['pool']} here"
-        notes += [*comparable(here, published), *not_comparable(here, published)]
+        notes += [*comparable(here, selection), *not_comparable(here, selection)]
     return _table(title, ("selector", scores, f"{delta} [95% CI]", "exact p"), rows, notes)
 
 
@@ -87,9 +87,9 @@ def _score(rule: Mapping[str, Any] | None) -> str:
     return figure(rule["em"]) if rule["f1"] is None else f"{figure(rule['em'])} / {figure(rule['f1'])}"
 
 
-def _leads(lead: Lead, here: Any, turned: bool) -> Cells:
+def _leads(lead: Lead, here: Any, flip: bool) -> Cells:
     delta, ends = lead.delta, lead.interval
-    if turned:
+    if flip:
         delta, ends = -delta, (-ends[1], -ends[0])
         here = here and {"delta": -here["delta"], "ci": [-end for end in reversed(here["ci"])]}
     return f"{delta:+} {_printed_interval(ends)}", UNDEFINED if here is None else difference(here)
@@ -109,11 +109,11 @@ def _printed_probability(p: Decimal) -> str:
 def authority_table(runs: Mapping[str, Here]) -> Table:
     """Return the value of full authority for the judge: scalar judge minus majority vote."""
     rows = []
-    for name, published in PUBLISHED.items():
+    for name, selection in SELECTIONS.items():
         contrast, cells = runs.get(name, {}).get("full_authority"), (UNDEFINED,) * 3
         if contrast:
             cells = (difference(contrast), probability(contrast["p"]), record(contrast))
-        rows.append((published.title, f"{published.full_authority:+}", *cells))
+        rows.append((selection.title, f"{selection.full_authority:+}", *cells))
     headers = ("scalar judge minus majority", "Δ, paper", "Δ [95% CI], here", "exact p, here", "wins–losses, here")
     note = "The paper states the difference in its text, in percentage points, without interval or p."
     return Table(f"the judge with full authority ({AUTHORITY})", headers, tuple(rows), (note,))
@@ -121,14 +121,14 @@ def authority_table(runs: Mapping[str, Here]) -> Table:
 
 def audit_table(runs: Mapping[str, Here]) -> Table:
     """Return the decision audit: counts of questions, and their share in percent."""
-    published = PUBLISHED["confirmation"]
-    here = [(name, runs[name]) for name in PUBLISHED if name in runs]
-    audits = [(published.audit or {}, published.n), *((run["audit"], run["n"]) for _, run in here)]
+    selection = SELECTIONS["confirmation"]
+    here = [(name, runs[name]) for name in SELECTIONS if name in runs]
+    audits = [(selection.audit or {}, selection.n), *((run["audit"], run["n"]) for _, run in here)]
     rows = [
         (label, *(_of(audit[key], n) if audit is not None else UNDEFINED for audit, n in audits))
         for key, label in _DECISIONS.items()
     ]
-    headers = ("decision of EL-DGR", f"paper, {questions(published.n)}", *(f"{name}, here" for name, _ in here))
+    headers = ("decision of EL-DGR", f"paper, {questions(selection.n)}", *(f"{name}, here" for name, _ in here))
     notes = ["Counts of questions, and percent of them. The paper has an audit of its confirmation alone."]
     if any(run["audit"] is None for _, run in here):
         notes.append(f"{UNDEFINED}: EL-DGR has no result there.")
@@ -142,14 +142,14 @@ def _of(count: int, n: int) -> str:
 def cost_table(runs: Mapping[str, Here]) -> Table:
     """Return seconds a question of judge, verifier and both, and on how many questions all candidates agree."""
     rows, notes = [], [f"{UNDEFINED}: the paper does not print it, no run was given, or it was recorded."]
-    for name, published in PUBLISHED.items():
+    for name, selection in SELECTIONS.items():
         here = runs.get(name)
-        measured = [None] * 3 if here is None else here["seconds"].values()
-        pairs = zip(published.seconds, measured, strict=True)
-        seconds = [(UNDEFINED if printed is None else str(printed), figure(own)) for printed, own in pairs]
-        one_class = UNDEFINED if published.homogeneous is None else f"{published.homogeneous} of {published.n}"
+        ours = [None] * 3 if here is None else here["seconds"].values()
+        pairs = zip(selection.seconds, ours, strict=True)
+        seconds = [(UNDEFINED if theirs is None else str(theirs), figure(own)) for theirs, own in pairs]
+        one_class = UNDEFINED if selection.homogeneous is None else f"{selection.homogeneous} of {selection.n}"
         same = UNDEFINED if here is None or here["homogeneous"] is None else f"{here['homogeneous']:,} of {here['n']:,}"
-        rows.append((published.title, [*seconds, (one_class, same)]))
+        rows.append((selection.title, [*seconds, (one_class, same)]))
         if here is not None:
             calls = sum(role["calls"] for role in here["roles"].values())
             remark = f"{calls:,} LM calls, of another machine and server than the paper's."
@@ -163,36 +163,36 @@ def cost_table(runs: Mapping[str, Here]) -> Table:
 # -- computed again ---------------------------------------------------------------------------------------------------
 
 
-def recomputed(lead: Lead, n: int) -> Contrast:
+def recompute(lead: Lead, n: int) -> Contrast:
     """Return a published contrast by the package's statistics, from its counts."""
     alike = n - lead.wins - lead.losses
     return contrast_of_units({((100, 0),): lead.wins, ((0, 100),): lead.losses, ((0, 0),): alike})
 
 
-def agrees(value: float, printed: Decimal) -> bool:
+def agrees(value: float, theirs: Decimal) -> bool:
     """Whether a value, rounded half up to the printed digits, equals the printed one."""
-    return figure(value, -int(printed.as_tuple().exponent)) == f"{printed:f}"
+    return figure(value, -int(theirs.as_tuple().exponent)) == f"{theirs:f}"
 
 
 def ends_apart(again: Contrast, lead: Lead, n: int) -> list[int]:
     """Return by how many questions, steps of 1/n, either end of the interval differs from the printed one."""
     pairs = zip(again.interval, lead.interval, strict=True)
-    return [abs(round(end * n / 100) - round(float(printed) * n / 100)) for end, printed in pairs]
+    return [abs(round(end * n / 100) - round(float(theirs) * n / 100)) for end, theirs in pairs]
 
 
 def contrasts_table() -> Table:
     """Return the nine contrasts as printed and as computed again from their counts."""
     rows, apart = [], []
-    for name, published in PUBLISHED.items():
-        for against, lead in published.leads.items():
-            again = recomputed(lead, published.n)
+    for name, selection in SELECTIONS.items():
+        for against, lead in selection.leads.items():
+            again = recompute(lead, selection.n)
             if not (agrees(again.delta, lead.delta) and agrees(again.p, lead.p)):
                 apart.append(f"{name} {against}")
-            ends = ends_apart(again, lead, published.n)
+            ends = ends_apart(again, lead, selection.n)
             rows.append(
                 (
-                    f"{published.title}: {against}",
-                    f"{published.n:,}",
+                    f"{selection.title}: {against}",
+                    f"{selection.n:,}",
                     f"{lead.wins}–{lead.losses}{'*' if lead.counts == 'printed' else ''}",
                     f"{lead.delta:+}",
                     with_sign(again.delta),
@@ -200,7 +200,7 @@ def contrasts_table() -> Table:
                     interval(again.interval),
                     _printed_probability(lead.p),
                     probability(again.p),
-                    " and ".join(f"{end}/{published.n}" if end else "0" for end in ends),
+                    " and ".join(f"{end}/{selection.n}" if end else "0" for end in ends),
                 )
             )
     headers = ("EL-DGR against", "n", "wins–losses", "Δ, paper", "Δ, again", "95% CI, paper", "95% CI, again")
@@ -223,7 +223,7 @@ def corrected_table() -> Table:
     """Return the corrected channel drops as printed."""
     rows = [
         (name, f"{row.em} / {row.f1}", _points(row.over_full), _points(row.over_grpo))
-        for name, row in paper.CORRECTED.items()
+        for name, row in paper.CORRECTION.items()
     ]
     note = (
         f"Published figures alone: one seed, the same {paper.ABLATION_N} questions, every exact p against full "

@@ -81,20 +81,20 @@ class Drop(NamedTuple):
     over_grpo: int | None
 
 
-def _lead(delta: str, low: str, high: str, p: str, wins: int, losses: int, *, printed: bool = False) -> Lead:
+def _lead(delta: str, low: str, high: str, p: str, wins: int, losses: int, *, is_printed: bool = False) -> Lead:
     ends = Decimal(low), Decimal(high)
-    return Lead(Decimal(delta), ends, Decimal(p), wins, losses, "printed" if printed else "implied")
+    return Lead(Decimal(delta), ends, Decimal(p), wins, losses, "printed" if is_printed else "implied")
 
 
-def _scores(*printed: str) -> dict[str, PublishedScore]:
+def _scores(*texts: str) -> dict[str, PublishedScore]:
     """Scores in the order of `LABELS`, each as `EM` or `EM/F1`."""
-    pairs = [[Decimal(score) for score in text.split("/")] for text in printed]
+    pairs = [[Decimal(score) for score in text.split("/")] for text in texts]
     return {rule: PublishedScore(*pair) for rule, pair in zip(LABELS, pairs, strict=True)}
 
 
 _POLICIES = "one from each of four policies trained from Qwen2.5-3B-Instruct (GRPO, ORM, PRM, RA-MSD)"
 
-PUBLISHED: Mapping[str, Selection] = {
+SELECTIONS: Mapping[str, Selection] = {
     "gsm8k": Selection(
         title="GSM8K",
         table=MAIN,
@@ -103,7 +103,7 @@ PUBLISHED: Mapping[str, Selection] = {
         candidates=_POLICIES,
         scores=_scores("55.4", "55.8", "56.8", "58.2"),
         leads={
-            "first": _lead("2.80", "1.20", "4.60", ".0026", 17, 3, printed=True),
+            "first": _lead("2.80", "1.20", "4.60", ".0026", 17, 3, is_printed=True),
             "majority": _lead("2.40", "0.40", "4.60", ".0357", 20, 8),
             "judge": _lead("1.40", "-0.20", "3.00", ".1435", 12, 5),
         },
@@ -119,7 +119,7 @@ PUBLISHED: Mapping[str, Selection] = {
         candidates=_POLICIES,
         scores=_scores("15.33/22.97", "15.33/23.19", "15.67/23.49", "17.33/25.46"),
         leads={
-            "first": _lead("2.00", "0.33", "4.00", ".0703", 7, 1, printed=True),
+            "first": _lead("2.00", "0.33", "4.00", ".0703", 7, 1, is_printed=True),
             "majority": _lead("2.00", "0.67", "3.67", ".0313", 6, 0),
             "judge": _lead("1.67", "0.33", "3.33", ".0625", 5, 0),
         },
@@ -155,7 +155,7 @@ PUBLISHED: Mapping[str, Selection] = {
 ABLATION, ABLATION_N, ABLATION_P = "tab:hotpot_ablation", 100, Decimal("1.0")
 """The channel drops that were run again: one seed, and the exact p of every row against full."""
 
-CORRECTED: Mapping[str, Drop] = {
+CORRECTION: Mapping[str, Drop] = {
     "Full gated RA-MSD": Drop(Decimal(19), Decimal("28.62"), None, 1),
     "GRPO": Drop(Decimal(18), Decimal("27.99"), -1, None),
     "without logic": Drop(Decimal(18), Decimal("27.65"), -1, 0),

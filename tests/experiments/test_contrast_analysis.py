@@ -8,9 +8,9 @@ from typing import Any, get_args
 import pytest
 
 from benchmarks.experiments.partition import analysis
-from benchmarks.experiments.partition.analysis import Contrast, compared, contrast, noise, resolved, score_of
+from benchmarks.experiments.partition.analysis import Contrast, compare, contrast, noise, resolve, score_of
 from benchmarks.experiments.partition.arms import ARMS, START
-from benchmarks.experiments.partition.outcomes import Asked, AskedOfRules, Expected, Outcomes, outcomes
+from benchmarks.experiments.partition.outcomes import Direction, Outcome, Outcomes, RuleOutcome, outcomes
 from benchmarks.experiments.partition.partition_run import policies
 from benchmarks.experiments.partition.partition_tables import tables
 from benchmarks.experiments.partition.policy_replies import MEASURES
@@ -46,12 +46,12 @@ def test_a_contrast_is_students_over_the_seeds_and_has_no_interval_without_sever
 
 def test_a_contrast_is_resolved_by_the_p_value_that_holm_adjusts_and_without_one_counts_in_its_family() -> None:
     family = [Contrast(1.0, (0.0, 2.0), p, (1.0, 1.0)) for p in (0.03, 0.01, 0.04)]
-    assert resolved(family[:1], 0.05) == [True]
-    assert resolved(family, 0.05) == [False, True, False]  # adjusted: .06, .03, .06
+    assert resolve(family[:1], 0.05) == [True]
+    assert resolve(family, 0.05) == [False, True, False]  # adjusted: .06, .03, .06
     undefined = contrast([None], 0.95)
     one = Contrast(1.0, (0.0, 2.0), 0.02, (1.0, 1.0))
-    assert resolved([one, undefined], 0.05) == [True, False]  # .02 twice is .04
-    assert resolved([one, undefined, undefined], 0.05) == [False] * 3
+    assert resolve([one, undefined], 0.05) == [True, False]  # .02 twice is .04
+    assert resolve([one, undefined, undefined], 0.05) == [False] * 3
 
 
 def measures(exact_match: float | None) -> dict[str, dict[str, float | None]]:
@@ -63,10 +63,10 @@ def test_runs_are_averaged_within_their_seed_and_one_without_a_value_leaves_it_u
         1: {"orm": [measures(40.0), measures(60.0)], START: [measures(30.0)]},
         2: {"orm": [measures(50.0), measures(70.0)], START: [measures(20.0)]},
     }
-    (result,) = compared(arms, [Asked("?", "orm", START, "exact_match")], 0.95)
+    (result,) = compare(arms, [Outcome("?", "orm", START, "exact_match")], 0.95)
     assert (result.by_seed, result.delta) == ((20.0, 40.0), 30.0)
     arms = {1: {"orm": [measures(40.0), measures(None)], START: [measures(30.0)]}}
-    (result,) = compared(arms, [Asked("?", "orm", START, "true_steps", "retrieval")], 0.95)
+    (result,) = compare(arms, [Outcome("?", "orm", START, "true_steps", "retrieval")], 0.95)
     assert result == Contrast(None, None, None, (None,))
 
 
@@ -99,8 +99,8 @@ def test_rules_are_compared_under_the_judge_of_the_same_error_rate() -> None:
     scores = {"judge[wrong10]": 60.0, "judge[wrong50]": 20.0, "majority": 40.0}
     by_task = {"retrieval": scores, "arithmetic": {name: value + 10 for name, value in scores.items()}}
     assert (score_of(by_task, "judge", 0.5), score_of(by_task, "majority", 0.5)) == (25.0, 45.0)
-    asked = Outcomes(0.05, 0.95, (0.1, 0.5), ("start",), (), (), (AskedOfRules("?", "judge", "majority"),), "")
-    result = analysis.compared_rules({1: {"start": by_task}}, asked)
+    asked = Outcomes(0.05, 0.95, (0.1, 0.5), ("start",), (), (), (RuleOutcome("?", "judge", "majority"),), "")
+    result = analysis.compare_rules({1: {"start": by_task}}, asked)
     assert [(one["error_rate"], one["contrast"].delta) for one in result] == [(0.1, 20.0), (0.5, -20.0)]
 
 
@@ -108,7 +108,7 @@ def test_outcomes_name_only_what_there_is_ask_nothing_twice_and_compare_every_ar
     for one in (*ASKED.controls, *ASKED.contrasts):
         assert {one.arm, one.against} <= {*ARMS, START} and one.arm != one.against
         assert one.measure in MEASURES and one.task in (None, *TASKS)
-    assert all(one.expected in get_args(Expected) for one in ASKED.controls)
+    assert all(one.expected in get_args(Direction) for one in ASKED.controls)
     assert not any(one.expected for one in ASKED.contrasts)
     assert {name for one in ASKED.rules for name in (one.rule, one.against)} <= {*RULES}
     assert all({*ASKED.pools} <= {*policies(size)} for size in SIZES.values())

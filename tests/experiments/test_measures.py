@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.experiments.partition.judged_pools import decide, judge_named, verdicts
-from benchmarks.experiments.partition.policy_replies import MEASURES, measured
+from benchmarks.experiments.partition.exercises import Exercise
+from benchmarks.experiments.partition.judged_pools import decide, judge_name, verdicts
+from benchmarks.experiments.partition.policy_replies import MEASURES, measure
 from benchmarks.experiments.partition.problems import problems
-from benchmarks.experiments.partition.solved import Solved
 from benchmarks.experiments.partition.worlds import questions
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.formats.rows import Row
@@ -22,13 +22,13 @@ from tests.scoring.readers import Reader, Says, by_chance
 EVIDENCE = (Passage("Ada", "Ada was born in Rome. Ada works at Kodak."), Passage("Ben", "Ben was born in Oslo."))
 TRUTHS = frozenset({"Ada was born in Rome.", "Ada works at Kodak.", "Ben was born in Oslo."})
 WHERE, STEPS = "In which town was Ada born?", ("7 + 5 = 12", "12 - 4 = 8", "Check: 8 + 4 = 12")
-BORN = Solved("r1", WHERE, "retrieval", "born", ("Ada was born in Rome.",), "Rome", evidence=EVIDENCE, truths=TRUTHS)
+BORN = Exercise("r1", WHERE, "retrieval", "born", ("Ada was born in Rome.",), "Rome", evidence=EVIDENCE, truths=TRUTHS)
 PENS = "Ada has 7 pens. Ada buys 5 more. Ada loses 4. How many pens has Ada now?"
-SUM = Solved("a1", PENS, "arithmetic", "+-", STEPS, "8")
+SUM = Exercise("a1", PENS, "arithmetic", "+-", STEPS, "8")
 
 
-def one(solved: Solved, text: str, says: Callable[[str, str], Says]) -> dict[str, float | None]:
-    (result,) = measured([solved], [text], NLIScorer(Reader(says)))
+def one(solved: Exercise, text: str, says: Callable[[str, str], Says]) -> dict[str, float | None]:
+    (result,) = measure([solved], [text], NLIScorer(Reader(says)))
     assert tuple(result) == MEASURES
     return result
 
@@ -39,7 +39,7 @@ def always(reply: Says) -> Callable[[str, str], Says]:
 
 @pytest.mark.parametrize(("solved", "bare"), [(BORN, "A: Rome"), (SUM, "#### 8")], ids=["retrieval", "arithmetic"])
 def test_a_right_reply_has_everything_one_without_steps_no_share_of_true_ones_and_an_empty_one_nothing(
-    solved: Solved, bare: str
+    solved: Exercise, bare: str
 ) -> None:
     for said in ("entailment", "neutral", "contradiction"):
         result = one(solved, solved.reply, always(said))
@@ -77,11 +77,11 @@ def test_a_word_problem_is_certified_by_its_own_derivation_with_a_check_and_a_na
 
 def test_the_step_reward_is_that_of_training_without_token_confidence() -> None:
     scorer = NLIScorer(Reader(by_chance("entailment", "neutral", "contradiction")))
-    solved = [*questions("any", 8, 1, 2), *problems("any", 8, 1, unseen=True)]
+    solved = [*questions("any", 8, 1, 2), *problems("any", 8, 1, fresh=True)]
     texts, rows = [one.reply for one in solved], [one.row() for one in solved]
     columns = {name: [row[name] for row in rows] for name in ("question", "task", "evidence")}
     earned = StepReward(scorer, confidence=False)(prompts=["?"] * 16, completions=texts, **columns)
-    rewards = [result["step_reward"] for result in measured(solved, texts, scorer)]
+    rewards = [result["step_reward"] for result in measure(solved, texts, scorer)]
     assert rewards == pytest.approx([100 * reward for reward in earned])
     assert len({*earned}) > 8
 
@@ -130,8 +130,8 @@ def test_rules_decide_on_recordings_alone(tmp_path: Path) -> None:
     pool(pools / "start-arithmetic.jsonl", [["2", "2", "1"], ["2", "2", "1"]], "arithmetic")
     pool(pools / "derived.jsonl", [["1"], ["1"]], "arithmetic")
     result = decide(tmp_path, "start", (0.0, 1.0), seed=1)
-    assert [result["retrieval"][f"judge[{judge_named(rate)}]"] for rate in (0.0, 1.0)] == [100, 0]
-    assert [result["retrieval"][f"eldgr[{judge_named(rate)}]"] for rate in (0.0, 1.0)] == [100, 0]
+    assert [result["retrieval"][f"judge[{judge_name(rate)}]"] for rate in (0.0, 1.0)] == [100, 0]
+    assert [result["retrieval"][f"eldgr[{judge_name(rate)}]"] for rate in (0.0, 1.0)] == [100, 0]
     assert result["retrieval"]["majority"] == result["arithmetic"]["majority"] == 0
     assert result["arithmetic"]["eldgr[wrong0]"] == 0  # "1" is not a derivation
     assert all_recorded(tmp_path / "runs" / "start" / "journal.jsonl")

@@ -14,8 +14,8 @@ from benchmarks.experiments.partition.policy_replies import is_true
 from benchmarks.experiments.partition.problems import GREATEST, TEMPLATES, held_out, problems
 from benchmarks.experiments.partition.reader_pairs import Pairs
 from benchmarks.experiments.partition.sizes import SIZES, SMALL, SMOKE
-from benchmarks.experiments.partition.task import HELD, PARTS, Part, drawn_questions, fingerprint
-from benchmarks.experiments.partition.worlds import ASKED, FULL, NAMES, questions
+from benchmarks.experiments.partition.task import HOLDOUTS, PARTS, Part, drawn_questions, fingerprint
+from benchmarks.experiments.partition.worlds import FORMS, FULL, NAMES, questions
 from eldgr_dspy.answer_types.answers import score
 from eldgr_dspy.answer_types.extraction import extract_answer
 from eldgr_dspy.channels.steps import split_steps
@@ -44,14 +44,14 @@ def test_seed_and_part_determine_the_questions_and_parts_have_their_sizes_and_no
 
 
 def test_a_fifth_of_the_templates_of_each_length_is_held_out_and_none_both_learnt_and_measured() -> None:
-    learnt = {solved.kind for part in PARTS if part not in HELD for solved in QUESTIONS["arithmetic", part]}
-    measured = {solved.kind for part in HELD for solved in QUESTIONS["arithmetic", part]}
+    learnt = {solved.kind for part in PARTS if part not in HOLDOUTS for solved in QUESTIONS["arithmetic", part]}
+    measured = {solved.kind for part in HOLDOUTS for solved in QUESTIONS["arithmetic", part]}
     assert learnt.isdisjoint(held_out()) and measured <= held_out()
     assert learnt | measured <= {*TEMPLATES}
     whole, out = Counter(map(len, TEMPLATES)), Counter(map(len, held_out()))
     assert whole == {3: 26, 4: 72, 5: 192}  # of 3 ** length, those with at most two products
     assert out == {3: 5, 4: 14, 5: 38}
-    assert Counter(len(solved.kind) for solved in problems("any", 30, 5, unseen=False)) == {3: 10, 4: 10, 5: 10}
+    assert Counter(len(solved.kind) for solved in problems("any", 30, 5, fresh=False)) == {3: 10, 4: 10, 5: 10}
 
 
 @pytest.mark.parametrize("name", SIZES)
@@ -83,7 +83,7 @@ def test_one_question_of_five_asks_for_a_name_that_no_passage_has_and_others_of_
     asked = QUESTIONS["retrieval", part]
     aliases = [solved for solved in asked if solved.alias]
     assert len(aliases) == len(asked) / 5
-    assert {solved.kind for solved in asked} == {*ASKED}
+    assert {solved.kind for solved in asked} == {*FORMS}
     for solved in (*aliases[:100], *(one for one in asked if not one.alias)):
         short = solved.answer.removeprefix(FULL.format(""))
         case = Case(Question(solved.question, "retrieval", (solved.answer, short), passages=solved.evidence))
@@ -124,7 +124,7 @@ def test_a_worked_problem_does_what_its_story_tells() -> None:
 
 def test_a_right_reply_to_a_word_problem_is_a_derivation_that_passes_unless_its_answer_occurred_before() -> None:
     """An answer that the story or an earlier step has too may seem to be carried through, and not computed."""
-    asked = problems("derivations", 60, 1, unseen=True)
+    asked = problems("derivations", 60, 1, fresh=True)
     derived = [derivation_in(solved.reply) or pytest.fail(solved.reply) for solved in asked]
     passed = [check_derivation(one, solved.question).passed for one, solved in zip(derived, asked, strict=True)]
     assert sum(passed) >= 0.85 * len(passed)

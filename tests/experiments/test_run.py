@@ -13,11 +13,11 @@ from benchmarks.experiments.partition.__main__ import main
 from benchmarks.experiments.partition.arms import ARMS, START, flags
 from benchmarks.experiments.partition.outcomes import outcomes
 from benchmarks.experiments.partition.partition_run import FILE, alone, begin, policies, require_libraries
-from benchmarks.experiments.partition.partition_tables import SHOWN
+from benchmarks.experiments.partition.partition_tables import COLUMNS
 from benchmarks.experiments.partition.sizes import SMALL, SMOKE
 from benchmarks.experiments.partition.starting import require_in_range
 from benchmarks.experiments.real_policy import ARMS as REAL_ARMS
-from benchmarks.experiments.real_policy import HELD_OUT, KEPT, table
+from benchmarks.experiments.real_policy import HELD_OUT, RESULTS, table
 from eldgr_dspy.errors import RunChangedError, RunLockedError
 from eldgr_dspy.training.grpo import parse_arguments
 from tests.experiments.working import all_recorded
@@ -62,7 +62,7 @@ def test_results_have_every_job_arm_measure_rule_and_question_and_the_tables_sho
     assert {*results["seconds"]} == {f"1/{job}" for job in jobs}
     assert results["outcomes"] == asked.sha256
     assert {*results["arms"]["1"]} == {START, *ARMS}
-    assert all({*run[task]} == {*SHOWN} for runs in results["arms"]["1"].values() for run in runs for task in run)
+    assert all({*run[task]} == {*COLUMNS} for runs in results["arms"]["1"].values() for run in runs for task in run)
     assert {*results["rules"]["1"]} == {*asked.pools}
     assert [one["name"] for one in results["controls"]] == [one.name for one in asked.controls]
     assert [one["name"] for one in results["contrasts"]] == [one.name for one in asked.contrasts]
@@ -163,7 +163,7 @@ def test_the_flags_of_arms_differ_in_rewards_and_folders_alone(tmp_path: Path) -
 
 
 def test_the_table_of_the_page_is_that_of_the_kept_results() -> None:
-    results = json.loads((ROOT / KEPT).read_text(encoding="utf-8"))
+    results = json.loads((ROOT / RESULTS).read_text(encoding="utf-8"))
     page = (ROOT / "docs/how-to/train-a-policy.md").read_text(encoding="utf-8")
     assert "\n".join(table(results)) in page
     assert list(results) == ["base", *(f"{arm}-{seed}" for arm in REAL_ARMS for seed in (1, 2))]

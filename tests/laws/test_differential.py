@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from benchmarks.derivation_levels import Chain, annotated, chains_of, derivation_of, print_levels
+from benchmarks.derivation_levels import Chain, chains_of, derivation_of, print_levels, read_annotations
 from eldgr_dspy import testing
 from eldgr_dspy.answer_types.answers import answer_class, is_polar
 from eldgr_dspy.certificates import Passage, certify
@@ -184,7 +184,7 @@ def test_on_arithmetic_every_selector_ships_what_the_naive_one_ships(pools_dir: 
         settings = Settings(derivation=STRICTNESS[number % len(STRICTNESS)], homogeneous=(None, "repair")[number % 2])
         place = number % len(row.candidates)
         candidate = row.candidates[place]
-        derived = derivation_of(annotated(candidate.text), candidate.answer or "", row.question)
+        derived = derivation_of(read_annotations(candidate.text), candidate.answer or "", row.question)
         judge = SILENT["judge"] if question.answers[place] is None else Verdict(place)
         for rule in RULES:
             agree(question, settings, rule, {"judge": judge, "deriver": derived})
@@ -195,9 +195,9 @@ def test_annotated_chains_pass_where_the_naive_check_does(pools_dir: Path, capsy
     """Executed is not correct: fewer than half of the true and traced chains on gsm8k-openai4 are right."""
     chains: list[Chain] = []
     for row in rows(pools_dir, "gsm8k-openai4"):  # what is within reach of the latest questions is remembered
-        chains += (of_row := chains_of([row], annotated))
+        chains += (of_row := chains_of([row], read_annotations))
         for chain in of_row:
-            assert chain.passed == len(naive_derivations.levels(chain.derivation, chain.question))
+            assert chain.levels == len(naive_derivations.levels(chain.derivation, chain.question))
     print_levels("gsm8k-openai4", chains)
     printed = capsys.readouterr().out
     assert "traced   4,123 pass, 1,823 of them right (44.2 %)" in printed

@@ -15,7 +15,7 @@ import pytest
 from benchmarks.paper import paper_tables as paper
 from benchmarks.paper.comparability import comparable, not_comparable
 from benchmarks.paper.paper_runs import runs_here
-from benchmarks.paper.published import PUBLISHED
+from benchmarks.paper.published import SELECTIONS
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.tables.table import Table
@@ -59,9 +59,9 @@ def test_without_a_run_the_paper_stands_alone_and_its_contrasts_are_computed_aga
 
 
 def test_a_contrast_that_did_not_agree_would_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    hotpotqa = PUBLISHED["hotpotqa"]
+    hotpotqa = SELECTIONS["hotpotqa"]
     leads = {**hotpotqa.leads, "first": replace(hotpotqa.leads["first"], p=Decimal(".0704"))}
-    monkeypatch.setattr(paper, "PUBLISHED", {**PUBLISHED, "hotpotqa": replace(hotpotqa, leads=leads)})
+    monkeypatch.setattr(paper, "SELECTIONS", {**SELECTIONS, "hotpotqa": replace(hotpotqa, leads=leads)})
     table = tables_by_title()["the published contrasts, computed again from their counts"]
     assert table.notes[0] == "Δ or p is not what is printed: hotpotqa first."
 
@@ -77,7 +77,7 @@ def test_what_is_here_is_what_the_run_counted(run: Path) -> None:
     assert figures["audit"]["judge_overrides"] == pool["audit"]["judge_overrides"]
     assert figures["homogeneous"] == 0
     expected = ["Comparable: the rules are the paper's, a", "Comparable: the statistics are the paper"]
-    assert [one[:40] for one in comparable(figures, PUBLISHED["hotpotqa"])] == expected
+    assert [one[:40] for one in comparable(figures, SELECTIONS["hotpotqa"])] == expected
 
 
 def test_seconds_and_calls_are_those_of_the_journal_on_the_pools_questions(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_of_recordings_no_seconds_are_said(tmp_path: Path) -> None:
     figures = here(played)
     assert figures["seconds"] == {"judge": None, "verifier": 0.0, "both": None}
     recorded = "the judge's replies are recorded, and a recording does not say what made it; the paper's judge is"
-    assert any(recorded in one for one in not_comparable(figures, PUBLISHED["hotpotqa"]))
+    assert any(recorded in one for one in not_comparable(figures, SELECTIONS["hotpotqa"]))
     figures["roles"]["judge"]["recorded"] = 4
     assert "4 of 6 consultations of the judge were recorded" in sentences(figures)
 
@@ -145,7 +145,7 @@ def test_the_confirmation_has_its_differences_the_other_way_round_as_the_paper_p
 
 
 def sentences(result: Any, name: str = "hotpotqa") -> str:
-    return "\n".join([*comparable(result, PUBLISHED[name]), *not_comparable(result, PUBLISHED[name])])
+    return "\n".join([*comparable(result, SELECTIONS[name]), *not_comparable(result, SELECTIONS[name])])
 
 
 def test_a_rule_without_a_result_has_dashes_and_its_reason(tmp_path: Path) -> None:

@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.paper import published
-from benchmarks.paper.paper_tables import agrees, ends_apart, recomputed
-from benchmarks.paper.published import CORRECTED, LABELS, PUBLISHED, Lead, Selection
+from benchmarks.paper.paper_tables import agrees, ends_apart, recompute
+from benchmarks.paper.published import CORRECTION, LABELS, SELECTIONS, Lead, Selection
 from eldgr_dspy.statistics import mcnemar
 from eldgr_dspy.words import CHANNELS
 
 SEEDS = Path(__file__).parents[3] / "shared" / "seeds"
-LEADS = [(selection, against, lead) for selection in PUBLISHED.values() for against, lead in selection.leads.items()]
+LEADS = [(selection, against, lead) for selection in SELECTIONS.values() for against, lead in selection.leads.items()]
 each_lead = pytest.mark.parametrize(("selection", "against", "lead"), LEADS)
-each_selection = pytest.mark.parametrize("selection", PUBLISHED.values(), ids=PUBLISHED)
+each_selection = pytest.mark.parametrize("selection", SELECTIONS.values(), ids=SELECTIONS)
 
 
 def right(selection: Selection, rule: str) -> int:
@@ -34,8 +34,8 @@ def paper() -> str:
 
 
 def test_the_nine_contrasts_follow_from_their_counts_to_every_printed_digit() -> None:
-    leads = [(selection.n, lead) for selection in PUBLISHED.values() for lead in selection.leads.values()]
-    results = [(recomputed(lead, n), lead, n) for n, lead in leads]
+    leads = [(selection.n, lead) for selection in SELECTIONS.values() for lead in selection.leads.values()]
+    results = [(recompute(lead, n), lead, n) for n, lead in leads]
     assert len(results) == 9
     assert all(agrees(again.delta, lead.delta) and agrees(again.p, lead.p) for again, lead, _ in results)
     assert sorted(end for one in results for end in ends_apart(*one)) == [0] * 17 + [1]  # one end of eighteen
@@ -69,20 +69,20 @@ def test_every_score_is_a_whole_number_of_questions_and_full_authority_a_differe
 
 
 def test_audit_seconds_ablations_and_legacy_drops_add_up() -> None:
-    confirmation = PUBLISHED["confirmation"]
+    confirmation = SELECTIONS["confirmation"]
     audit, lead = confirmation.audit or {}, confirmation.leads["majority"]
     assert audit["preserved"] + audit["judge_overrides"] + audit["repair_overrides"] == confirmation.n
     assert (audit["incorrect_to_correct"], audit["correct_to_incorrect"]) == (lead.wins, lead.losses)
-    assert [selection.audit for selection in PUBLISHED.values()] == [None, None, audit]
+    assert [selection.audit for selection in SELECTIONS.values()] == [None, None, audit]
     judge, verifier, both = confirmation.seconds
     assert (judge or 0) + (verifier or 0) == both == Decimal("4.68")
 
-    full, grpo, *_ = CORRECTED
-    assert [*CORRECTED] == [full, grpo, *(f"without {channel}" for channel in CHANNELS)]
-    for name, row in CORRECTED.items():
-        over = [None if one == name else int(row.em - CORRECTED[one].em) for one in (full, grpo)]
+    full, grpo, *_ = CORRECTION
+    assert [*CORRECTION] == [full, grpo, *(f"without {channel}" for channel in CHANNELS)]
+    for name, row in CORRECTION.items():
+        over = [None if one == name else int(row.em - CORRECTION[one].em) for one in (full, grpo)]
         assert [row.over_full, row.over_grpo] == over
-    first = PUBLISHED["gsm8k"].scores["first"].em  # the abstract calls the first candidate GRPO
+    first = SELECTIONS["gsm8k"].scores["first"].em  # the abstract calls the first candidate GRPO
     assert tuple(round(first - end) for end in reversed(published.LEGACY_DROPS)) == published.LEGACY_BELOW
 
 
@@ -119,9 +119,9 @@ def test_every_other_figure_and_label_stands_in_the_paper(paper: str) -> None:
     replies += ["majorityansweron22", "judgechoiceon4", "repairon4", "addingtwoexactmatches", "deepseek-r1:7b"]
     assert [one for one in replies if one not in paper] == []
     others = {published.AUDIT, published.AUTHORITY, published.ABLATION, published.LEGACY}
-    places = {selection.table for selection in PUBLISHED.values()} | others
+    places = {selection.table for selection in SELECTIONS.values()} | others
     assert all(f"\\label{place}" in paper for place in places)
-    for row in CORRECTED.values():
+    for row in CORRECTION.values():
         over = (row.over_full, row.over_grpo)
         deltas = "&".join("," if delta is None else f"{delta:+}" if delta else "0" for delta in over)
         assert f"&{row.em}/{row.f1}&{deltas}" in paper

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import evidence_tables, selectors
 from benchmarks.experiments.real_models.judging import RULES
-from benchmarks.experiments.real_models.recording import KEPT, restore
+from benchmarks.experiments.real_models.recording import RESULTS, restore
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.rule.named_judges import name_in
 from tests.evidence_page import PAGE, SHOWN, cells, column
@@ -60,7 +60,7 @@ def test_the_kept_replies_give_the_accuracy_that_the_page_shows(
     tables = PAGE.split("| rule | EM |")[1:]
     page = dict(re.findall(r"^\| `([^`]+)` \| ([0-9.]+) \| .*[+-][0-9.]+ \[", tables[table], re.MULTILINE))
     options = [*JUDGES, "--rules", ",".join(RULES[name]), "--limit", str(questions)]
-    replies, run = str(KEPT / f"{name}.replies.jsonl.gz"), str(tmp_path / "run")
+    replies, run = str(RESULTS / f"{name}.replies.jsonl.gz"), str(tmp_path / "run")
     assert main(["evaluate", str(tmp_path / f"{name}.jsonl"), "--replay", replies, "--out", run, *options]) == 0
     summary = json.loads((tmp_path / "run" / "summary.json").read_text(encoding="utf-8"))
     decided = summary["pools"][name]["rules"]

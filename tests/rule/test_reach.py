@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from benchmarks.forging import forged, ways
+from benchmarks.forging import forge, ways
 from eldgr_dspy.derivation.quantities import conversions_of, quantities_of
 from eldgr_dspy.derivation.reach import MOST_QUANTITIES, reach
 from eldgr_dspy.rule.consultations import Derivation, Step
@@ -35,9 +35,9 @@ def test_an_honest_chain_passes(question: str, steps: str, check: str) -> None:
 
 def test_from_one_number_an_attacker_certifies_every_wrong_integer_unless_answers_are_bounded() -> None:
     wrong = [answer for answer in range(-50, 1_001) if answer != 5]
-    assert sum(forged(PENS, answer, "executed") is not None for answer in wrong) == 1_050
+    assert sum(forge(PENS, answer, "executed") is not None for answer in wrong) == 1_050
     assert reach(PENS) == {5, 10, 15}
-    assert [answer for answer in (-10, -5, -2, 0, 1, 2, 10, 15, 20, 957) if forged(PENS, answer)] == [0, 10, 15]
+    assert [answer for answer in (-10, -5, -2, 0, 1, 2, 10, 15, 20, 957) if forge(PENS, answer)] == [0, 10, 15]
 
 
 @pytest.mark.parametrize(("what", "steps", "check"), cases("what a number gives by itself"))

@@ -12,7 +12,7 @@ import torch
 
 from benchmarks import training, training_counts
 from benchmarks.hacking import WEIGHTS as RATIOS
-from benchmarks.hacking import rolled, trained
+from benchmarks.hacking import roll, train_policy
 from benchmarks.nli_times import SHAPE
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.training import GroupReward, StepReward, format, orm, weights_of
@@ -184,7 +184,7 @@ def test_a_step_of_the_tiny_shape_is_split_into_parts_that_add_up(capsys: pytest
 
 
 def test_what_is_counted_is_the_real_shape() -> None:
-    counts = training_counts.counted(parse_arguments(["--config", "ra_msd", "--use_cpu", "true", "--bf16", "false"]))
+    counts = training_counts.counts_of(parse_arguments(["--config", "ra_msd", "--use_cpu", "true", "--bf16", "false"]))
     assert (counts.policy, counts.adapter) == (3_085_938_688, 7_372_800)
     assert counts.nli == pytest.approx(141.9e6, rel=0.01)
     assert counts.decoding > 36 * 20 and counts.updating > counts.reading > 36 * 20
@@ -206,7 +206,7 @@ def test_the_formula_for_a_pair_is_what_torch_counts() -> None:
 
 def change(points: list[Point], name: str) -> tuple[float, float]:
     """What the policy did before it was trained, in the first step, and the mean over the last ten steps."""
-    first, last = rolled(points[:1], name)[-1], rolled(points, name)[-1]
+    first, last = roll(points[:1], name)[-1], roll(points, name)[-1]
     assert first is not None and last is not None
     return first, last
 
@@ -214,7 +214,7 @@ def change(points: list[Point], name: str) -> tuple[float, float]:
 def test_rewarded_for_steps_alone_a_policy_stops_answering_and_by_the_paper_it_learns_to(tmp_path: Path) -> None:
     """For steps alone it learns to copy a passage, which is grounded in it and answers nothing."""
     for name in ("steps-alone", "paper"):
-        points = trained(RATIOS[name], tmp_path / name)
+        points = train_policy(RATIOS[name], tmp_path / name)
         (matched, matches), (earned, earns), (grounded, after) = (
             change(points, figure) for figure in ("exact_match", "reward", "ra_msd/fact")
         )

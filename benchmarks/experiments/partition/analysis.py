@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 from scipy import stats
 
 from benchmarks.experiments.partition.arms import START
-from benchmarks.experiments.partition.judged_pools import judge_named
-from benchmarks.experiments.partition.outcomes import Asked, Outcomes
+from benchmarks.experiments.partition.judged_pools import judge_name
+from benchmarks.experiments.partition.outcomes import Outcome, Outcomes
 from benchmarks.experiments.partition.policy_replies import MEASURES
 from eldgr_dspy.statistics import holm
 from eldgr_dspy.words import TASKS
@@ -56,19 +56,19 @@ def contrast(differences: Sequence[float | None], level: float) -> Contrast:
     The seeds are few, so the interval is Student's: each seed has its own worlds, start, reader and runs, and their
     spread holds the noise of all of these. If all seeds differ equally, p is 0 for a difference and 1 for none.
     """
-    by_seed, defined, n = tuple(differences), [one for one in differences if one is not None], len(differences)
-    if len(defined) < n:
+    by_seed, values, n = tuple(differences), [one for one in differences if one is not None], len(differences)
+    if len(values) < n:
         return Contrast(None, None, None, by_seed)
-    delta = mean(defined)
+    delta = mean(values)
     if n < 2:
         return Contrast(delta, None, None, by_seed)
-    error = stdev(defined) / math.sqrt(n)
+    error = stdev(values) / math.sqrt(n)
     half = error * float(stats.t.ppf((1 + level) / 2, n - 1))
     p = float(2 * stats.t.sf(abs(delta) / error, n - 1)) if error else float(delta == 0)
     return Contrast(delta, (delta - half, delta + half), p, by_seed)
 
 
-def resolved(contrasts: Sequence[Contrast], alpha: float) -> list[bool]:
+def resolve(contrasts: Sequence[Contrast], alpha: float) -> list[bool]:
     """Return for each contrast of a family whether its p-value, adjusted by Holm, is below alpha.
 
     One without a p-value counts in the family as if its p were 1.
@@ -76,13 +76,13 @@ def resolved(contrasts: Sequence[Contrast], alpha: float) -> list[bool]:
     return [p < alpha for p in holm([1.0 if one.p is None else one.p for one in contrasts])]
 
 
-def each_resolved(contrasts: Sequence[Contrast], alpha: float) -> list[bool]:
+def resolve_each(contrasts: Sequence[Contrast], alpha: float) -> list[bool]:
     """Return for each contrast whether its own p-value is below alpha: enough where all of them have to be resolved."""
     return [contrast.p is not None and contrast.p < alpha for contrast in contrasts]
 
 
-def compared(
-    arms: Mapping[int, Mapping[str, Sequence[Measures]]], contrasts: Sequence[Asked], level: float
+def compare(
+    arms: Mapping[int, Mapping[str, Sequence[Measures]]], contrasts: Sequence[Outcome], level: float
 ) -> list[Contrast]:
     """Return the contrasts of arms, given by seed and arm the measures of each run."""
     return [
@@ -91,7 +91,7 @@ def compared(
     ]
 
 
-def compared_rules(
+def compare_rules(
     scores: Mapping[int, Mapping[str, Mapping[str, Mapping[str, float]]]], outcomes: Outcomes
 ) -> list[dict[str, Any]]:
     """Return the contrasts of rules, each with its pool and error rate; the mean of both tasks is compared.
@@ -116,8 +116,8 @@ def compared_rules(
 
 def score_of(by_task: Mapping[str, Mapping[str, float]], rule: str, rate: float) -> float:
     """Return the exact match of a rule with the judge that errs at a rate, the mean of both tasks."""
-    named = f"{rule}[{judge_named(rate)}]"
-    return mean(scores[named if named in scores else rule] for scores in by_task.values())
+    name = f"{rule}[{judge_name(rate)}]"
+    return mean(scores[name if name in scores else rule] for scores in by_task.values())
 
 
 def noise(arms: Mapping[int, Mapping[str, Sequence[Measures]]]) -> dict[str, float | None]:
@@ -127,8 +127,8 @@ def noise(arms: Mapping[int, Mapping[str, Sequence[Measures]]]) -> dict[str, flo
         `runs`: between runs of one arm from one start; `seeds`: between the seeds' means. None where there is one.
     """
     runs, seeds = list[float](), list[float]()
-    trained = [arm for arm in next(iter(arms.values())) if arm != START]
-    for arm in trained:
+    names = [arm for arm in next(iter(arms.values())) if arm != START]
+    for arm in names:
         values = [[run[BOTH]["exact_match"] or 0.0 for run in by[arm]] for by in arms.values()]
         runs += [stdev(own) ** 2 for own in values if len(own) > 1]
         if len(values) > 1:
@@ -139,7 +139,7 @@ def noise(arms: Mapping[int, Mapping[str, Sequence[Measures]]]) -> dict[str, flo
     }
 
 
-def _difference(runs: Sequence[Measures], others: Sequence[Measures], question: Asked) -> float | None:
+def _difference(runs: Sequence[Measures], others: Sequence[Measures], question: Outcome) -> float | None:
     one, other = (_mean_of([run[question.task or BOTH][question.measure] for run in own]) for own in (runs, others))
     return None if one is None or other is None else one - other
 
@@ -154,5 +154,5 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def _mean_of(values: Sequence[float | None]) -> float | None:
-    defined = [value for value in values if value is not None]
-    return mean(defined) if len(defined) == len(values) else None
+    numbers = [value for value in values if value is not None]
+    return mean(numbers) if len(numbers) == len(values) else None

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from benchmarks.experiments.partition.exercises import Exercise
 from benchmarks.experiments.partition.sizes import Size
-from benchmarks.experiments.partition.solved import Solved
 from eldgr_dspy.base.files import replacing
 from eldgr_dspy.training.curves import read_curve
 from eldgr_dspy.training.grpo import parse_arguments, train
@@ -27,10 +27,10 @@ ARMS: Final[Mapping[str, Mapping[str, float]]] = {
 RECIPE: Final = Path(__file__).with_name("recipe.yaml")
 
 
-def write_rows(path: Path, questions: Iterable[Solved]) -> None:
+def write_rows(path: Path, questions: Iterable[Exercise]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
-        file.writelines(json.dumps(solved.row()).encode("ascii") + b"\n" for solved in questions)
+        file.writelines(json.dumps(exercise.row()).encode("ascii") + b"\n" for exercise in questions)
 
 
 def flags(folder: Path, arm: str, run: int, size: Size, seed: int) -> list[str]:

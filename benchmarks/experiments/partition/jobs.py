@@ -44,8 +44,8 @@ def do_all(folder: Path, jobs: Sequence[Job], processes: int, say: Callable[[str
     with ProcessPoolExecutor(min(processes, len(left)) or 1, mp_context=spawning) as pool:
         under_way = {pool.submit(do, folder, job): job for job in left}
         try:
-            for ended in as_completed(under_way):
-                say(_line(under_way[ended], ended.result()))
+            for future in as_completed(under_way):
+                say(_line(under_way[future], future.result()))
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
@@ -57,11 +57,11 @@ def do(folder: Path, job: Job) -> float:
 
     if not torch.cuda.is_available():
         torch.set_num_threads(1)  # models as small as these are slower with two, and the numbers may differ
-    path, began = _file(folder, job.name), time.monotonic()
+    path, start = _file(folder, job.name), time.monotonic()
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.with_suffix(".log").open("w", encoding="utf-8") as log, redirect_stdout(log), redirect_stderr(log):
         result = job.work(*job.arguments) or {}
-    seconds = round(time.monotonic() - began, 1)
+    seconds = round(time.monotonic() - start, 1)
     write_json(path, {"seconds": seconds, "found": result})
     return seconds
 

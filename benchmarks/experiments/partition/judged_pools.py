@@ -33,7 +33,7 @@ from eldgr_dspy.words import TASKS
 NO_REPAIR: Final = "the experiment offers no repair"
 
 
-def judge_named(rate: float) -> str:
+def judge_name(rate: float) -> str:
     """Return the name of the judge that errs at a rate, as `wrong30`."""
     return f"wrong{round(100 * rate)}"
 
@@ -56,12 +56,12 @@ def decide(folder: Path, source: str, rates: Sequence[float], seed: int) -> dict
     paths = [_pool(folder, source, task) for task in TASKS]
     replay: dict[str, Path] = {"": folder / "pools" / f"{source}.others.jsonl"}
     pools = [open_pool(path) for path in paths]
-    derived = [row.candidates[0].text or "" for row in open_pool(folder / "pools" / "derived.jsonl").rows()]
-    _record(replay[""], _others(pools, derived))
+    derivations = [row.candidates[0].text or "" for row in open_pool(folder / "pools" / "derived.jsonl").rows()]
+    _record(replay[""], _others(pools, derivations))
     for rate in rates:
-        replay[judge_named(rate)] = folder / "pools" / f"{source}.{judge_named(rate)}.jsonl"
-        _record(replay[judge_named(rate)], verdicts(pools, rate, seed))
-    judges = {judge_named(rate): LexicalJudge() for rate in rates}
+        replay[judge_name(rate)] = folder / "pools" / f"{source}.{judge_name(rate)}.jsonl"
+        _record(replay[judge_name(rate)], verdicts(pools, rate, seed))
+    judges = {judge_name(rate): LexicalJudge() for rate in rates}
     plan = Plan(paths, folder / "runs" / source, judges=judges, replay=replay, fresh=True)
     figures = evaluate(heuristic_selector(), plan)["pools"]
     return {
@@ -77,7 +77,7 @@ def verdicts(pools: Sequence[Pool], rate: float, seed: int) -> Iterator[Consulta
     """
     for pool in pools:
         for row in pool.rows():
-            preferred = _preferred(row, pool, rate, random.Random(f"judge {seed} {rate} {row.id}"))
+            preferred = _draw_preference(row, pool, rate, random.Random(f"judge {seed} {rate} {row.id}"))
             if preferred is None:
                 yield Consultation(pool.name, row.id, "judge", "abstained", "no candidate answers", recorded=True)
             else:
@@ -89,21 +89,21 @@ def _pool(folder: Path, source: str, task: str) -> Path:
     return folder / "pools" / f"{source}-{task}.jsonl"
 
 
-def _preferred(row: Row, pool: Pool, rate: float, rng: random.Random) -> int | None:
-    answered = [at for at, candidate in enumerate(row.candidates) if candidate.answer is not None]
-    right = [at for at in answered if score(row.candidates[at].answer, row.gold, pool.task).em]
-    wrong = [at for at in answered if at not in right]
+def _draw_preference(row: Row, pool: Pool, rate: float, rng: random.Random) -> int | None:
+    answers = [at for at, candidate in enumerate(row.candidates) if candidate.answer is not None]
+    right = [at for at in answers if score(row.candidates[at].answer, row.gold, pool.task).em]
+    wrong = [at for at in answers if at not in right]
     errs = rng.random() < rate
-    chosen = wrong if (errs and wrong) or not right else right
-    return rng.choice(chosen) if chosen else None
+    choices = wrong if (errs and wrong) or not right else right
+    return rng.choice(choices) if choices else None
 
 
-def _others(pools: Sequence[Pool], derived: Sequence[str]) -> Iterator[Consultation]:
+def _others(pools: Sequence[Pool], texts: Sequence[str]) -> Iterator[Consultation]:
     """Yield the derivations of the start, and no repairs."""
     retrieval, arithmetic = pools
     for row in retrieval.rows():
         yield Consultation(retrieval.name, row.id, "repairer", "abstained", NO_REPAIR, recorded=True)
-    for row, text in zip(arithmetic.rows(), derived, strict=True):
+    for row, text in zip(arithmetic.rows(), texts, strict=True):
         derivation = derivation_in(text)
         if derivation is None:
             yield Consultation(arithmetic.name, row.id, "deriver", "abstained", "no derivation", recorded=True)

@@ -8,11 +8,11 @@ from typing import Any, Final, Literal
 
 FILE: Final = Path(__file__).with_name("outcomes.toml")
 
-Expected = Literal["above", "below"]
+Direction = Literal["above", "below"]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Outcome:
     """A contrast of two arms.
 
     Attributes:
@@ -29,11 +29,11 @@ class Asked:
     against: str
     measure: str
     task: str | None = None
-    expected: Expected | None = None
+    expected: Direction | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class AskedOfRules:
+class RuleOutcome:
     """A contrast of two rules, on each pool and at each error rate."""
 
     name: str
@@ -53,9 +53,9 @@ class Outcomes:
     level: float
     error_rates: tuple[float, ...]
     pools: tuple[str, ...]
-    controls: tuple[Asked, ...]
-    contrasts: tuple[Asked, ...]
-    rules: tuple[AskedOfRules, ...]
+    controls: tuple[Outcome, ...]
+    contrasts: tuple[Outcome, ...]
+    rules: tuple[RuleOutcome, ...]
     sha256: str
 
 
@@ -67,8 +67,8 @@ def outcomes() -> Outcomes:
         level=table["level"],
         error_rates=tuple(table["error_rates"]),
         pools=tuple(table["pools"]),
-        controls=tuple(Asked(**control) for control in table["control"]),
-        contrasts=tuple(Asked(**contrast) for contrast in table["contrast"]),
-        rules=tuple(AskedOfRules(**rule) for rule in table["rule"]),
+        controls=tuple(Outcome(**control) for control in table["control"]),
+        contrasts=tuple(Outcome(**contrast) for contrast in table["contrast"]),
+        rules=tuple(RuleOutcome(**rule) for rule in table["rule"]),
         sha256=sha256(content).hexdigest(),
     )

@@ -7,16 +7,16 @@ from typing import Any
 from benchmarks.experiments.partition.analysis import (
     Contrast,
     Measures,
-    compared,
-    compared_rules,
-    each_resolved,
+    compare,
+    compare_rules,
     measures_in,
     noise,
-    resolved,
+    resolve,
+    resolve_each,
 )
 from benchmarks.experiments.partition.arms import START
 from benchmarks.experiments.partition.jobs import found_by, seconds_of
-from benchmarks.experiments.partition.outcomes import Asked, Outcomes
+from benchmarks.experiments.partition.outcomes import Outcome, Outcomes
 from benchmarks.experiments.partition.sizes import Size
 
 Arms = dict[int, dict[str, list[Measures]]]
@@ -27,8 +27,8 @@ def results_of(out: Path, size: Size, plan: Outcomes) -> dict[str, Any]:
     jobs = out / "jobs"
     arms = {seed: _arms(out, size, seed) for seed in size.seeds}
     scores = {seed: found_by(jobs, f"{seed}/pools") for seed in size.seeds}
-    rules = compared_rules(scores, plan)
-    controls, contrasts = (compared(arms, family, plan.level) for family in (plan.controls, plan.contrasts))
+    rules = compare_rules(scores, plan)
+    controls, contrasts = (compare(arms, family, plan.level) for family in (plan.controls, plan.contrasts))
     return {
         "outcomes": plan.sha256,
         "seeds": {
@@ -38,8 +38,8 @@ def results_of(out: Path, size: Size, plan: Outcomes) -> dict[str, Any]:
         "questions": {"held": 2 * size.held, "pooled": 2 * size.pooled},
         "arms": arms,
         "rules": scores,
-        "controls": _family(plan.controls, controls, each_resolved(controls, plan.alpha)),
-        "contrasts": _family(plan.contrasts, contrasts, resolved(contrasts, plan.alpha)),
+        "controls": _family(plan.controls, controls, resolve_each(controls, plan.alpha)),
+        "contrasts": _family(plan.contrasts, contrasts, resolve(contrasts, plan.alpha)),
         "rule_contrasts": _rule_family(rules, plan.alpha),
         "noise": noise(arms),
         "rewards": {seed: _rewards(jobs, size, seed) for seed in size.seeds},
@@ -49,11 +49,11 @@ def results_of(out: Path, size: Size, plan: Outcomes) -> dict[str, Any]:
 
 def _arms(out: Path, size: Size, seed: int) -> dict[str, list[Measures]]:
     folder = out / f"seed-{seed}"
-    trained = {
+    runs = {
         arm: [measures_in(folder / f"{arm}-{run}.replies.jsonl") for run in range(1, size.runs + 1)]
         for arm in size.arms
     }
-    return {START: [measures_in(folder / f"{START}.replies.jsonl")], **trained}
+    return {START: [measures_in(folder / f"{START}.replies.jsonl")], **runs}
 
 
 def _rewards(jobs: Path, size: Size, seed: int) -> dict[str, list[list[float]]]:
@@ -68,7 +68,7 @@ def _mean(values: list[float]) -> float:
     return round(sum(values) / len(values), 4)
 
 
-def _family(questions: tuple[Asked, ...], contrasts: list[Contrast], resolutions: list[bool]) -> list[dict[str, Any]]:
+def _family(questions: tuple[Outcome, ...], contrasts: list[Contrast], resolutions: list[bool]) -> list[dict[str, Any]]:
     return [
         {**asdict(one), **contrast._asdict(), "resolved": is_resolved}
         for one, contrast, is_resolved in zip(questions, contrasts, resolutions, strict=True)
@@ -76,7 +76,7 @@ def _family(questions: tuple[Asked, ...], contrasts: list[Contrast], resolutions
 
 
 def _rule_family(rules: list[dict[str, Any]], alpha: float) -> list[dict[str, Any]]:
-    resolutions = resolved([rule["contrast"] for rule in rules], alpha)
+    resolutions = resolve([rule["contrast"] for rule in rules], alpha)
     return [
         {**{name: rule[name] for name in ("name", "pool", "error_rate")}, **rule["contrast"]._asdict(), "resolved": is_}
         for rule, is_ in zip(rules, resolutions, strict=True)

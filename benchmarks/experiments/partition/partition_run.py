@@ -33,7 +33,7 @@ from eldgr_dspy.programs.service.file_locks import hold
 FILE: Final = "partition.json"
 """The name of the record of a run's settings in its folder."""
 
-_NEEDED: Final = ("torch", "transformers", "trl", "datasets", "accelerate", "sentence_transformers")
+_LIBRARIES: Final = ("torch", "transformers", "trl", "datasets", "accelerate", "sentence_transformers")
 _PACKAGES: Final = ("eldgr_dspy", "torch", "transformers", "trl", "sentence-transformers")
 
 
@@ -93,10 +93,10 @@ def start(out: Path, size: Size, seed: int) -> Mapping[str, Any]:
     """Draw the questions of a seed, write the rows to train on, and teach the start."""
     folder, questions = folder_of(out, seed), drawn_questions(size, seed)
     write_rows(folder / "data" / "train.jsonl", of_both(questions, "trained"))
-    taught = teach_start(folder / START, questions, size, seed)
+    result = teach_start(folder / START, questions, size, seed)
     if size.warm.in_range:
-        require_in_range(taught["exact_match"])
-    return {**taught, "questions": fingerprint(questions)}
+        require_in_range(result["exact_match"])
+    return {**result, "questions": fingerprint(questions)}
 
 
 def reader(out: Path, size: Size, seed: int) -> Mapping[str, float]:
@@ -122,10 +122,10 @@ def begin(out: Path, settings: Mapping[str, Any]) -> None:
     """Start a run in a folder, or resume one that was started with the same settings."""
     path, plain = out / FILE, json.loads(json.dumps(settings))
     if path.exists():
-        if changed := differences(json.loads(path.read_text("utf-8")), plain):
-            listed = "\n".join(f"  {line}" for line in changed)
+        if changes := differences(json.loads(path.read_text("utf-8")), plain):
+            lines = "\n".join(f"  {line}" for line in changes)
             raise RunChangedError(
-                f"{out}: this run was started with other settings:\n{listed}\nUndo the change, or give another --out."
+                f"{out}: this run was started with other settings:\n{lines}\nUndo the change, or give another --out."
             )
         return
     if out.is_file() or (out.is_dir() and any(out.iterdir())):
@@ -152,6 +152,6 @@ def versions() -> dict[str, str]:
 
 def require_libraries() -> None:
     """Raise an `ArgumentError` that names a library which is missing."""
-    for name in _NEEDED:
+    for name in _LIBRARIES:
         if find_spec(name) is None:
             raise ArgumentError(f"The experiment needs {name}; run: pip install 'eldgr_dspy[train,nli]'")

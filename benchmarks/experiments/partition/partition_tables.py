@@ -14,7 +14,7 @@ from eldgr_dspy.tables.table import Table
 from eldgr_dspy.words import TASKS
 
 RULES: Final = ("first", "majority", "certified", "judge", "eldgr")
-SHOWN: Final[Mapping[str, str]] = {
+COLUMNS: Final[Mapping[str, str]] = {
     "exact_match": "exact match, %",
     "certified": "certified, %",
     WITH_STEPS: "replies with steps, %",
@@ -40,7 +40,7 @@ def tables(results: Mapping[str, Any]) -> Iterator[Table]:
     yield Table("Controls", _HEADERS, _rows(results["controls"]), lead=lead)
     yield Table("Contrasts of arms", _HEADERS, _rows(results["contrasts"]))
     for task in (BOTH, *TASKS):
-        yield Table(f"Arms: {task}", ("arm", *SHOWN.values()), _arm_rows(results["arms"], task))
+        yield Table(f"Arms: {task}", ("arm", *COLUMNS.values()), _arm_rows(results["arms"], task))
     plan = outcomes()
     for pool in plan.pools:
         scores = [by[pool] for by in results["rules"].values()]
@@ -76,13 +76,13 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
 def _verdict(row: Mapping[str, Any]) -> str:
     if not row["resolved"]:
         return "unresolved"
-    as_expected = row.get("expected") in (None, "above" if row["delta"] > 0 else "below")
-    return "resolved" if as_expected else "resolved, against what was expected"
+    is_expected = row.get("expected") in (None, "above" if row["delta"] > 0 else "below")
+    return "resolved" if is_expected else "resolved, against what was expected"
 
 
 def _arm_rows(arms: Mapping[Any, Mapping[str, Sequence[Any]]], task: str) -> tuple[tuple[str, ...], ...]:
     names = list(next(iter(arms.values())))
-    return tuple((name, *(_cell(arms, name, task, measure) for measure in SHOWN)) for name in names)
+    return tuple((name, *(_cell(arms, name, task, measure) for measure in COLUMNS)) for name in names)
 
 
 def _cell(arms: Mapping[Any, Mapping[str, Sequence[Any]]], name: str, task: str, measure: str) -> str:

@@ -7,8 +7,8 @@ from typing import Final
 
 from benchmarks.experiments.partition.arms import START
 from benchmarks.experiments.partition.deriving import derivation_in
+from benchmarks.experiments.partition.exercises import Exercise
 from benchmarks.experiments.partition.sizes import Size
-from benchmarks.experiments.partition.solved import Solved
 from benchmarks.experiments.partition.task import Questions
 from eldgr_dspy.answer_types.answers import score
 from eldgr_dspy.answer_types.extraction import extract_answer
@@ -30,13 +30,13 @@ GREEDY: Final = 1e-6
 """The top-p that leaves the likeliest token alone."""
 
 MEASURES: Final = ("exact_match", "certified", "true_steps", "conflated", "step_reward")
-"""What is measured of a reply: see `measured`."""
+"""What is measured of a reply: see `measure`."""
 
 
 def greedy(folder: Path, policy: str, questions: Questions, size: Size) -> None:
     """Ask a policy the held-out questions, and write a line of measures for each reply to `POLICY.replies.jsonl`."""
     sampling = Sampling(seed=0, temperature=1.0, top_p=GREEDY, max_new_tokens=size.reply)
-    solved, texts = list[Solved](), list[str]()
+    exercises, texts = list[Exercise](), list[str]()
     (folder / "greedy").mkdir(exist_ok=True)
     for task in TASKS:
         part = questions[task, "held"]
@@ -49,15 +49,15 @@ def greedy(folder: Path, policy: str, questions: Questions, size: Size) -> None:
             batch_size=size.sampled,
             device=size.device,
         )
-        solved += part
+        exercises += part
         texts += [row.candidates[0].text or "" for row in pool.rows()]
     scorer = NLIScorer(CrossEncoderNLI(folder / "reader", device=size.device, dtype=size.nli_dtype, batch_size=256))
     with replacing(folder / f"{policy}.replies.jsonl") as out:
-        for question, values in zip(solved, measured(solved, texts, scorer), strict=True):
+        for question, values in zip(exercises, measure(exercises, texts, scorer), strict=True):
             out.write(json.dumps({"id": question.id, "task": question.task, **values}).encode("ascii") + b"\n")
 
 
-def measured(solved: Sequence[Solved], texts: Sequence[str], scorer: Scorer) -> Iterator[dict[str, float | None]]:
+def measure(exercises: Sequence[Exercise], texts: Sequence[str], scorer: Scorer) -> Iterator[dict[str, float | None]]:
     """Yield the measures of each reply, in percent; None where a measure is undefined.
 
     * `exact_match`: whether its answer is right.
@@ -70,16 +70,16 @@ def measured(solved: Sequence[Solved], texts: Sequence[str], scorer: Scorer) -> 
     """
     reasonings = [
         Reasoning(text, question.question, question.evidence or None, _answer(question, text) or "")
-        for question, text in zip(solved, texts, strict=True)
+        for question, text in zip(exercises, texts, strict=True)
     ]
     rewards = StepReward(scorer, confidence=False)(
-        [question.messages for question in solved],
+        [question.messages for question in exercises],
         texts,
-        question=[question.question for question in solved],
-        task=[question.task for question in solved],
-        evidence=[question.row()["evidence"] for question in solved],
+        question=[question.question for question in exercises],
+        task=[question.task for question in exercises],
+        evidence=[question.row()["evidence"] for question in exercises],
     )
-    for question, text, table, reward in zip(solved, texts, scorer.score(reasonings), rewards, strict=True):
+    for question, text, table, reward in zip(exercises, texts, scorer.score(reasonings), rewards, strict=True):
         truths = [is_true(question, text[start:end].strip()) for start, end in table.spans]
         logics = [scores.channels["logic"] for scores in table.scores]
         conflations = [
@@ -89,14 +89,14 @@ def measured(solved: Sequence[Solved], texts: Sequence[str], scorer: Scorer) -> 
         answer = _answer(question, text)
         yield {
             "exact_match": 100 * bool(score(answer, [question.answer], question.task).em),
-            "certified": 100 * _certified(question, text, answer),
+            "certified": 100 * _is_certified(question, text, answer),
             "true_steps": _share(truths),
             "conflated": _share(conflations),
             "step_reward": 100 * reward,
         }
 
 
-def is_true(question: Solved, step: str) -> bool:
+def is_true(question: Exercise, step: str) -> bool:
     """Return whether a step states a fact of the question's world, or true equations and nothing false."""
     if question.task == "retrieval":
         return step in question.truths
@@ -104,12 +104,12 @@ def is_true(question: Solved, step: str) -> bool:
     return 0 < total == true
 
 
-def _answer(question: Solved, text: str) -> str | None:
+def _answer(question: Exercise, text: str) -> str | None:
     extraction = extract_answer(text, question.task)
     return extraction.answer if extraction else None
 
 
-def _certified(question: Solved, text: str, answer: str | None) -> bool:
+def _is_certified(question: Exercise, text: str, answer: str | None) -> bool:
     if question.task == "retrieval":
         one = Question(question.question, "retrieval", (answer,), passages=question.evidence)
         return Case(one).certified(answer) is True

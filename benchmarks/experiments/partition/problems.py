@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Final
 
-from benchmarks.experiments.partition.solved import Solved
+from benchmarks.experiments.partition.exercises import Exercise
 
 _NAMES: Final = "Ada Ben Carla Dan Eva Finn Gita Hugo".split()
 _THINGS: Final = "pens cards plums shells stamps eggs".split()
 
-TOLD: Final = {
+SENTENCES: Final = {
     "+": ("{name} buys {number} more.", "{name} finds {number} more."),
     "-": ("{name} loses {number}.", "{name} sells {number}."),
     "*": ("{name} swaps each for {number}.",),
@@ -39,26 +39,26 @@ def held_out() -> frozenset[str]:
     return frozenset(template for group in own for template in rng.sample(group, len(group) // 5))
 
 
-def problems(split: str, count: int, seed: int, *, unseen: bool) -> list[Solved]:
+def problems(split: str, count: int, seed: int, *, fresh: bool) -> list[Exercise]:
     """Return problems, as many of three steps as of four and five; the same for the same arguments.
 
-    Those that are `unseen` have templates that are held out.
+    Those that are `fresh` have templates that are held out.
     """
     rng, out = random.Random(f"{split} problems {seed}"), held_out()
-    allowed = [template for template in TEMPLATES if (template in out) == unseen]
-    by_length = [[template for template in allowed if len(template) == length] for length in (3, 4, 5)]
+    templates = [template for template in TEMPLATES if (template in out) == fresh]
+    by_length = [[template for template in templates if len(template) == length] for length in (3, 4, 5)]
     return [_problem(f"{split}-a{at + 1}", rng.choice(by_length[at % 3]), rng) for at in range(count)]
 
 
-def _problem(id: str, template: str, rng: random.Random) -> Solved:
+def _problem(id: str, template: str, rng: random.Random) -> Exercise:
     name, thing = rng.choice(_NAMES), rng.choice(_THINGS)
-    numbers, steps = _worked(template, rng)
+    numbers, steps = _work_out(template, rng)
     events = [
-        rng.choice(TOLD[sign]).format(name=name, number=number)
+        rng.choice(SENTENCES[sign]).format(name=name, number=number)
         for sign, number in zip(template, numbers[1:], strict=True)
     ]
     story = " ".join([f"{name} has {numbers[0]} {thing}.", *events, f"How many {thing} has {name} now?"])
-    return Solved(id, story, "arithmetic", template, (*steps, _check(steps[-1])), steps[-1].rpartition(" ")[2])
+    return Exercise(id, story, "arithmetic", template, (*steps, _check(steps[-1])), steps[-1].rpartition(" ")[2])
 
 
 def _check(equation: str) -> str:
@@ -67,7 +67,7 @@ def _check(equation: str) -> str:
     return f"Check: {result} {_BACK[sign]} {right} = {left}"
 
 
-def _worked(template: str, rng: random.Random) -> tuple[list[int], list[str]]:
+def _work_out(template: str, rng: random.Random) -> tuple[list[int], list[str]]:
     """Return the numbers of a problem, the first one of the story and an operand a step, and the equations."""
     while True:
         total = rng.randrange(2, 21)

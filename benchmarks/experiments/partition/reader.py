@@ -11,11 +11,11 @@ from benchmarks.experiments.partition.reader_nli import Pair, learn_pairs, nli_m
 from benchmarks.experiments.partition.reader_pairs import KINDS, Pairs
 from benchmarks.experiments.partition.sizes import Size
 from benchmarks.experiments.partition.task import Questions
-from benchmarks.experiments.partition.worlds import ASKED, NAMES, TOLD
+from benchmarks.experiments.partition.worlds import FORMS, NAMES, TEXTS
 from eldgr_dspy.programs.scoring.cross_encoder import CrossEncoderNLI
 
 RATE: Final = 1.5e-3
-TRIED: Final = 200
+N_TRIALS: Final = 200
 """Pairs of each kind that the model is tried on."""
 
 _WARMING: Final = 50
@@ -51,8 +51,8 @@ def accuracy(folder: Path, questions: Questions, seed: int, device: str) -> dict
     """Return the share of pairs on which a saved model's likeliest label is the right one, by the kind of pair."""
     nli = CrossEncoderNLI(folder, device=device)
     source = Pairs(questions["arithmetic", "validation"], random.Random(f"tried {seed}"))
-    tried = {kind: [source.of(kind) for _ in range(TRIED)] for kind in KINDS}
-    return {kind: _right(nli, pairs) for kind, pairs in tried.items()}
+    trials = {kind: [source.of(kind) for _ in range(N_TRIALS)] for kind in KINDS}
+    return {kind: _right(nli, pairs) for kind, pairs in trials.items()}
 
 
 def _right(nli: CrossEncoderNLI, pairs: list[Pair]) -> float:
@@ -64,5 +64,5 @@ def _words(questions: Questions) -> Iterator[str]:
     """Yield every word that a pair may have, each number up to the greatest as one."""
     yield from (name for names in NAMES.values() for name in names)
     yield from map(str, range(GREATEST + 11))
-    texts = [*ASKED.values(), *TOLD.values(), *(solved.question for solved in questions["arithmetic", "taught"])]
+    texts = [*FORMS.values(), *TEXTS.values(), *(one.question for one in questions["arithmetic", "taught"])]
     yield from {word for text in texts for word in re.findall(r"[^\W\d]+", text)}

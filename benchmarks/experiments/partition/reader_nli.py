@@ -36,8 +36,8 @@ def nli_model(tokenizer: Any, width: int = 64, layers: int = 2) -> Any:
     import torch
     from transformers import DebertaV2Config, DebertaV2ForSequenceClassification
 
-    described: Any = DebertaV2Config  # several of its settings are not in its signature
-    config = described(
+    factory: Any = DebertaV2Config  # several of its settings are not in its signature
+    config = factory(
         vocab_size=len(tokenizer),
         hidden_size=width,
         pooler_hidden_size=width,
@@ -74,7 +74,7 @@ def learn_pairs(model: Any, tokenizer: Any, batch: Sequence[Pair]) -> float:
 
     premises, hypotheses, labels = zip(*batch, strict=True)
     inputs = tokenizer(list(premises), list(hypotheses), padding=True, return_tensors="pt").to(model.device)
-    wanted = torch.tensor([LABELS.index(label) for label in labels], device=model.device)
-    loss = model(**inputs, labels=wanted).loss
+    targets = torch.tensor([LABELS.index(label) for label in labels], device=model.device)
+    loss = model(**inputs, labels=targets).loss
     loss.backward()
     return float(loss.item())

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from benchmarks.experiments.partition.exercises import Exercise
 from benchmarks.experiments.partition.reader_nli import LABELS, Pair
-from benchmarks.experiments.partition.solved import Solved
-from benchmarks.experiments.partition.worlds import ABOUT, ASKED, NAMES, OBJECTS, TOLD, Relation
+from benchmarks.experiments.partition.worlds import ABOUT, FORMS, NAMES, OBJECTS, TEXTS, Relation
 from eldgr_dspy.rule.consultations import show_passage
 
 _SUBJECTS: Final[Mapping[Relation, str]] = {
@@ -29,7 +29,7 @@ class Pairs:
         drawn: The source of random numbers.
     """
 
-    problems: Sequence[Solved]
+    problems: Sequence[Exercise]
     rng: random.Random
 
     def batch(self, count: int) -> list[Pair]:
@@ -44,31 +44,31 @@ class Pairs:
         kind = self.rng.choice(list(ABOUT))
         subject = self._name(kind)
         facts: dict[Relation, str] = {relation: self._value(relation) for relation in ABOUT[kind]}
-        text = "\n".join(TOLD[relation].format(subject, value) for relation, value in facts.items())
+        text = "\n".join(TEXTS[relation].format(subject, value) for relation, value in facts.items())
         relation = self.rng.choice(ABOUT[kind])
         if label == "neutral":
             step = self._beside(subject, relation, facts[relation])
         else:
             value = facts[relation] if label == "entailment" else self._value(relation, facts[relation])
-            step = TOLD[relation].format(subject, value)
+            step = TEXTS[relation].format(subject, value)
         return Pair(show_passage(subject, text), step, label)
 
     def question(self, label: str) -> Pair:
         """A step under a question, and perhaps under the step before."""
-        kind = self.rng.choice(list(ASKED))
-        path: list[Relation] = [relation for relation in TOLD if relation in kind.split()]
+        kind = self.rng.choice(list(FORMS))
+        path: list[Relation] = [relation for relation in TEXTS if relation in kind.split()]
         subject = self._name("person")
-        text, first = ASKED[kind].format(subject), self._value(path[0])
-        fact = TOLD[path[0]].format(subject, first)
+        text, first = FORMS[kind].format(subject), self._value(path[0])
+        fact = TEXTS[path[0]].format(subject, first)
         if label == "contradiction":
-            return Pair(f"{text}\n{fact}", TOLD[path[0]].format(subject, self._value(path[0], first)), label)
+            return Pair(f"{text}\n{fact}", TEXTS[path[0]].format(subject, self._value(path[0], first)), label)
         before, relation = text, path[0]
         if len(path) > 1 and self.rng.random() < 0.5:
             before, subject, relation = f"{text}\n{fact}", first, path[1]
         value = self._value(relation)
-        entailed = label == "entailment"
+        entails = label == "entailment"
         return Pair(
-            before, TOLD[relation].format(subject, value) if entailed else self._beside(subject, relation, value), label
+            before, TEXTS[relation].format(subject, value) if entails else self._beside(subject, relation, value), label
         )
 
     def problem(self, label: str) -> Pair:
@@ -99,10 +99,10 @@ class Pairs:
     def _beside(self, subject: str, relation: Relation, value: str) -> str:
         """Return a step about another subject, often with the same value, or about another respect."""
         if self.rng.random() < 0.3:
-            relation = self.rng.choice([other for other in TOLD if _SUBJECTS[other] != _SUBJECTS[relation]])
-            return TOLD[relation].format(self._name(_SUBJECTS[relation]), self._value(relation))
+            relation = self.rng.choice([other for other in TEXTS if _SUBJECTS[other] != _SUBJECTS[relation]])
+            return TEXTS[relation].format(self._name(_SUBJECTS[relation]), self._value(relation))
         other = self._name(_SUBJECTS[relation], subject)
-        return TOLD[relation].format(other, value if self.rng.random() < 0.5 else self._value(relation))
+        return TEXTS[relation].format(other, value if self.rng.random() < 0.5 else self._value(relation))
 
 
 KINDS: Final[Mapping[str, Callable[[Pairs, str], Pair]]] = {

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-_UNSCORED: Final = -100
+_IGNORE: Final = -100
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def loss_of(model: Any, batch: Sequence[Example], pad: int) -> Any:
     rows = [(pair, longest - len(pair.prompt) - len(pair.reply)) for pair in batch]
     ids = torch.tensor([pair.prompt + pair.reply + [pad] * spare for pair, spare in rows])
     mask = torch.tensor([[1] * (longest - spare) + [0] * spare for _, spare in rows])
-    learnt = [[_UNSCORED] * len(pair.prompt) + pair.reply + [_UNSCORED] * spare for pair, spare in rows]
-    labels = torch.tensor(learnt)
+    targets = [[_IGNORE] * len(pair.prompt) + pair.reply + [_IGNORE] * spare for pair, spare in rows]
+    labels = torch.tensor(targets)
     device = model.device
     return model(input_ids=ids.to(device), attention_mask=mask.to(device), labels=labels.to(device)).loss

@@ -12,9 +12,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.experiments.partition.exercises import Exercise
 from benchmarks.experiments.partition.sizes import Size
 from benchmarks.experiments.partition.small_policy import example, loss_of, new_policy
-from benchmarks.experiments.partition.solved import Solved
 from benchmarks.experiments.partition.task import Questions
 from benchmarks.experiments.partition.tokenizer import byte_tokenizer
 from eldgr_dspy.errors import ArgumentError
@@ -24,7 +24,7 @@ RANGE: Final = (20.0, 40.0)
 """The exact match of a start, in percent, the mean of both tasks on questions for validation."""
 
 _WARMING: Final = 50  # batches
-_SPELLED: Final = 3000  # questions of a task whose text makes the tokenizer
+_SAMPLE: Final = 3000  # questions of a task whose text makes the tokenizer
 
 
 def teach_start(folder: Path, questions: Questions, size: Size, seed: int) -> dict[str, Any]:
@@ -37,12 +37,12 @@ def teach_start(folder: Path, questions: Questions, size: Size, seed: int) -> di
     texts = [
         text
         for task in TASKS
-        for solved in islice(questions[task, "taught"], _SPELLED)
-        for text in (solved.messages[0]["content"], solved.reply)
+        for exercise in islice(questions[task, "taught"], _SAMPLE)
+        for text in (exercise.messages[0]["content"], exercise.reply)
     ]
     tokenizer = byte_tokenizer(texts)
     model = new_policy(tokenizer, size.shape, seed).to(size.device)
-    looks = list(_taught(model, tokenizer, questions, size, seed))
+    looks = list(_teach(model, tokenizer, questions, size, seed))
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return {"parameters": model.num_parameters(), "exact_match": looks}
@@ -58,18 +58,18 @@ def require_in_range(looks: Sequence[Mapping[str, float]]) -> None:
         )
 
 
-def _taught(model: Any, tokenizer: Any, questions: Questions, size: Size, seed: int) -> Iterator[dict[str, float]]:
+def _teach(model: Any, tokenizer: Any, questions: Questions, size: Size, seed: int) -> Iterator[dict[str, float]]:
     """Teach a model in both phases, and yield its exact match after the first and during the second."""
     import torch
 
     warm, rng = size.warm, random.Random(f"batches {seed}")
     optimizer = torch.optim.AdamW(model.parameters(), lr=warm.worked[1], weight_decay=0.01)
 
-    def learn(rate: float, steps_of: Callable[[Solved], int]) -> None:
+    def learn(rate: float, steps_of: Callable[[Exercise], int]) -> None:
         batch = [
-            example(tokenizer, solved.messages, solved.showing(steps_of(solved)))
+            example(tokenizer, exercise.messages, exercise.showing(steps_of(exercise)))
             for task, count in zip(TASKS, warm.batch, strict=True)
-            for solved in rng.sample(questions[task, "taught"], count)
+            for exercise in rng.sample(questions[task, "taught"], count)
         ]
         for group in optimizer.param_groups:
             group["lr"] = rate
@@ -84,14 +84,14 @@ def _taught(model: Any, tokenizer: Any, questions: Questions, size: Size, seed: 
 
     batches, highest = warm.worked
     for batch in range(batches):
-        learn(highest * min(1.0, (batch + 1) / _WARMING) * (1 - batch / batches), lambda solved: len(solved.steps))
+        learn(highest * min(1.0, (batch + 1) / _WARMING) * (1 - batch / batches), lambda exercise: len(exercise.steps))
     yield look(0)
     least, most, rate = warm.varied
     for batch in range(1, most + 1):
-        learn(rate, lambda solved: _steps_to_show(len(solved.steps), rng))
+        learn(rate, lambda exercise: _steps_to_show(len(exercise.steps), rng))
         if batch % warm.every == 0:
-            yield (looked := look(batch))
-            if batch >= least and _is_in_range(looked):
+            yield (result := look(batch))
+            if batch >= least and _is_in_range(result):
                 return
 
 
@@ -109,13 +109,12 @@ def _mean(look: Mapping[str, float]) -> float:
     return sum(look[task] for task in TASKS) / len(TASKS)
 
 
-def _exact_match(model: Any, tokenizer: Any, questions: Sequence[Solved], reply: int) -> float:
+def _exact_match(model: Any, tokenizer: Any, questions: Sequence[Exercise], reply: int) -> float:
     """Return the share of greedy replies whose last line is right, in percent."""
     import torch
 
     prompts = [
-        tokenizer.apply_chat_template(solved.messages, tokenize=False, add_generation_prompt=True)
-        for solved in questions
+        tokenizer.apply_chat_template(one.messages, tokenize=False, add_generation_prompt=True) for one in questions
     ]
     inputs = tokenizer(prompts, padding=True, padding_side="left", return_tensors="pt").to(model.device)
     model.eval()
@@ -124,6 +123,6 @@ def _exact_match(model: Any, tokenizer: Any, questions: Sequence[Solved], reply:
     model.train()
     replies = tokenizer.batch_decode(tokens, skip_special_tokens=True)
     right: list[bool] = [
-        text.split("\n")[-1] == solved.reply.split("\n")[-1] for text, solved in zip(replies, questions, strict=True)
+        text.split("\n")[-1] == one.reply.split("\n")[-1] for text, one in zip(replies, questions, strict=True)
     ]
     return 100.0 * sum(right) / len(right)

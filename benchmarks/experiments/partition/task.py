@@ -4,18 +4,18 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal
 
+from benchmarks.experiments.partition.exercises import Exercise
 from benchmarks.experiments.partition.problems import problems
 from benchmarks.experiments.partition.sizes import Size
-from benchmarks.experiments.partition.solved import Solved
 from benchmarks.experiments.partition.worlds import questions
 from eldgr_dspy.words import TASKS, Task
 
 Part = Literal["taught", "validation", "trained", "held", "pooled"]
 PARTS: Final[tuple[Part, ...]] = ("taught", "validation", "trained", "held", "pooled")
-HELD: Final[frozenset[Part]] = frozenset({"validation", "held", "pooled"})
+HOLDOUTS: Final[frozenset[Part]] = frozenset({"validation", "held", "pooled"})
 """The parts that no policy learns from; their word problems have templates of their own."""
 
-Questions = Mapping[tuple[Task, Part], Sequence[Solved]]
+Questions = Mapping[tuple[Task, Part], Sequence[Exercise]]
 """The questions of a seed, by task and part."""
 
 
@@ -27,14 +27,14 @@ def drawn_questions(size: Size, seed: int) -> Questions:
         "held": size.held,
         "pooled": size.pooled,
     }
-    parts: dict[tuple[Task, Part], Sequence[Solved]] = {}
+    parts: dict[tuple[Task, Part], Sequence[Exercise]] = {}
     for part, count in counts.items():
         parts["retrieval", part] = questions(part, count, seed, size.people)
-        parts["arithmetic", part] = problems(part, count, seed, unseen=part in HELD)
+        parts["arithmetic", part] = problems(part, count, seed, fresh=part in HOLDOUTS)
     return parts
 
 
-def of_both(questions: Questions, part: Part) -> Iterator[Solved]:
+def of_both(questions: Questions, part: Part) -> Iterator[Exercise]:
     """Yield the questions of a part, of both tasks."""
     for task in TASKS:
         yield from questions[task, part]
@@ -43,7 +43,7 @@ def of_both(questions: Questions, part: Part) -> Iterator[Solved]:
 def fingerprint(questions: Questions) -> str:
     """Return a hash of all questions with their replies, evidence and truths."""
     plain = [
-        (key, [(solved.id, solved.messages, solved.reply, sorted(solved.truths)) for solved in part])
+        (key, [(exercise.id, exercise.messages, exercise.reply, sorted(exercise.truths)) for exercise in part])
         for key, part in sorted(questions.items())
     ]
     return hashlib.sha256(repr(plain).encode()).hexdigest()[:16]

@@ -10,13 +10,13 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal
 
-from benchmarks.experiments.partition.solved import Solved
+from benchmarks.experiments.partition.exercises import Exercise
 from eldgr_dspy.certificates import Passage
 
 Relation = Literal["left", "joined", "borders", "overlooks", "makes", "hired"]
 Facts = Mapping[tuple[str, Relation], str]
 
-TOLD: Final[Mapping[Relation, str]] = {
+TEXTS: Final[Mapping[Relation, str]] = {
     "left": "{} left {}.",
     "joined": "{} joined {}.",
     "borders": "{} borders {}.",
@@ -36,7 +36,7 @@ ABOUT: Final[Mapping[str, tuple[Relation, Relation]]] = {
 FULL: Final = "Republic of {}"
 """The full name of a country; no passage has it."""
 
-ASKED: Final[Mapping[str, str]] = {
+FORMS: Final[Mapping[str, str]] = {
     "left": "{} left which town?",
     "joined": "{} joined which firm?",
     "left borders": "{} left a town that borders which country?",
@@ -61,9 +61,9 @@ def _names() -> Iterator[str]:
             yield name.capitalize()
 
 
-_DRAWN: Final = _names()
+_SUPPLY: Final = _names()
 NAMES: Final[Mapping[str, tuple[str, ...]]] = {
-    kind: tuple(next(_DRAWN) for _ in range(count))
+    kind: tuple(next(_SUPPLY) for _ in range(count))
     for kind, count in (("person", 40), ("town", 30), ("firm", 20), ("country", 20), ("river", 20))
 } | {"goods": tuple("bells boats bread chairs cheese clocks gloves honey lamps paper pianos rope shoes soap".split())}
 """All names by kind."""
@@ -79,10 +79,10 @@ OBJECTS: Final[Mapping[Relation, str]] = {
 """The kind of a relation's values."""
 
 
-def questions(split: str, count: int, seed: int, people: int) -> list[Solved]:
+def questions(split: str, count: int, seed: int, people: int) -> list[Exercise]:
     """Return questions about fresh worlds; the same for the same split, count and seed. Two splits share no world."""
     rng = random.Random(f"{split} worlds {seed}")
-    plain = [kind for kind in ASKED if not kind.endswith("full")]
+    plain = [kind for kind in FORMS if not kind.endswith("full")]
     full = round(count * ALIASES)
     kinds = [*["left borders full"] * full, *(plain[at % len(plain)] for at in range(count - full))]
     rng.shuffle(kinds)
@@ -91,7 +91,7 @@ def questions(split: str, count: int, seed: int, people: int) -> list[Solved]:
 
 def tell(facts: Facts, subject: str, relation: Relation) -> str:
     """Return a fact as its passage and a step state it."""
-    return TOLD[relation].format(subject, facts[subject, relation])
+    return TEXTS[relation].format(subject, facts[subject, relation])
 
 
 def drawn_world(people: int, rng: random.Random) -> tuple[tuple[str, ...], dict[tuple[str, Relation], str]]:
@@ -121,17 +121,17 @@ def passages(subjects: Sequence[str], facts: Facts, rng: random.Random) -> tuple
     return tuple(about)
 
 
-def _question(id: str, kind: str, people: int, rng: random.Random) -> Solved:
-    path: list[Relation] = [word for word in TOLD if word in kind.split()]
+def _question(id: str, kind: str, people: int, rng: random.Random) -> Exercise:
+    path: list[Relation] = [word for word in TEXTS if word in kind.split()]
     subjects, facts = drawn_world(people, rng)
     subject, steps = subjects[0], list[str]()
     for relation in path:
         steps.append(tell(facts, subject, relation))
         subject = facts[subject, relation]
     full = kind.endswith("full")
-    return Solved(
+    return Exercise(
         id,
-        ASKED[kind].format(subjects[0]),
+        FORMS[kind].format(subjects[0]),
         "retrieval",
         kind,
         tuple(steps),

@@ -20,24 +20,24 @@ def records(path: Path) -> Iterator[dict[str, Any]]:
     yield from (record for _, record in read_records(path))
 
 
-def sample(rows: list[dict[str, Any]], tried: set[str], n: int) -> list[dict[str, Any]]:
+def sample(rows: list[dict[str, Any]], past: set[str], n: int) -> list[dict[str, Any]]:
     """Return n rows in the order of the draw; a larger n adds to those of a smaller one."""
-    left = sorted((row for row in rows if row["id"] not in tried), key=lambda row: str(row["id"]))
+    left = sorted((row for row in rows if row["id"] not in past), key=lambda row: str(row["id"]))
     random.Random(SEED).shuffle(left)
     return left[:n]
 
 
 def hotpotqa(data: Path, n: int) -> list[dict[str, Any]]:
     """Return n distractor questions, each with the five of its ten paragraphs that BM25 ranks first."""
-    tried = {row["id"] for row in records(data / "first-try" / "hotpot5-qwen15b-24.jsonl.gz")}
-    return [_with_passages(row) for row in sample(list(records(data / "hotpotqa-distractor300.jsonl.gz")), tried, n)]
+    past = {row["id"] for row in records(data / "first-try" / "hotpot5-qwen15b-24.jsonl.gz")}
+    return [_with_passages(row) for row in sample(list(records(data / "hotpotqa-distractor300.jsonl.gz")), past, n)]
 
 
 def gsm8k(data: Path, n: int) -> list[dict[str, Any]]:
     """Return n test questions."""
-    tried = {row["question"] for row in records(data / "first-try" / "gsm8k-qwen15b-20.jsonl.gz")}
+    past = {row["question"] for row in records(data / "first-try" / "gsm8k-qwen15b-20.jsonl.gz")}
     rows = list(records(data / "gsm8k-openai4.jsonl.gz"))
-    left = sample(rows, {row["id"] for row in rows if row["question"] in tried}, n)
+    left = sample(rows, {row["id"] for row in rows if row["question"] in past}, n)
     return [{key: row[key] for key in ("id", "question", "gold")} for row in left]
 
 

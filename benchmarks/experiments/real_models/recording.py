@@ -9,26 +9,26 @@ from typing import Any
 
 from benchmarks.experiments.real_models.real_questions import QUESTIONS, records
 
-KEPT = Path("artifacts/results/real-models")
+RESULTS = Path("artifacts/results/real-models")
 POOLS = {"hotpotqa": "hotpotqa", "mixed": "hotpotqa", "gsm8k": "gsm8k"}
 """The pools, and the data set that has the questions of each."""
 
 
 def keep(out: Path) -> None:
-    """Write the candidates of each pool and the replies of each run under `KEPT`, without questions and passages."""
-    KEPT.mkdir(parents=True, exist_ok=True)
+    """Write the candidates of each pool and the replies of each run under `RESULTS`, without questions and passages."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
     for name in POOLS:
         if (pool := out / f"{name}.jsonl").exists():
             answers = ({name: row[name] for name in ("id", "task", "candidates")} for row in records(pool))
-            _write(KEPT / f"{name}.candidates.jsonl.gz", answers)
+            _write(RESULTS / f"{name}.candidates.jsonl.gz", answers)
         if (journal := out / name / "journal.jsonl").exists():
-            _write(KEPT / f"{name}.replies.jsonl.gz", _replies(journal))
+            _write(RESULTS / f"{name}.replies.jsonl.gz", _replies(journal))
 
 
 def restore(data: Path, out: Path) -> None:
     """Write the pools again, from the kept candidates and the data sets' questions."""
     for name, source in POOLS.items():
-        if not (recording := KEPT / f"{name}.candidates.jsonl.gz").exists():
+        if not (recording := RESULTS / f"{name}.candidates.jsonl.gz").exists():
             continue
         answers = {row["id"]: row for row in records(recording)}
         out.mkdir(parents=True, exist_ok=True)

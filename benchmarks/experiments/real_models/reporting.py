@@ -47,7 +47,7 @@ class Run:
         return by_rule
 
     @cached_property
-    def unrepaired(self) -> dict[str, dict[str, bool]]:
+    def without_repairs(self) -> dict[str, dict[str, bool]]:
         """The same if repairer and deriver were silent: consensus ships where one of them won."""
         right = {rule: dict(rows) for rule, rows in self.right.items()}
         for line in self.decisions:
@@ -55,7 +55,7 @@ class Run:
                 right[line["rule"]][line["id"]] = bool(line["majority_em"])
         return right
 
-    def labelled(self, rule: str) -> str:
+    def label(self, rule: str) -> str:
         """The rule's name in this run: with that of the first judge, if the rule is run for each."""
         return rule if rule in self.right else f"{rule}[{self.judges[0]}]"
 
@@ -77,8 +77,8 @@ def report(out: Path) -> None:
         sys.stdout.write("\n".join([*_table(run), ""]) + "\n")
     claims = tomllib.loads(_OUTCOMES.read_text(encoding="utf-8"))
     sys.stdout.write("| claim | outcome | figures |\n| --- | --- | --- |\n")
-    for name, (needed, test) in CLAIMS.items():
-        outcome, figures = test(runs) if needed <= runs.keys() else ("not run", "")
+    for name, (needs, test) in CLAIMS.items():
+        outcome, figures = test(runs) if needs <= runs.keys() else ("not run", "")
         sys.stdout.write(f"| {claims[name]['claim']} | {outcome} | {figures} |\n")
 
 
@@ -126,13 +126,13 @@ def _flips(runs: dict[str, Run]) -> Verdict:
         judge: [run.against(f"{rule}[{judge}]", "majority").losses for rule in ("eldgr", "judge")]
         for judge in run.judges
     }
-    text = "; ".join(f"{judge}: {locked} locked, {alone} alone" for judge, (locked, alone) in lost.items())
-    if any(locked > alone for locked, alone in lost.values()):
+    text = "; ".join(f"{judge}: {lock} locked, {alone} alone" for judge, (lock, alone) in lost.items())
+    if any(lock > alone for lock, alone in lost.values()):
         return "refuted", text
-    return "confirmed" if all(3 * locked <= alone for locked, alone in lost.values()) else "inconclusive", text
+    return "confirmed" if all(3 * lock <= alone for lock, alone in lost.values()) else "inconclusive", text
 
 
-def _certified(runs: dict[str, Run]) -> Verdict:
+def _certificate(runs: dict[str, Run]) -> Verdict:
     lead = runs["hotpotqa"].against("certified", "majority")
     text = _as_text({"certified": lead})
     return "confirmed" if lead.delta >= 0 else "refuted" if lead.interval[1] < 0 else "inconclusive", text
@@ -140,33 +140,33 @@ def _certified(runs: dict[str, Run]) -> Verdict:
 
 def _authority(runs: dict[str, Run]) -> Verdict:
     run = runs["hotpotqa"]
-    share = run.figures["rules"][run.labelled("eldgr")]["asked"]["judge"] / run.figures["n"]
+    share = run.figures["rules"][run.label("eldgr")]["asked"]["judge"] / run.figures["n"]
     return "confirmed" if share < 1 / 2 else "refuted" if share >= 2 / 3 else "inconclusive", f"{100 * share:.1f} %"
 
 
 def _bound(runs: dict[str, Run]) -> Verdict:
-    measured = {
-        (run, rule): 100 * sum(run.unrepaired[rule].values()) / run.figures["n_scored"]
+    shares = {
+        (run, rule): 100 * sum(run.without_repairs[rule].values()) / run.figures["n_scored"]
         for run in runs.values()
         for rule in run.right
     }
     outside = [
         f"{rule} on {run.name} ({share:.2f})"
-        for (run, rule), share in measured.items()
+        for (run, rule), share in shares.items()
         if not run.figures["bounds"][rule][0] - 1e-9 <= share <= run.figures["bounds"][rule][1] + 1e-9
     ]
-    return "refuted" if outside else "confirmed", ", ".join(outside) or f"{len(measured)} rules, none outside"
+    return "refuted" if outside else "confirmed", ", ".join(outside) or f"{len(shares)} rules, none outside"
 
 
 def _arithmetic(runs: dict[str, Run]) -> Verdict:
-    lead = runs["gsm8k"].against(runs["gsm8k"].labelled("eldgr"), "majority")
+    lead = runs["gsm8k"].against(runs["gsm8k"].label("eldgr"), "majority")
     text = _as_text({"eldgr": lead})
     return "confirmed" if lead.interval[1] < 0 else "refuted" if lead.interval[0] > 0 else "inconclusive", text
 
 
 def _arithmetic_lock(runs: dict[str, Run]) -> Verdict:
     run = runs["gsm8k"]
-    contrasts = {rule: run.against(run.labelled(rule), "majority") for rule in ("support", "eldgr")}
+    contrasts = {rule: run.against(run.label(rule), "majority") for rule in ("support", "eldgr")}
     support, letter = contrasts["support"].losses, contrasts["eldgr"].losses
     return "confirmed" if support < letter else "refuted" if support > letter else "inconclusive", _as_text(contrasts)
 
@@ -182,7 +182,7 @@ CLAIMS: dict[str, tuple[set[str], Callable[[dict[str, Run]], Verdict]]] = {
     "judge_alone": ({"hotpotqa", "gsm8k"}, _judge_alone),
     "locked_against_alone": ({"hotpotqa"}, _locked_against_alone),
     "flips": ({"hotpotqa"}, _flips),
-    "certified": ({"hotpotqa"}, _certified),
+    "certified": ({"hotpotqa"}, _certificate),
     "authority": ({"hotpotqa"}, _authority),
     "bound": ({"hotpotqa"}, _bound),
     "arithmetic": ({"gsm8k"}, _arithmetic),

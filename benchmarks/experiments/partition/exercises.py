@@ -6,11 +6,11 @@ from typing import Any, Final
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.words import Task
 
-_STATED: Final[dict[Task, str]] = {"retrieval": "A: {}", "arithmetic": "#### {}"}
+_ANSWER_LINES: Final[dict[Task, str]] = {"retrieval": "A: {}", "arithmetic": "#### {}"}
 
 
 @dataclass(frozen=True, slots=True)
-class Solved:
+class Exercise:
     """A question, worked out.
 
     Attributes:
@@ -48,7 +48,7 @@ class Solved:
 
     def showing(self, steps: int) -> str:
         """Return a right reply that shows the first of its steps, as many as given."""
-        return "\n".join([*self.steps[:steps], _STATED[self.task].format(self.answer)])
+        return "\n".join([*self.steps[:steps], _ANSWER_LINES[self.task].format(self.answer)])
 
     def row(self) -> dict[str, Any]:
         """Return the row to train on or to sample from, as `training_rows` yields them."""
