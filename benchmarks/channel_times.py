@@ -62,13 +62,13 @@ def reasonings(row: PoolRow) -> list[Reasoning]:
 def naive(step: StepPairs) -> int:
     """Return how many pairs a step takes if every channel asks separately."""
     return (
-        len(pairs(step.before)) + 3 * len(pairs(step.documents)) + len(pairs(step.changed)) + len(pairs(*claims(step)))
+        len(pairs(step.before)) + 3 * len(pairs(step.documents)) + len(pairs(step.change)) + len(pairs(*claims(step)))
     )
 
 
 def together(step: StepPairs) -> int:
     """Return how many different pairs a step takes."""
-    return len(set(pairs(step.before, step.documents, step.changed, *claims(step))))
+    return len(set(pairs(step.before, step.documents, step.change, *claims(step))))
 
 
 def pairs(*rows: MaybeRow) -> list[Pair]:

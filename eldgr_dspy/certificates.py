@@ -119,15 +119,15 @@ class Evidence:
             return self._of_leaves([text_of_leaf(leaf) for leaf in answer.leaves()])
         text = "" if answer is None else answer.strip()
         letter: Target | Certificate = Target(text, text) if text else _EMPTY
-        target = letter if self.policy == "substring" else _wanted(text, self.policy == "token")
+        target = letter if self.policy == "substring" else _target_of(text, self.policy == "token")
         if isinstance(target, Certificate):
             return target
         for number, source in enumerate(self._each_source()):
             if target.answer in source.text and (span := source.exact(target)):
-                return self._certified(number, span, target, question)
+                return self._certificate(number, span, target, question)
         for number, source in enumerate(self._sources):
             if source.may_hold(target) and (span := source.first(target)):
-                return self._certified(number, span, target, question)
+                return self._certificate(number, span, target, question)
         if not any(source.text.strip() for source in self._sources):
             return _NO_EVIDENCE
         return Certificate(False, f"does not occur in the evidence{_remark(target)}")
@@ -158,7 +158,7 @@ class Evidence:
             self._asked = self._source(question)
         return self._asked.first(target) is not None
 
-    def _certified(self, number: int, span: tuple[int, int], target: Target, question: str) -> Certificate:
+    def _certificate(self, number: int, span: tuple[int, int], target: Target, question: str) -> Certificate:
         flags = {
             "short": len(target.key) <= 2,
             "stopword": target.key.casefold() in STOP_WORDS | POLAR,
@@ -193,7 +193,7 @@ def _digest(text: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _wanted(answer: str, keep_case: bool) -> Target | Certificate:
+def _target_of(answer: str, keep_case: bool) -> Target | Certificate:
     """Return what to look for, or the certificate of an answer that is settled without the evidence."""
     plain = strip_answer(answer)
     if not BIDI_CONTROLS.isdisjoint(plain):

@@ -148,9 +148,9 @@ def evidence_locked(case: Case) -> Steps:
 
 def _derive(case: Case) -> Steps:
     if case.repairable:
-        derived = case.derived((yield "deriver"))
-        if derived is not None and not case.same(derived, case.consensus):
-            return Choice("repair", derived)
+        answer = case.derived((yield "deriver"))
+        if answer is not None and not case.same(answer, case.consensus):
+            return Choice("repair", answer)
     return Choice("consensus", case.consensus)
 
 
@@ -161,7 +161,7 @@ def _overrides(case: Case, answer: Any) -> bool:
 def locked_then_certified(case: Case) -> Steps:
     """EL-DGR; then certified majority, if the judge abstains and no certified repair is given. Source: ours."""
     replies: dict[Role, Any] = {}
-    choice = yield from relayed(evidence_locked(case), replies.__setitem__)
+    choice = yield from relay(evidence_locked(case), replies.__setitem__)
     if choice.branch == "consensus" and "judge" in replies and case.preferred(replies["judge"]) is None:
         return (yield from certified_majority(case))
     return choice
@@ -177,9 +177,9 @@ def near(k: int) -> Rule:
 
     def locked_or_near(case: Case) -> Steps:
         replies: dict[Role, Any] = {}
-        choice = yield from relayed(evidence_locked(case), replies.__setitem__)
-        derived = case.derived(replies["deriver"]) if "deriver" in replies else None
-        rivals = _near(case, k) if choice.branch == "consensus" and derived is None else []
+        choice = yield from relay(evidence_locked(case), replies.__setitem__)
+        derivation = case.derived(replies["deriver"]) if "deriver" in replies else None
+        rivals = _near(case, k) if choice.branch == "consensus" and derivation is None else []
         if rivals:
             preference = case.preferred(replies["judge"] if "judge" in replies else (yield "judge"))
             return next((rival for rival in rivals if case.same(preference, rival.answer)), choice)
@@ -261,7 +261,7 @@ def always(rule: Rule, roles: Callable[[Any], tuple[Role, ...]]) -> Rule:
     return asking
 
 
-def relayed(steps: Steps, hear: Callable[[Role, Any], Generator[Any, Any, None] | None]) -> Generator[Any, Any, Choice]:
+def relay(steps: Steps, hear: Callable[[Role, Any], Generator[Any, Any, None] | None]) -> Generator[Any, Any, Choice]:
     """Run a rule within another generator, and return its choice.
 
     `hear` is called with each role and its reply. If it returns a generator, that asks further first.

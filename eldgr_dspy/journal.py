@@ -81,8 +81,8 @@ class _Index:
 
     heads: list[dict[str, Any]] = field(default_factory=list)
     n_values: int = 0
-    settled: Places = field(default_factory=Places)
-    failed: dict[Key, int] = field(default_factory=dict)
+    places: Places = field(default_factory=Places)
+    failures: dict[Key, int] = field(default_factory=dict)
     calls: dict[tuple[Label, str | None], str] = field(default_factory=dict)
 
 
@@ -133,11 +133,11 @@ class Journal:
         return self._index.calls
 
     def __len__(self) -> int:
-        return len(self._index.settled)
+        return len(self._index.places)
 
     def find(self, key: Key) -> Consultation | None:
         """Return the final consultation for `key`, or None if it must be asked."""
-        offset = self._index.settled.find(key)
+        offset = self._index.places.find(key)
         if offset is None:
             return None
         line = next(self._lines(offset, _LINE))
@@ -146,7 +146,7 @@ class Journal:
 
     def attempts(self, key: Key) -> int:
         """Return how many attempts at `key` have failed."""
-        return self._index.failed.get(key, 0)
+        return self._index.failures.get(key, 0)
 
     def append_head(self, head: Mapping[str, Any]) -> None:
         """Append a line that is not a consultation, and remember it, both without credentials."""
@@ -228,7 +228,7 @@ class Journal:
                 break
             self._take(index, line, f"line {number}", offset)
             offset += len(line)
-        index.settled.end()
+        index.places.end()
         self._end = offset  # none of it is known to be synced: a killed process may have written it and not flushed it
         return index
 
@@ -249,9 +249,9 @@ class Journal:
         if not consultation.recorded:
             index.calls.setdefault((consultation.label, consultation.fingerprint), where)
         if consultation.settled:
-            index.settled.add(consultation.key, offset)
+            index.places.add(consultation.key, offset)
         else:
-            index.failed[consultation.key] = index.failed.get(consultation.key, 0) + 1
+            index.failures[consultation.key] = index.failures.get(consultation.key, 0) + 1
 
 
 def read_journal(

@@ -282,21 +282,21 @@ def check_answer_type(
 
 
 def _check(
-    settle: Settle, laws: Sequence[Law], kind: AnswerType | None, fixed: Iterable[Trial], max_examples: int | None
+    settle: Settle, laws: Sequence[Law], kind: AnswerType | None, standard: Iterable[Trial], max_examples: int | None
 ) -> dict[str, int]:
     __tracebackhide__ = True
     counts = Counter[str]()
-    ours, trials = (laws, fixed) if kind is None else (laws_of_type(kind, laws), trials_of_type(fixed, kind))
+    ours, trials = (laws, standard) if kind is None else (laws_of_type(kind, laws), trials_of_type(standard, kind))
     falsify(consultations(kind), lambda trial: counts.update(require_laws(ours, settle(trial))), max_examples, trials)
     return {law.name: counts[law.name] for law in laws}
 
 
-def falsify(examples: st.SearchStrategy[T], hold: Callable[[T], None], most: int | None, fixed: Iterable[T]) -> None:
+def falsify(examples: st.SearchStrategy[T], hold: Callable[[T], None], most: int | None, standard: Iterable[T]) -> None:
     """Raise what the first fixed example that fails a check makes it raise, else what the smallest drawn one does."""
     __tracebackhide__ = True
     if most is not None and most < 0:
         raise ArgumentError(f"max_examples must be a whole number from 0; got {most!r}.")
-    for one in fixed:
+    for one in standard:
         try:
             hold(one)
         except Exception as error:

@@ -61,7 +61,7 @@ class Calls:
     """The calls about one question.
 
     Attributes:
-        failed: Why a call failed, by role.
+        abstentions: Why a call failed, by role.
         seconds: How long calls took, by role.
         comparisons: Comparisons of the question's answers, which end with its timeout. None without a timeout.
         unasked: The roles that were not called because no time was left.
@@ -75,7 +75,7 @@ class Calls:
         scorers: int = 0,
     ) -> None:
         """Start the clock of the timeout of all calls. `scorers` is how many scorers are called after all others."""
-        self.failed: dict[str, Abstention] = {}
+        self.abstentions: dict[str, Abstention] = {}
         self.seconds = dict[str, float]()
         self.unasked = set[str]()
         self._on_failure, self._timeout, self._timeouts = on_failure, timeout, role_timeouts or {}
@@ -197,13 +197,13 @@ class Calls:
         if self._on_failure == "raise":
             raise error
         failure = Abstention.failure(error)
-        self.failed[who] = failure
+        self.abstentions[who] = failure
         return failure
 
     @property
     def failures(self) -> dict[str, str]:
         """Why a call failed, by role."""
-        return {who: why.text for who, why in self.failed.items()}
+        return {who: why.text for who, why in self.abstentions.items()}
 
 
 class Usage(UsageTracker):

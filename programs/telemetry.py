@@ -91,14 +91,14 @@ def watch(select: dspy.Module, calls: Calls) -> Iterator[_Report]:
         start, usage = monotonic(), Usage()
 
         def report(prediction: Any, replies: Mapping[Role, Reply]) -> dspy.Prediction:
-            silent = [role for role in prediction.abstentions if role not in calls.failed]
+            silent = [role for role in prediction.abstentions if role not in calls.abstentions]
             event = DecisionEvent(
                 branch=prediction.branch,
                 reason=prediction.reason,
                 certified=prediction.certified,
                 consulted=tuple(prediction.consulted),
                 abstentions={role: getattr(replies[role], "kind", "invalid") for role in silent},  # the case refused it
-                failures={who: why.kind for who, why in calls.failed.items()},
+                failures={who: why.kind for who, why in calls.abstentions.items()},
                 input_tokens=usage.total("prompt_tokens"),
                 output_tokens=usage.total("completion_tokens"),
                 seconds=monotonic() - start,

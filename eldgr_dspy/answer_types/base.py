@@ -46,7 +46,7 @@ class Certifying(Protocol):
         ...
 
 
-class Asked(Protocol):
+class QuestionView(Protocol):
     """What a type may read of a question: everything but the gold answers."""
 
     @property
@@ -123,7 +123,7 @@ class AnswerType(ABC):
     example_options: ClassVar[tuple[str, ...]] = ()
     comparisons: Comparisons | None = None
 
-    def of(self, question: Asked) -> "AnswerType":
+    def of(self, question: QuestionView) -> "AnswerType":
         """Return the type as it reads the answers of one question.
 
         Raises:
@@ -131,7 +131,7 @@ class AnswerType(ABC):
         """
         return self
 
-    def shown_question(self, question: Asked) -> str:
+    def shown_question(self, question: QuestionView) -> str:
         """Return the question as roles see it."""
         return question.text
 
@@ -261,7 +261,7 @@ class StatedType(AnswerType):
         raise ArgumentError(f"The answer type {self.name!r} must be loaded to score an answer. Give --answer NAME.")
 
 
-def for_question(kind: AnswerType, question: Asked) -> AnswerType:
+def for_question(kind: AnswerType, question: QuestionView) -> AnswerType:
     """Return the type as it reads the answers of one question; raise an ArgumentError if `of` returns another thing."""
     result: object = kind.of(question)
     if not isinstance(result, AnswerType):

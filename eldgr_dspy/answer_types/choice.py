@@ -10,7 +10,7 @@ from itertools import chain, repeat
 from string import ascii_uppercase
 from unicodedata import normalize
 
-from eldgr_dspy.answer_types.base import AnswerType, Asked, Certifying, require_gold, require_options
+from eldgr_dspy.answer_types.base import AnswerType, Certifying, QuestionView, require_gold, require_options
 from eldgr_dspy.certificates import Certificate, Evidence, Passage, certify
 from eldgr_dspy.matching.text_keys import AnswerClass, short_class, text_key
 from eldgr_dspy.text.stripping import strip_answer
@@ -78,11 +78,11 @@ class Choice(AnswerType):
         self.options = tuple(options)
         self._classes = [short_class(option) for option in self.options]
 
-    def of(self, question: Asked) -> "Choice":
+    def of(self, question: QuestionView) -> "Choice":
         require_options(self, question.options)
         return Choice(question.options)
 
-    def shown_question(self, question: Asked) -> str:
+    def shown_question(self, question: QuestionView) -> str:
         """Return the question with its options below, each behind its letter."""
         marks = chain((f"{letter}." for letter in ascii_uppercase), repeat("-"))
         lines = (f"{mark} {option}" for mark, option in zip(marks, question.options, strict=False))

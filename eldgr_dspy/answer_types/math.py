@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final
 
-from eldgr_dspy.answer_types.base import Asked, Grouping, require_gold
+from eldgr_dspy.answer_types.base import Grouping, QuestionView, require_gold
 from eldgr_dspy.answer_types.comparing import QUESTION_SECONDS, SECONDS, Comparisons
 from eldgr_dspy.answer_types.related import Related
 from eldgr_dspy.matching.text_keys import AnswerClass, class_of_text
@@ -95,7 +95,7 @@ class Math(Related):
         """Make the type; with `comparisons`, for the one question that they are about."""
         self.comparisons = comparisons
 
-    def of(self, question: Asked) -> "Math":
+    def of(self, question: QuestionView) -> "Math":
         """Return the type for one question, whose classes and scores share one limit of time."""
         return Math(question.comparisons or Comparisons())
 

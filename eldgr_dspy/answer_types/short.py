@@ -60,7 +60,7 @@ def exact_match(answer: str | None, gold: Sequence[str]) -> bool:
         ArgumentError: `gold` is empty, or one text instead of a sequence.
     """
     require_gold(gold)
-    return _matches(answer, gold, _compared)
+    return _matches(answer, gold, _normal_form)
 
 
 def token_f1(answer: str | None, gold: Sequence[str]) -> float:
@@ -72,10 +72,10 @@ def token_f1(answer: str | None, gold: Sequence[str]) -> float:
         ArgumentError: `gold` is empty, or one text instead of a sequence.
     """
     require_gold(gold)
-    return _greatest_f1(answer, gold, _compared)
+    return _greatest_f1(answer, gold, _normal_form)
 
 
-def _compared(text: str) -> str:
+def _normal_form(text: str) -> str:
     return normalise(strip_answer(text))
 
 

@@ -50,7 +50,7 @@ _TWO_UNITS = "|".join(
 )
 _COMPOUNDS = re.compile(rf"(?=((?:[0-9]|\b(?:an?|{WORD}))[ -]?(?:{_TWO_UNITS})\b))", re.I).finditer
 # What makes an amount another one. Around any: half a million; minus five, "$10-15"; two and a half, per hour, a day.
-_HALVED = re.compile(r"\b(?:half|(?:third|quarter) of) an? \Z", re.I).search
+_HALF_BEFORE = re.compile(r"\b(?:half|(?:third|quarter) of) an? \Z", re.I).search
 _GOES_BEFORE = re.compile(
     rf"\b(?:minus|negative|point)[ -][^\W\d_]\Z|[{CURRENCY_SIGNS}] ?[0-9.,]+(?:-| - |[ -](?:to|or)[ -])[0-9]\Z",
     re.I,
@@ -70,7 +70,7 @@ _SHARES_SCALE = re.compile(
     re.VERBOSE | re.I,
 ).match
 # Around one with its unit: point 5 million, a tenth of one percent.
-_PARTED = re.compile(
+_PART_BEFORE = re.compile(
     r"\b(?:point[ -]|(?:hal[fv]e?s?|thirds?|quarters?|fifths?|tenths?|hundredths?|thousandths?) of )\Z", re.I
 ).search
 _NEAR = 60
@@ -92,11 +92,11 @@ def spellings_of(key: str) -> tuple[str, ...]:
 def is_part(key: str, text: str, start: int, end: int) -> bool:
     """Return whether `text[start:end]`, of a quantity's key, is part of another: 2 hours 30 minutes, two and a half."""
     near = max(0, start - _NEAR)
-    if _HALVED(text, near, start):
+    if _HALF_BEFORE(text, near, start):
         return True
     if not (_MAY_BE(key) and _STARTS(text, start)):
         return False
-    if _GOES_BEFORE(text, near, start + 1) or (len(spellings_of(key)) > 1 and _PARTED(text, near, start)):
+    if _GOES_BEFORE(text, near, start + 1) or (len(spellings_of(key)) > 1 and _PART_BEFORE(text, near, start)):
         return True
     is_last = text[end - 1] in ".,;:!?"  # of its sentence or clause, so that nothing behind it belongs to it
     if not is_last and (_GOES_ON(text, end) or (_IS_BARE(text[start:end]) and _SHARES_SCALE(text, end))):

@@ -102,12 +102,12 @@ class Expression:
             elif item == "negate":
                 stack.append(-stack.pop())
             elif item == "percent":
-                stack.append(self._bounded(Fraction(stack.pop(), 100)))
+                stack.append(self._bound(Fraction(stack.pop(), 100)))
             else:
                 right, left = stack.pop(), stack.pop()
                 # A sum, product, quotient or remainder has at most twice its operands' bits and one, so it is computed
                 # and then measured; a power is measured before.
-                result = self._bounded(self._apply(item, left, right))
+                result = self._bound(self._apply(item, left, right))
                 if operations is not None:
                     operations.append(Operation(item, left, right, result))
                 stack.append(result)
@@ -138,7 +138,7 @@ class Expression:
             raise _refusal(self.text, f"a power in it would be longer than {MAX_BITS} bits")
         return simplify(Fraction(base) ** count)
 
-    def _bounded(self, result: Exact) -> Exact:
+    def _bound(self, result: Exact) -> Exact:
         if result.numerator.bit_length() > MAX_BITS or result.denominator.bit_length() > MAX_BITS:
             raise _refusal(self.text, f"a result in it is longer than {MAX_BITS} bits")
         return result
@@ -195,8 +195,8 @@ def _scan(text: str) -> list[str]:
     """Return the tokens without currency signs; refuse a character that cannot be in an expression."""
     tokens: list[str] = []
     currencies: set[str] = set()
-    folded = fold_digits(text).translate(_TYPOGRAPHIC).strip()
-    for number, sign, currency, other in _TOKEN.findall(folded):
+    plain = fold_digits(text).translate(_TYPOGRAPHIC).strip()
+    for number, sign, currency, other in _TOKEN.findall(plain):
         if number or sign:
             tokens.append(number or ("**" if sign == "^" else sign))
         elif currency:
@@ -207,7 +207,7 @@ def _scan(text: str) -> list[str]:
             raise _refusal(text, f"{other!r} is neither a number nor an operator")
     if len(currencies) > 1:
         raise _refusal(text, f"it mixes the currencies {' and '.join(sorted(currencies))}")
-    if "x" in tokens and _HEXADECIMAL.search(folded):
+    if "x" in tokens and _HEXADECIMAL.search(plain):
         raise _refusal(text, "it holds a hexadecimal number")
     return tokens
 

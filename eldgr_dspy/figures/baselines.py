@@ -123,13 +123,13 @@ def baselines_of(
 
     def score_of(name: BaselineName) -> Baseline:
         if not counts:
-            return _undefined(_NO_GOLD)
+            return _no_score(_NO_GOLD)
         if name == "best_source":
             return _best_source(counts)
         if withheld and name in _WITH_CERTIFICATES:
-            return _undefined(_NO_CERTIFICATES)
+            return _no_score(_NO_CERTIFICATES)
         if derives and name in _RANDOM["locked"]:
-            return _undefined(_NO_JUDGE)
+            return _no_score(_NO_JUDGE)
         return {"em": _expectation(counts, name), "sources": [], "reason": None}
 
     def use_of(place: Place, judge: str) -> JudgeUse:
@@ -155,11 +155,11 @@ def _expectation(counts: Mapping[Chances, int], name: BaselineName) -> float:
 def _best_source(counts: Mapping[Chances, int]) -> Baseline:
     """The best source of each half, scored on the other."""
     if any(chances.sources is None for chances in counts):
-        return _undefined("some candidate has no source")
+        return _no_score("some candidate has no source")
     if len({tuple(name for name, *_ in chances.sources or ()) for chances in counts}) > 1:
-        return _undefined("some question has other sources than the first one")
+        return _no_score("some question has other sources than the first one")
     if len({chances.half for chances in counts}) < 2:
-        return _undefined("all questions are in one half")
+        return _no_score("all questions are in one half")
     first, second = (defaultdict[str, Fraction](Fraction) for _ in range(2))
     for chances, n in counts.items():
         for name, right, of in chances.sources or ():
@@ -169,7 +169,7 @@ def _best_source(counts: Mapping[Chances, int]) -> Baseline:
     return {"em": float(100 * total / Fraction(sum(counts.values()))), "sources": best, "reason": None}
 
 
-def _undefined(reason: str) -> Baseline:
+def _no_score(reason: str) -> Baseline:
     return {"em": None, "sources": [], "reason": reason}
 
 

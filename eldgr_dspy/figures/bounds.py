@@ -12,7 +12,7 @@ from itertools import count, islice, product
 from typing import Any
 
 from eldgr_dspy.answer_types.answers import differ_by_percent_sign, normalise, number_in
-from eldgr_dspy.decision import Rule, drive, relayed
+from eldgr_dspy.decision import Rule, drive, relay
 from eldgr_dspy.derivation.arithmetic import Exact
 from eldgr_dspy.derivation.reach import reach
 from eldgr_dspy.rule.cases import Case
@@ -67,7 +67,7 @@ def answer_and_roles(rule: Rule, case: Case, judge: Reply = _SILENT) -> tuple[st
 def roles_over_any(rule: Rule, case: Case, derivations: Sequence[Derivation] = ()) -> frozenset[Role]:
     """Return the roles that `rule` asks about `case` over all judges and derivers, if the repairer abstains."""
     roles: set[Role] = set()
-    answers_over_any(lambda one: relayed(rule(one), lambda role, _: roles.add(role)), case, derivations=derivations)
+    answers_over_any(lambda one: relay(rule(one), lambda role, _: roles.add(role)), case, derivations=derivations)
     return frozenset(roles)
 
 

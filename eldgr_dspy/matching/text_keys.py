@@ -31,10 +31,10 @@ _LETTER = rf"[^\W\d_{_NUMERAL}]"
 # What is attached to a word of one or two letters: 'A+', 'AB-', 'C#', and the pluses of 'C++11'.
 _SHORT_WORD_ENDS = rf"(?:(?<=(?<!{_LETTER_OR_DIGIT}){_LETTER})|(?<=(?<!{_LETTER_OR_DIGIT}){_LETTER}{{2}}))"
 _GRADE = rf"{_SHORT_WORD_ENDS}(?:[-+\#]++(?!{_LETTER_OR_DIGIT})|\+{{2,}}+(?![-\#]))"
-_CONTRACTED = r"'(?=(?:d|ll|m|re|ve)(?!\w))"  # "he'll" is not "hell"
-_GUARD_NEEDED = re.compile(rf"{_DIGIT}|\A-|{_GRADE}|['\"][-+#]|;|(?<=\w){_CONTRACTED}", re.IGNORECASE)
+_CONTRACTION = r"'(?=(?:d|ll|m|re|ve)(?!\w))"  # "he'll" is not "hell"
+_GUARD_NEEDED = re.compile(rf"{_DIGIT}|\A-|{_GRADE}|['\"][-+#]|;|(?<=\w){_CONTRACTION}", re.IGNORECASE)
 # A quotation; its closing quote does not mean feet, minutes or inches, even directly after a digit.
-_QUOTED = re.compile(
+_QUOTATION = re.compile(
     r"""(?<!\w)(?:"(?=\S)[^"]*+" | '(?=\S)(?>(?:[^']|(?<=\w)'(?=\w))*)')(?![^\w\s]{0,3}\w)""", re.VERBOSE
 )
 _THOUSANDS = re.compile(r"(?<![0-9.,])[1-9][0-9]{0,2}(?>(?:,[0-9]{3})+)(?!,?[0-9])")
@@ -53,7 +53,7 @@ _PUNCTUATION = re.compile(
     | (?P<order> [<>]++=?)(?=\s*+[^\w\s]{{0,3}}{_DIGIT})
     | (?<={_DIGIT})\.?\s*+\\?(?P<percent>%)(?![^\w\s]*+\w)
     | (?P<clause> ;(?=\s) | (?<=\s); )
-    | (?P<contracted> (?<={_LETTER}){_CONTRACTED} )
+    | (?P<contracted> (?<={_LETTER}){_CONTRACTION} )
     | (?P<spaced> (?<={_DIGIT}\s)[-+*/](?=\s{_DIGIT}) )
     | [{_MARK}]""",
     re.VERBOSE | re.IGNORECASE,
@@ -65,7 +65,7 @@ _HEAD_ARTICLE = re.compile(
     re.IGNORECASE,
 )
 _PLAIN_WORDS = re.compile(r"[A-Za-z0-9]++(?>(?: [A-Za-z0-9]++)*)").fullmatch
-_COMMA_KEPT = re.compile(r"[0-9],[0-9]")
+_COMMA = re.compile(r"[0-9],[0-9]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def class_of_text(answer: str) -> AnswerClass | None:
     key = text_key(read_answer(answer)) if is_plain else core
     if not visible(key):
         return None
-    doubts = _COMMA_KEPT.search(key) is not None, core.startswith("- ")
+    doubts = _COMMA.search(key) is not None, core.startswith("- ")
     return AnswerClass(key, note_on(answer, *compress(("ambiguous decimal comma", "detached sign"), doubts)))
 
 
@@ -138,7 +138,7 @@ def without_article(text: str) -> str:
 def _guard(text: str) -> str:
     text = _THOUSANDS.sub(lambda match: match[0].replace(",", ""), text)
     if "'" in text or '"' in text:
-        text = _QUOTED.sub(lambda match: match[0][:-1], text)
+        text = _QUOTATION.sub(lambda match: match[0][:-1], text)
     leading = _LEADING_DASH.match(text)
     dash, rest = (leading[0], text[leading.end() :]) if leading else ("", text)
     return dash + _PUNCTUATION.sub(lambda match: match[match.lastgroup] if match.lastgroup else "", rest)

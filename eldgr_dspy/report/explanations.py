@@ -9,7 +9,7 @@ from eldgr_dspy.figures.results.decision_fields import Decided
 from eldgr_dspy.formats.rows import PassageRow
 from eldgr_dspy.report.templates import clip
 from eldgr_dspy.rule.cases import Case
-from eldgr_dspy.rule.consultations import FAILED
+from eldgr_dspy.rule.consultations import FAILURE_PREFIX
 from eldgr_dspy.rule.reasons import REASONS, refusal_of_derivation
 from eldgr_dspy.words import Role
 
@@ -43,8 +43,8 @@ def _votes(case: Case | None) -> str:
 def _said_by(role: Role, case: Case | None, decision: Decided) -> str:
     reason, index = decision["abstentions"].get(role), decision["preference"]
     if reason is not None:
-        if reason.startswith(FAILED):  # all that a decision states
-            return f"The {role}'s call failed: {_as_ending(reason.removeprefix(FAILED))}"
+        if reason.startswith(FAILURE_PREFIX):  # all that a decision states
+            return f"The {role}'s call failed: {_as_ending(reason.removeprefix(FAILURE_PREFIX))}"
         return f"The {role} abstains: {_as_ending(reason)}"
     if role != "judge":
         return f"The {role} gives {_quote(decision['repair'])}."

@@ -43,11 +43,11 @@ class Case:
         self.refuses = Refusing(refusals, question.answers, self.type, bound=self.type is not kind)
         self.vote, self._grouping = group(question.answers, self.type, None if self._refusals_vote else self.refuses)
         self._evidence = CertifyingEvidence(question, self.type, self._grouping, self.settings.certificate)
-        self._found: dict[str, tuple[str, Certificate]] = {}
+        self._classes: dict[str, tuple[str, Certificate]] = {}
         voters = () if self.type.pooled else zip(question.answers, self.vote.classes, strict=True)
         self._keys = {answer: key for answer, key in voters if type(answer) is str}  # a Structure may equal a text
         self._own: dict[str, Certificate] = {}
-        self._checked: dict[Derivation, CheckResult] = {}
+        self._checks: dict[Derivation, CheckResult] = {}
 
     # -- what the rules ask -------------------------------------------------------------------------------------------
 
@@ -150,9 +150,9 @@ class Case:
 
     def check(self, derivation: Derivation) -> CheckResult:
         """The check of a derivation at the level of the settings, made once."""
-        if derivation not in self._checked:
-            self._checked[derivation] = check_derivation(derivation, self.question.text, self.settings.derivation)
-        return self._checked[derivation]
+        if derivation not in self._checks:
+            self._checks[derivation] = check_derivation(derivation, self.question.text, self.settings.derivation)
+        return self._checks[derivation]
 
     def _certify(self, answer: str | None) -> Certificate:
         """The certificate of a spelling; where a derivation certifies, the evidence never does."""
@@ -234,13 +234,13 @@ class Case:
 
     def _class(self, key: str) -> tuple[str, Certificate]:
         """The first spelling of a class that the evidence has as written, else its first one, and its certificate."""
-        if key not in self._found:
+        if key not in self._classes:
             certificates = {spelling: self._certify(spelling) for spelling in self._spellings[key]}
             verbatim = (spelling for spelling, own in certificates.items() if own.certified and is_as_written(own))
             ships = next(verbatim, next(iter(certificates)))
             strongest = min(certificates.values(), key=lambda own: (not own.certified, own.certified is False))
-            self._found[key] = ships, certificates[ships] if certificates[ships].certified else strongest
-        return self._found[key]
+            self._classes[key] = ships, certificates[ships] if certificates[ships].certified else strongest
+        return self._classes[key]
 
     # -- recording the choice -----------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from eldgr_dspy.certificates import Certificate, Witness
-from eldgr_dspy.decision import Choice, Decision, Rule, relayed
+from eldgr_dspy.decision import Choice, Decision, Rule, relay
 from eldgr_dspy.errors import CertificateError, NotAskedError
 from eldgr_dspy.rule.ballots import NOTHING, Ballot
 from eldgr_dspy.rule.cases import Case
@@ -39,7 +39,7 @@ def certifying(rule: Rule) -> Callable[[Case], Consulting]:
             if repair := case.to_certify(reply):
                 _take(case, repair, (yield "repair_certificate"))
 
-        return (yield from relayed(rule(case), hear))
+        return (yield from relay(rule(case), hear))
 
     return steps
 

@@ -60,7 +60,7 @@ class Derivation:
     others: tuple["Derivation", ...] = ()
 
 
-FAILED = "failed: "
+FAILURE_PREFIX = "failed: "
 """How the reason of a failed call begins in a decision."""
 
 
@@ -91,7 +91,7 @@ class Abstention:
     @classmethod
     def failure(cls, error: Exception) -> "Abstention":
         """Return the abstention of a role whose call failed."""
-        return cls(f"{FAILED}{describe_failure(error)}", type(error).__name__, failed=True)
+        return cls(f"{FAILURE_PREFIX}{describe_failure(error)}", type(error).__name__, failed=True)
 
     @property
     def unusable(self) -> bool:
@@ -101,7 +101,7 @@ class Abstention:
     @property
     def text(self) -> str:
         """The reason without the kind at its beginning, or without the word that says that a call failed."""
-        return self.reason.removeprefix(FAILED if self.failed else f"{self.kind}: ")
+        return self.reason.removeprefix(FAILURE_PREFIX if self.failed else f"{self.kind}: ")
 
     @property
     def fields(self) -> dict[str, str]:
@@ -228,7 +228,7 @@ class Consultation:
     def abstention(self) -> Abstention | None:
         """Why there is no answer, or None if there is one."""
         if self.outcome == "failed":
-            return Abstention(f"{FAILED}{self.reason}", f"{self.reason}".partition(":")[0], failed=True)
+            return Abstention(f"{FAILURE_PREFIX}{self.reason}", f"{self.reason}".partition(":")[0], failed=True)
         reason = self.reason or "no reason given"
         kind = kind_in_line(self.role, reason, self.content or {})
         return Abstention(reason, kind) if self.outcome == "abstained" else None

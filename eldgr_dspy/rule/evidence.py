@@ -24,34 +24,34 @@ class CertifyingEvidence:
         self._by: Policy | OwnCertificate = by
         self.is_consulted = isinstance(by, OwnCertificate) and by.consulted
         self._whole = self._of(question.passages)
-        self._sought: dict[tuple[str | None, bool], Certificate] = {}
-        self._supplied: dict[str, Certificate] = {}
+        self._certificates: dict[tuple[str | None, bool], Certificate] = {}
+        self._replies: dict[str, Certificate] = {}
 
     def certify(self, answer: str | None, key: str | None) -> Certificate:
         """Return the certificate of a spelling, whose class is given."""
         if self.is_consulted:
             if key is None:
                 return EMPTY
-            if key not in self._supplied:
+            if key not in self._replies:
                 raise CertificateError(
                     f"The certificate {self._by} must be asked about {answer!r:.60} before a rule is: drive the rule "
                     "that `eldgr_dspy.rule.certifying.certifying` returns."
                 )
-            return self._supplied[key]
+            return self._replies[key]
         pair = answer, isinstance(answer, Structure)  # a list is not the text that spells it, though they are equal
-        if pair not in self._sought:
+        if pair not in self._certificates:
             certificate: object = self._apart_from(key).certify(answer, self._question.text)
             if not (is_certificate(certificate) and isinstance(certificate.witness, Witness | None)):
                 raise CertificateError(
                     f"certify({answer!r:.60}) of what {self._type.name}.evidence(passages, policy) returns must be a "
                     f"Certificate of True, False or None, with a reason; got {certificate!r:.60}."
                 )
-            self._sought[pair] = certificate
-        return self._sought[pair]
+            self._certificates[pair] = certificate
+        return self._certificates[pair]
 
     def supply(self, key: str, certificate: Certificate) -> None:
         """Take the certificate of a class from a consulted certificate."""
-        self._supplied[key] = certificate
+        self._replies[key] = certificate
 
     def passages_for(self, key: str | None) -> tuple[Passage, ...]:
         """Return the passages that may certify a class: those that only repeat one of its candidates are blank."""

@@ -84,12 +84,12 @@ class Refusing:
     ) -> None:
         self._own = refusals if isinstance(refusals, OwnRefusals) else None
         self._phrases = frozenset[str]() if isinstance(refusals, OwnRefusals) else _of_phrases(refusals, kind, bound)
-        self._known: dict[str, bool] = {}
+        self._cache: dict[str, bool] = {}
         self._type = kind
         for answer in dict.fromkeys(answers) if self._own else ():
             class_ = kind.class_of(answer)
             if class_ is not None and answer:
-                self._known[class_.key] = self._known.get(class_.key) or self._own_names(answer)
+                self._cache[class_.key] = self._cache.get(class_.key) or self._own_names(answer)
 
     def __call__(self, answer: str | None) -> bool:
         """Return whether an answer's class refuses."""
@@ -97,9 +97,9 @@ class Refusing:
         if class_ is None or not answer:
             return False
         key = class_.key
-        if key not in self._known and self._own:
-            self._known[key] = self._own_names(answer)
-        return key in self._phrases or self._known.get(key, False)
+        if key not in self._cache and self._own:
+            self._cache[key] = self._own_names(answer)
+        return key in self._phrases or self._cache.get(key, False)
 
     def _own_names(self, answer: str) -> bool:
         return self._own is not None and self._own.names(answer)

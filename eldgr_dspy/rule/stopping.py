@@ -27,7 +27,7 @@ _MOST_TO_READ = 1_000_000  # characters times lines; a larger passage counts as 
 class Stop(Protocol):
     """A rule for stopping."""
 
-    def decided(self, votes: Sequence[int], remaining: int) -> bool:
+    def is_decided(self, votes: Sequence[int], remaining: int) -> bool:
         """Return whether these votes are enough, if so many samples remain."""
         ...
 
@@ -55,7 +55,7 @@ class Settled:
     withheld: bool = False
     fixed: bool = True
 
-    def decided(self, votes: Sequence[int], remaining: int) -> bool:
+    def is_decided(self, votes: Sequence[int], remaining: int) -> bool:
         """Return whether the leading class has the most votes, however the remaining ones are cast."""
         if not votes or self.rule == "first":
             return bool(votes)
@@ -101,7 +101,7 @@ class Posterior:
         if isinstance(self.threshold, bool) or not 0.5 < self.threshold < 1:
             raise ArgumentError(f"threshold must be above 0.5 and below 1; got {self.threshold!r:.80}.")
 
-    def decided(self, votes: Sequence[int], remaining: int) -> bool:
+    def is_decided(self, votes: Sequence[int], remaining: int) -> bool:
         """Return whether the posterior probability reaches the threshold."""
         first, second, *_ = sorted([*votes, 0, 0], reverse=True)
         return float(lead(first, second)) >= self.threshold
@@ -131,13 +131,13 @@ def next_batch(stop: Stop, case: Case, n: int) -> int:
     votes, remaining = votes_of(case), n - len(case.question.answers)
     if remaining == 0:
         return 0
-    if stop.decided(votes, remaining):
+    if stop.is_decided(votes, remaining):
         return 0 if stop.final(case) else remaining
     leader = votes.index(max(votes)) if votes else 0
     for more in range(1, remaining):
         later = [*votes] or [0]
         later[leader] += more
-        if stop.decided(later, remaining - more):
+        if stop.is_decided(later, remaining - more):
             return more
     return remaining
 

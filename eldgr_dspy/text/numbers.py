@@ -94,8 +94,8 @@ def parse_number(text: str) -> Number | None:
     closing full stop, in digits of any script. It does not read 'nan', '1_000', '1,5', '- 5', '5¢', an exponent of more
     than three digits, or a text above 1,000 characters.
     """
-    folded = fold_marks(drop_invisible(text).strip())
-    match = _NUMBER.fullmatch(folded) if len(text.strip()) <= _LONGEST else None
+    plain = fold_marks(drop_invisible(text).strip())
+    match = _NUMBER.fullmatch(plain) if len(text.strip()) <= _LONGEST else None
     if match is None or (match["sign"] and match["inner"]):
         return None
     currencies = {match[name].replace("\\", "").strip() for name in ("before", "after") if match[name]}
@@ -144,8 +144,8 @@ def _pad(plain: str, match: re.Match[str]) -> str:
 
 def is_ambiguous(text: str) -> bool:
     """Say whether the text is a number except for a comma that may be a decimal mark: '1,5', '0,500', '1.000,50'."""
-    folded = fold_marks(drop_invisible(text).strip())
-    return len(folded) <= _LONGEST and _DECIMAL_COMMA.fullmatch(folded) is not None and parse_number(folded) is None
+    plain = fold_marks(drop_invisible(text).strip())
+    return len(plain) <= _LONGEST and _DECIMAL_COMMA.fullmatch(plain) is not None and parse_number(plain) is None
 
 
 # -- numbers in texts -------------------------------------------------------------------------------------------------
@@ -239,22 +239,22 @@ def stated_number(payload: str, mark: Mark) -> str:
     calculates = not _CLAUSE.search(plain) and (_CALCULATES.search(plain) or not _DIGIT.search(plain))
     is_bare = (calculates or not _WORD.search(plain)) and left.count("(") == left.count(")")
     side = right if is_bare and _DIGIT.search(right) else payload  # of 'x = 5' or '5 + 3 = 8 apples'
-    folded = without_latex(side)
-    numbers = list(islice(_numbers(folded, 0, len(folded)), 2))
+    text = without_latex(side)
+    numbers = list(islice(_numbers(text, 0, len(text)), 2))
     if not numbers or (mark == "boxed" and len(numbers) > 1):
         return payload
     start, end = numbers[0]
-    if _HEADING.match(side) and _CIRCUMSTANCE.search(folded[:start]):
-        spans = _numbers(folded, 0, len(folded))
-        near = (span for span in spans if _STATEMENT.search(folded[max(0, span[0] - 20) : span[0]]))
+    if _HEADING.match(side) and _CIRCUMSTANCE.search(text[:start]):
+        spans = _numbers(text, 0, len(text))
+        near = (span for span in spans if _STATEMENT.search(text[max(0, span[0] - 20) : span[0]]))
         start, end = next(near, numbers[0])
-    bound = _BOUND_BEFORE.search(folded[:start]) or _BOUND_AFTER.match(folded, end)
+    bound = _BOUND_BEFORE.search(text[:start]) or _BOUND_AFTER.match(text, end)
     return payload if bound else side[start:end]
 
 
-def _numbers(folded: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _numbers(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Return the spans of the numbers in a part of a text, without loose punctuation. Dates and times do not count."""
-    for match in _CHUNK.finditer(folded, start, end):
+    for match in _CHUNK.finditer(text, start, end):
         chunk = match[0].rstrip(_LOOSE_END)
         if read_number(chunk.removeprefix("- ")) or is_ambiguous(chunk):
             yield match.start(), match.start() + len(chunk)
@@ -265,10 +265,10 @@ def last_number(text: str) -> str:
 
     If the number is one of two quantities that are one answer only together, both are returned.
     """
-    folded = without_latex(text)
-    for line in reversed([*re.finditer(r".+", folded)]):
-        if numbers := [*_numbers(folded, *line.span())]:
-            together = [match.span() for match in _COMPOUND.finditer(folded, *line.span())]
+    plain = without_latex(text)
+    for line in reversed([*re.finditer(r".+", plain)]):
+        if numbers := [*_numbers(plain, *line.span())]:
+            together = [match.span() for match in _COMPOUND.finditer(plain, *line.span())]
             last = [span for span in together if span[0] <= numbers[-1][0] < span[1]] or numbers[-1:]
             return text[slice(*last[0])]
     return ""

@@ -122,14 +122,14 @@ def _by_question(rows: Iterable[Entry], by: By | None) -> Iterable[Entry]:
     """Return the questions of rows, each with the samples of all its rows."""
     first, questions = dict[str, Entry](), dict[tuple[By, str], Entry]()
     for row in rows:
-        folded = folded_question(row.question or "")
-        other = first.setdefault(folded, row)
-        if by is None and folded and other.id != row.id:
+        question = folded_question(row.question or "")
+        other = first.setdefault(question, row)
+        if by is None and question and other.id != row.id:
             raise PoolError(
                 f"{row.where}: has the question of {other.where} but another id, {row.id!r:.80} for {other.id!r:.80}. "
                 "Give --by question if ids number the rows, --by id if they number the questions."
             )
-        key: tuple[By, str] = ("id", row.id) if by != "question" and row.id is not None else ("question", folded)
+        key: tuple[By, str] = ("id", row.id) if by != "question" and row.id is not None else ("question", question)
         questions[key] = _join(questions[key], row) if key in questions else row
     return questions.values()
 

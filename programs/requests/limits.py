@@ -46,7 +46,7 @@ class FailureBudget:
         self._unusable: set[tuple[str, str]] = set()
         self._kinds = Counter[tuple[Label, str]]()
         self._examples = dict[tuple[Label, str], str]()
-        self._in_a_row, self.earned = 0, False
+        self._in_a_row, self.has_success = 0, False
         self._lock = threading.Lock()
 
     def spend(self, key: Key, error: Exception) -> None:
@@ -92,7 +92,7 @@ class FailureBudget:
     def earn(self) -> None:
         """Record that a call came through."""
         with self._lock:
-            self._in_a_row, self.earned = 0, True
+            self._in_a_row, self.has_success = 0, True
 
     def check(self) -> None:
         if self.reason:

@@ -219,7 +219,7 @@ class _SampleQuery(Query):
         if not isinstance(result, Exception):
             budget.earn()
             return
-        if isinstance(result, UnfitProgramError) and not (budget.earned or self._books.journal):
+        if isinstance(result, UnfitProgramError) and not (budget.has_success or self._books.journal):
             raise result
         if not isinstance(result, RunStoppedError):
             running = budget.reason is None

@@ -11,7 +11,7 @@ from itertools import product
 from typing import Any, TypedDict
 
 from eldgr_dspy.certificates import Certificate
-from eldgr_dspy.decision import Rule, relayed
+from eldgr_dspy.decision import Rule, relay
 from eldgr_dspy.errors import NotAskedError
 from eldgr_dspy.figures.bounds import outcomes
 from eldgr_dspy.figures.record import total_of
@@ -69,7 +69,7 @@ def possible_roles(rule: Rule, case: Case, replies: Mapping[Consulted, Heard]) -
     def noting(one: Case) -> Any:
         afresh = Case(one.question, one.settings) if one.to_certify() else one  # a case keeps its certificates
         steps: Any = certifying(rule)(afresh)
-        return relayed(steps, lambda role, _: roles.add(role))
+        return relay(steps, lambda role, _: roles.add(role))
 
     for _ in outcomes(noting, case, tries):
         if roles >= possible.keys():
@@ -85,9 +85,9 @@ def _possible(case: Case) -> dict[Consulted, Sequence[Heard]]:
         "repairer": [_SILENT, *(Repair(answer) for answer in answers if answer)],
         "deriver": [_SILENT],
     }
-    if uncertified := case.to_certify():
+    if pending := case.to_certify():
         # With consensus open and another answer certified most is asked; a repair may be a new answer.
-        possible["certificate"] = [*_certificates(case, uncertified)]
+        possible["certificate"] = [*_certificates(case, pending)]
         possible["repairer"] = [_SILENT, Repair(_NEW_ANSWER), *possible["repairer"][1:]]
         possible["repair_certificate"] = [_SILENT]
     return possible

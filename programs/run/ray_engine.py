@@ -42,7 +42,7 @@ class _Return(NamedTuple):
 
     content: Mapping[str, Any]
     error: Exception | None
-    sent: tuple[Sequence[Entry], int, int, str | None]
+    usage: tuple[Sequence[Entry], int, int, str | None]
 
 
 def evaluate_on_ray(prepare: Prepare, watcher: Watcher | None = None) -> Summary:
@@ -129,7 +129,7 @@ class _Workers:
         except BaseException as error:
             meter.fail(error)
             raise
-        meter.take(*result.sent)
+        meter.take(*result.usage)
         if result.error is not None:
             raise result.error
         return RoleOutput(result.content)

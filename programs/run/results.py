@@ -249,8 +249,8 @@ def _question(
     run: RunRead, settings: Settings | None, store: ConsultationStore, pool: str, row: Row, decisions: list[Decided]
 ) -> RunQuestion:
     """Return a question with the certificates that its run got; `settings` are None if they need the user's code."""
-    found = {label: store.find((pool, row.id, label)) for label in run.totals.roles}
-    consultations = {label: entry for label, entry in found.items() if entry is not None}
+    entries = {label: store.find((pool, row.id, label)) for label in run.totals.roles}
+    consultations = {label: entry for label, entry in entries.items() if entry is not None}
     case = None
     if settings is not None:
         case = Case(run.question(pool, row), settings)

@@ -133,11 +133,11 @@ def _in_order(rows: Iterable[Steps[R]], calls: "_Calls", look: Callable[[], None
             starts += 1
             send(starts - 1, None)
         look()
-        stuck = is_blocked()
-        item = calls.get(wait=stuck and turn not in results)
+        waits = is_blocked()
+        item = calls.get(wait=waits and turn not in results)
         if item is not None:
             send(*item)
-        elif stuck and turn in results:
+        elif waits and turn in results:
             turn += 1
             yield results.pop(turn - 1)
 

@@ -43,7 +43,7 @@ class StepPairs:
         silent: Why the step can't be scored; None if it can.
         hits: Number in the corpus -> document, best first; empty if nothing was retrieved.
         before: The step under question and earlier steps.
-        documents, changed, claims: The step, its changed form and each of its claims, each under the documents.
+        documents, change, claims: The step, its changed form and each of its claims, each under the documents.
     """
 
     step: StepInContext
@@ -51,7 +51,7 @@ class StepPairs:
     hits: Mapping[int, Passage]
     before: MaybeRow
     documents: MaybeRow
-    changed: MaybeRow
+    change: MaybeRow
     claims: tuple[Row, ...] | Undefined
 
 
@@ -67,7 +67,7 @@ class Group:
     def rows(self) -> Iterator[MaybeRow]:
         """All pairs to read, step by step; a pair may occur several times."""
         for step in self.steps:
-            yield from (step.before, step.documents, step.changed)
+            yield from (step.before, step.documents, step.change)
             yield from () if isinstance(step.claims, Undefined) else step.claims
 
     def slices(self) -> Iterator[slice]:

@@ -84,7 +84,7 @@ class NLIScorer:
 
 def _mark_gaps(group: Group, readings: Readings) -> Group:
     """Return the group; a step for which the model gave no number under any premise can't be scored."""
-    nothing: Any = dict.fromkeys(("silent", "before", "documents", "changed", "claims"), NO_READING)
+    nothing: Any = dict.fromkeys(("silent", "before", "documents", "change", "claims"), NO_READING)
     gaps = [readings.nothing_of(step.before, step.documents) for step in group.steps]
     steps = [replace(step, **nothing) if lost else step for step, lost in zip(group.steps, gaps, strict=True)]
     return replace(group, steps=tuple(steps))
@@ -102,7 +102,7 @@ def _measure(group: Group, f: _ReadRows) -> tuple[dict[Channel, Scores], Groundi
         "epist": epist(_unless_silent(group, group.confidences), facts),
         "info": _info(group),
         "triang": triang(_independent(group, grounding)),
-        "adv": adv(facts, fact(f(step.changed for step in group.steps).best())),
+        "adv": adv(facts, fact(f(step.change for step in group.steps).best())),
         "min": minimality(_new_facts(group, f)),
     }
     return columns, grounding

@@ -68,11 +68,11 @@ class Reader:
     def _lengths(self, texts: Iterable[str]) -> dict[str, int]:
         """Return how many tokens each text has that can be read."""
         lengths = dict[str, int]()
-        worded = [text for text in texts if any(map(str.isalnum, text)) and not _SURROGATE.search(text)]
-        if worded:
+        readable = [text for text in texts if any(map(str.isalnum, text)) and not _SURROGATE.search(text)]
+        if readable:
             off = dict.fromkeys(("add_special_tokens", "padding", "truncation", "verbose"), False)
-            cut = self.tokenizer(worded, return_offsets_mapping=True, **off)
-            for text, ids, spans in zip(worded, cut["input_ids"], cut["offset_mapping"], strict=True):
+            cut = self.tokenizer(readable, return_offsets_mapping=True, **off)
+            for text, ids, spans in zip(readable, cut["input_ids"], cut["offset_mapping"], strict=True):
                 if self._legible(text, ids, spans):
                     lengths[text] = len(ids)
         return lengths

@@ -91,7 +91,7 @@ def test_votes_are_settled_exactly_where_no_class_can_pass_the_leader(votes: lis
     """Against every way to give all remaining votes to one class, an unseen one included."""
     leader = votes.index(max(votes))
     ends = [[n + remaining * (rank == gains) for rank, n in enumerate([*votes, 0])] for gains in range(len(votes) + 1)]
-    assert Settled().decided(votes, remaining) == all(end.index(max(end)) == leader for end in ends)
+    assert Settled().is_decided(votes, remaining) == all(end.index(max(end)) == leader for end in ends)
 
 
 @pytest.mark.parametrize(("answers", "n", "more"), cases("fewest further samples"))
@@ -158,9 +158,9 @@ def test_the_beta_rule_compares_the_two_largest_classes_and_stops_at_four_votes_
     assert (lead(3, 0), lead(4, 0)) == (Fraction(15, 16), Fraction(31, 32))
     drawn = [case_of([("Nice", "")] * votes, (), "retrieval", Settings()) for votes in (0, 3, 4)]
     assert [next_batch(Posterior(), case, 40) for case in drawn] == [4, 1, 0]
-    assert [Posterior().decided(v, 9) for v in ([1, 7], [7, 1, 1], [1, 1, 7], [7, 7])] == [True, True, True, False]
-    assert Posterior(31 / 32).decided([4], 9)
-    assert not Posterior(0.7).decided([], 9)
+    assert [Posterior().is_decided(v, 9) for v in ([1, 7], [7, 1, 1], [1, 1, 7], [7, 7])] == [True, True, True, False]
+    assert Posterior(31 / 32).is_decided([4], 9)
+    assert not Posterior(0.7).is_decided([], 9)
 
 
 @pytest.mark.parametrize("threshold", [0.5, 1, True, float("nan"), -1])
