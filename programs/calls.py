@@ -162,11 +162,7 @@ class Calls:
             self.seconds[who] = self.seconds.get(who, 0.0) + monotonic() - since
 
     def _limit(self, who: str, later: Sequence[str]) -> Limit | None:
-        """Return when a call must end, None if it has no limit; raise a TimeoutError if no time is left.
-
-        Without a timeout of its own it may take an equal share of what is left and not kept for others. If a failure
-        is raised, nobody is called after it, so that it may take all that is left.
-        """
+        """Return when a call must end, None if it has no limit; raise a TimeoutError if no time is left."""
         now, own = monotonic(), self._timeouts.get(who)
         self._scorers -= who == SCORER
         if self._ends is None or self._timeout is None:
@@ -181,7 +177,7 @@ class Calls:
             )
         if own is None:
             others = [self._timeouts.get(name) for name in (*later, *[SCORER] * self._scorers)]
-            others = others if self._on_failure == "abstain" else []
+            others = others if self._on_failure == "abstain" else []  # after a failure that is raised nobody is called
             share = sum(seconds for seconds in others if seconds is not None)
             own = max(left - share, 0.0) / (1 + others.count(None)) or left / (1 + len(others))
         return Limit(now + min(own, left), min(self._timeouts.get(who) or self._timeout, self._timeout))
@@ -226,19 +222,15 @@ class Usage(UsageTracker):
 
 
 class _Records:
-    """A module whose LMs keep to a limit, and the trace and the usage of one call of it.
-
-    The caller may read its trace while the call is late. In a stream the module and the LMs are as they are: a listener
-    knows its predictor, and what was streamed is not sent again.
-    """
+    """A module whose LMs keep to a limit, and the trace and the usage of one call of it."""
 
     def __init__(self, module: Any, limit: Limit) -> None:
-        self._own_trace, self.usage = own_trace(), Usage()
+        self._own_trace, self.usage = own_trace(), Usage()  # the caller may read its trace while the call is late
         self._settings: dict[str, Any] = {"trace": self._own_trace}
         if self.usage.caller is not None:
             self._settings["usage_tracker"] = self.usage
         self.module, self._originals = module, dict[int, Any]()
-        if dspy.settings.send_stream is None:
+        if dspy.settings.send_stream is None:  # a listener knows its predictor; what was streamed is not sent again
             self._settings["lm"] = with_limit(dspy.settings.lm, limit)
             if isinstance(module, dspy.Module) and holds_lm(module):
                 self.module, self._originals = view(module, lambda lm: with_limit(lm, limit))

@@ -127,12 +127,9 @@ class GroupReward(Reward):
 
 
 def _require_whole_groups(call: Call, size: int) -> None:
-    """Raise unless the completions are groups of one prompt each, in the order in which a trainer has them.
-
-    A group is a place in that order. Equal prompts alone do not make a group: two rows of a dataset may have the same.
-    """
+    """Raise unless the completions are groups of one prompt each, in the order in which a trainer has them."""
     for number, at in enumerate(range(0, len(call.prompts), size)):
-        group = call.prompts[at : at + size]
+        group = call.prompts[at : at + size]  # by place, since two rows of a dataset may have the same prompt
         if len(group) != size or any(prompt != group[0] for prompt in group):
             raise ArgumentError(
                 f"{len(call.prompts)} completions are not groups of {size} of one prompt each: the {len(group)} of "

@@ -205,10 +205,8 @@ def _names(operands: Iterable[Operand], answer: Fraction) -> bool:
 
 
 def _undoes_all(sides: Sides, steps: Sequence[Sides], answer: Fraction) -> bool:
-    """Whether the negative of the answer is a number of the steps that the check works back to.
-
-    So for `-6 + 12 = 6` after 6 - 12 = -6: with another 6 the steps give another answer, and the check still holds.
-    """
+    """Whether the negative of the answer is a number of the steps that the check works back to."""
+    # So for `-6 + 12 = 6` after 6 - 12 = -6: with another 6 the steps give another answer, and the check still holds.
     for other in (10 * answer + 7, 11 - answer):
         if (outcome := recompute(steps, -answer, other)) is None or outcome == answer:
             return False

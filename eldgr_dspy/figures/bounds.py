@@ -196,13 +196,9 @@ def _sources(case: Case) -> Iterator[str]:
 
 
 def _spans(case: Case, most: int) -> Iterator[str]:
-    """Spans among which is one that overrides and is wrong, if there is any in the evidence.
-
-    Every word; every character, since `substring` certifies parts of words; then runs of up to `most` pieces of words,
-    and every source whole.
-    """
+    """Spans among which is one that overrides and is wrong, if there is any in the evidence."""
     yield from (word for source in _sources(case) for word in source.split())
-    yield from (character for source in _sources(case) for character in source)
+    yield from (character for source in _sources(case) for character in source)  # `substring` certifies parts of words
     for n in range(1, most + 1):
         yield from (span for source in _sources(case) for span in _runs(source, n))
     yield from _sources(case)
@@ -216,10 +212,8 @@ def _runs(source: str, n: int) -> Iterator[str]:
 
 
 def _spans_like(case: Case, gold: Sequence[str]) -> Iterator[str]:
-    """The spans that are a gold answer under the official normalisation, wherever they begin and end.
-
-    First those that are spelled as the gold answer: one of them is mostly enough, and no pattern is compiled.
-    """
+    """The spans that are a gold answer under the official normalisation, wherever they begin and end."""
+    # First those that are spelled as the gold answer: one of them is mostly enough, and no pattern is compiled.
     yield from (answer for answer in gold if answer and any(answer in source for source in _sources(case)))
     for target in (normalise(strip_answer(answer)) for answer in gold):
         patterns = _span_patterns(target)

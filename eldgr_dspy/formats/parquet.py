@@ -35,10 +35,7 @@ def read_parquet(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _read_rows(arrow: Any, path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a file, which a process with limited memory reads and measures. See `parquet_process`.
-
-    Raises ValueError if it is not readable, and PoolError if it or one of its rows expands beyond a limit.
-    """
+    """Yield the rows of a file, which a process with limited memory reads and measures. See `parquet_process`."""
     open_file(path).close()  # its error names the file
     process = _idle() or start_process("eldgr_dspy.formats.parquet_process", ARROW_DEFAULT_MEMORY_POOL="system")
     number, ending = 0, b""

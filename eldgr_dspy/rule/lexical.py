@@ -140,12 +140,9 @@ def _by_evidence(question: str, library: Library, text: str, answer: str) -> Sup
 
 
 def _company(library: Library, topic: set[str], words: set[str], sentences: list[int], repeats: bool) -> float:
-    """The share of the question that is near the answer; 0 for an answer that only repeats its words.
-
-    `repeats` is False where the question offers the answer as a choice: then it may.
-    """
+    """The share of the question that is near the answer; 0 for an answer that only repeats its words."""
     rest = topic - words
-    if not rest or not sentences or (repeats and words <= topic):
+    if not rest or not sentences or (repeats and words <= topic):  # a choice that the question offers may repeat it
         return 0.0
     wide = {source: rest & library.in_passage[source] for source in {library.source[number] for number in sentences}}
     shares = {source: library.share(words, rest) for source, words in wide.items()}

@@ -50,18 +50,16 @@ class LenientJSONAdapter(StrictJSONAdapter):
 
 
 def _object_in_prose(text: str) -> dict[str, Any] | None:
-    """Return the one object in a text; None unless the rest is only prose.
-
-    A brace elsewhere would be a second object, or the rest of one that was cut; a tag may begin a draft; and a field of
-    the object that is given again, such as `preferred: 1`, is another verdict.
-    """
+    """Return the one object in a text; None unless the rest is only prose."""
     start = text.find("{")
     if start < 0:
         return None
     value, end = decoded_start(text[start:])
     around = text[:start] + text[start + end :]
+    # A brace elsewhere would be a second object, or the rest of one that was cut; a tag may begin a draft.
     if not isinstance(value, dict) or "{" in around or "}" in around or _TAG.search(around):
         return None
+    # A field of the object that is given again, such as `preferred: 1`, is another verdict.
     names = "|".join(re.escape(name) for name in [*value][:_MOST_FIELDS] if len(name) <= _LONGEST_NAME)
     return None if re.search(rf"\b({names})\b\W{{0,3}}[:=#]", around, re.IGNORECASE) else value
 

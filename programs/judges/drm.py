@@ -45,10 +45,8 @@ class DimensionalSelector(CountingJudge):
 
 
 def _mean_of_standardised(dimensions: Sequence[Sequence[Decimal]]) -> list[Decimal]:
-    """Return the mean of each candidate's standardised values, to 1,000 digits: exact ties are equal.
-
-    Sums of three roots of ordinary numbers are equal, or differ long before the last digit.
-    """
+    """Return the mean of each candidate's standardised values, to 1,000 digits: exact ties are equal."""
+    # Sums of three roots of ordinary numbers are equal, or differ long before the last digit.
     with localcontext(_EXACT):
         sums = [Decimal()] * len(dimensions[0])
         for values in dimensions:

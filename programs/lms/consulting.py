@@ -253,10 +253,7 @@ class _LastParse(BaseCallback):
 
 @contextmanager
 def _reading(last: _Last) -> Iterator[None]:
-    """Read replies strictly, or with the adapter that the user has set. An error while reading is a parse error.
-
-    DSPy's own adapters also raise other errors, such as `RecursionError` for a reply with many brackets.
-    """
+    """Read replies strictly, or with the adapter that the user has set. An error while reading is a parse error."""
     # A judge that asks others judges their replies one by one; they are not its own.
     callers = [caller for caller in dspy.settings.caller_modules or () if not isinstance(caller, _Last)]
     parse, own = _LastParse(), {"adapter": dspy.settings.adapter or STRICT}
@@ -265,7 +262,7 @@ def _reading(last: _Last) -> Iterator[None]:
     with dspy.context(**own, caller_modules=[*callers, last], **ANY_USAGE):
         try:
             yield
-        except Exception as error:
+        except Exception as error:  # DSPy's own adapters also raise others, such as a RecursionError for many brackets
             if error is not parse.error or isinstance(error, dspy.AdapterParseError):
                 raise
             text = f"{type(error).__name__}: {error}"

@@ -144,10 +144,7 @@ def _is_filled(value: Any) -> bool:
 
 
 def _unprint(text: str, field: str, where: str) -> Any:
-    """Return the list or object that a text prints, as Python, JSON or numpy does. Any other text as it is.
-
-    Numbers in brackets are an answer such as an interval, unless numpy printed them or the field holds a list.
-    """
+    """Return the list or object that a text prints, as Python, JSON or numpy does. Any other text as it is."""
     whole = text.strip()
     if not (whole and whole.endswith(_OPENINGS.get(whole[0], "\0"))):
         return text
@@ -167,6 +164,7 @@ def _unprint(text: str, field: str, where: str) -> Any:
         return text
     if not leaves:
         return text if field == "target" else []
+    # Numbers in brackets are an answer such as an interval, unless numpy printed them or the field holds a list.
     is_list = plain_name(field) in (*ALIASES, *LISTS) and whole[0] == "["
     are_texts = all(isinstance(leaf, str) for leaf in leaves)
     return leaves if are_texts or is_list or (of_numpy and len(leaves) > 1) else text

@@ -135,10 +135,7 @@ def _samples(row: Mapping[str, Any], where: str) -> Iterable[Sample]:
 
 
 def _sample(sample: Any, field: str, where: str, of_row: Mapping[str, Any], part: str = "") -> Sample:
-    """Return a sample: null, a text, or an object with `text` and, if known, `answer` and columns.
-
-    `of_row` are the columns that the row has for it, and `part` follows their names in a message.
-    """
+    """Return a sample: null, a text, or an object with `text` and, if known, `answer` and columns."""
     columns = columns_at(of_row, where, f"{{}}{part}")
     if is_missing(sample):
         return Sample("", None, final=True, columns=columns)

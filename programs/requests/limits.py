@@ -158,17 +158,14 @@ class Spending:
             self._is_closed = True
 
     def _affordable(self, limit: float) -> bool:
-        """Return whether one more request stays below the limit. While the price is unknown, one is sent at a time.
-
-        It assumes that none under way is dearer than the dearest so far.
-        """
+        """Return whether one more request stays below the limit. While the price is unknown, one is sent at a time."""
         if self._cost is None:
             raise RunStoppedError(
                 "A reply came without a price, so --max-cost cannot be enforced; limit the requests with --max-calls."
             )
         if self._dearest is None:
             return not self._under_way and limit > 0
-        if self._sum() + self._dearest <= limit:
+        if self._sum() + self._dearest <= limit:  # if none under way is dearer than the dearest so far
             return True
         if self._under_way:
             return False

@@ -33,10 +33,9 @@ class _EchoError(dspy.LMTransportError):
 
 
 class _Lane(local):
-    """A thread's own parts of an LM: its clients, and whether a reply can have been left on their connections.
+    """A thread's own parts of an LM: its clients, and whether a reply can have been left on their connections."""
 
-    That holds for DSPy's native clients. LiteLLM always shares connections, and an engine object belongs to its maker.
-    """
+    # DSPy's native clients: LiteLLM always shares connections, and an engine object belongs to its maker.
 
     def __init__(self, numbers: "_Numbers") -> None:  # called in each thread, with the same object
         self.clients: dict[Any, Any] = {}
@@ -52,11 +51,7 @@ class _Lane(local):
 
 
 class _Numbers:
-    """Recognises a reply that comes a second time, by the number that the server gave it.
-
-    Nothing can have been left on a fresh connection. If a number is repeated on one, the server gives it to several
-    replies: its numbers mean nothing, and are ignored from then on.
-    """
+    """Recognises a reply that comes a second time, by the number that the server gave it."""
 
     def __init__(self) -> None:
         self._memory: OrderedDict[str, None] = OrderedDict()
@@ -67,7 +62,7 @@ class _Numbers:
         """Record the number of a reply, and return whether it is an earlier reply."""
         with self._lock:
             if number in self._memory:
-                self._distinct &= not fresh
+                self._distinct &= not fresh  # on a fresh connection it is no echo: the server's numbers mean nothing
                 return self._distinct
             self._memory[number] = None
             if len(self._memory) > _MEMORY:
@@ -95,11 +90,8 @@ class _MeteredLM(Resending):
             request.record = entry
 
     async def acall(self, *args: Any, **kwargs: Any) -> Any:
-        """Call as `__call__` does, without blocking.
-
-        DSPy's own clients are called in a thread. If a server sends more than the answer, the blocking ones drop the
-        connection, but the async ones read the rest as the answer to the next request.
-        """
+        """Call as `__call__` does, without blocking."""
+        # If a server sends more than the answer, DSPy's async clients read the rest as the answer to the next request.
         if isinstance(getattr(self, "engine", None), str):
             return await in_thread(lambda: self(*args, **kwargs))
         return await super().acall(*args, **kwargs)

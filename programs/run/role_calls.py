@@ -214,10 +214,7 @@ class RoleQuery(Query):
 
 
 def _reply(role: Consulted, output: RoleOutput, case: Case) -> tuple[dict[str, Any], Heard]:
-    """Return a role's reply, as it is journaled and as rules see it: an answer, or an abstention.
-
-    The kind of an abstention is journaled in its content where the rest of the line does not say it.
-    """
+    """Return a role's reply, as it is journaled and as rules see it: an answer, or an abstention."""
     fields = redact_value(output.content)
     reply = heard_from(case.question, role, fields)
     if not is_readable(fields):

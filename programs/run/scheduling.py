@@ -98,10 +98,7 @@ def window_of(workers: int) -> int:
 
 
 def _in_order(rows: Iterable[Steps[R]], calls: "_Calls", look: Callable[[], None]) -> Iterator[R]:
-    """Yield the result of each item in its turn.
-
-    Calls come first, because others wait for them: a result is used when no call is done and no item may start.
-    """
+    """Yield the result of each item in its turn. Calls come first, because others wait for them."""
     # More than are under way, so that no worker waits for the next call; a single worker takes row by row.
     most = 4 * calls.workers if calls.workers > 1 else 1
     items, window = iter(rows), window_of(calls.workers)

@@ -170,10 +170,7 @@ def _columns(content: Mapping[str, Any] | None, n: int) -> dict[Channel, Values]
 
 
 def _without_lm(passages: Sequence[Passage] | None, n: int) -> dict[Channel, Values]:
-    """Return the columns that need no LM: those that compare with passages, if there are none.
-
-    From a corpus without passages nothing is retrieved, and the formulas give the values for that.
-    """
+    """Return the columns that need no LM: those that compare with passages, if there are none."""
     if passages:
         return {}
     if passages is None:

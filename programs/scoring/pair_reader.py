@@ -78,10 +78,7 @@ class Reader:
         return lengths
 
     def _legible(self, text: str, ids: Sequence[int], spans: Sequence[tuple[int, int]]) -> bool:
-        """Return whether at least half of the letters and digits are known to the tokenizer.
-
-        A known one is in exactly one token, which is not the unknown one; others are split into their bytes.
-        """
+        """Return whether at least half of the letters and digits are known to the tokenizer."""
         if text.isascii() and self.tokenizer.unk_token_id not in ids:
             return True
         starts, ends = np.array(spans).reshape(-1, 2).T
@@ -90,7 +87,7 @@ class Reader:
         np.add.at(change, starts, weights)
         np.add.at(change, ends, -weights)
         letters = np.fromiter(map(str.isalnum, text), dtype=np.bool_, count=len(text))
-        whole = np.cumsum(change)[:-1][letters] == 1
+        whole = np.cumsum(change)[:-1][letters] == 1  # others are of the unknown token, or split into their bytes
         return bool(2 * whole.sum() >= len(whole))
 
 
