@@ -135,7 +135,9 @@ def redact_message(text: str) -> str:
 def remember(value: str) -> None:
     """Remember a credential, and any credential within it, such as the token after `Bearer`."""
     for secret in _within(value.strip()):
-        if _may_be_secret(secret):
+        least = LEAST_DIGITS if secret.isdecimal() else LEAST
+        harmless = secret.lower() in _PLACEHOLDERS or _LOWERCASE.fullmatch(secret)
+        if len(secret) >= least and len(set(secret)) > 1 and not harmless:
             _SECRETS.add(secret)
 
 
@@ -219,12 +221,6 @@ def _decode(payload: str) -> list[str]:
     except ValueError:
         return []
     return [credentials, credentials.partition(":")[2]]
-
-
-def _may_be_secret(value: str) -> bool:
-    least = LEAST_DIGITS if value.isdecimal() else LEAST
-    harmless = value.lower() in _PLACEHOLDERS or _LOWERCASE.fullmatch(value)
-    return len(value) >= least and len(set(value)) > 1 and not harmless
 
 
 def _is_file(value: str) -> bool:

@@ -23,12 +23,6 @@ class Session:
         """Note that the run directory is open."""
         self.is_open = True
 
-    def mind_signals(self) -> None:
-        """Let ctrl-C and SIGTERM end this process, except a signal that its parent had it ignore."""
-        for number in (signal.SIGINT, signal.SIGTERM):
-            if signal.getsignal(number) is not signal.SIG_IGN:
-                signal.signal(number, self.end)
-
     def end(self, number: int, frame: FrameType | None) -> None:
         """End the process at once. A run that ends in order passes no frame, and gets a KeyboardInterrupt."""
         self.code = TERMINATION if number == signal.SIGTERM else INTERRUPTION
@@ -58,7 +52,9 @@ def main(argv: list[str] | None = None) -> int:
     """Run the command and return its exit code. With `argv`, a program called it and keeps its own signal handlers."""
     session = Session()
     if argv is None and threading.current_thread() is threading.main_thread():
-        session.mind_signals()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(number) is not signal.SIG_IGN:  # which the parent may have set
+                signal.signal(number, session.end)
     from eldgr_dspy.programs.commands.command import run
     from eldgr_dspy.programs.commands.messages import say_bugs
 

@@ -74,7 +74,11 @@ def read_table(path: Path, columns: Columns, *, samples: bool = True) -> Iterato
         for where, cells in rows:
             entry = _entry({of: [_cell(of, cells[at]) for at in places[of]] for of in places}, sources, where)
             right = {header[at]: cell for at in places["gold"] if (cell := _cell("gold", cells[at])).strip()}
-            entry = replace(entry, gold=_gold(right, where, columns, samples=samples))
+            if "gold" in columns.names:  # all that a flag names
+                gold = tuple(final for name, cell in right.items() for final in final_answers(cell, name, where))
+            else:
+                gold = gold_at(right, where, samples=samples)
+            entry = replace(entry, gold=gold)
             if not several and is_cut(dict(zip(header, cells, strict=True))):
                 entry = replace(entry, samples=tuple(sample._replace(cut=True) for sample in entry.samples))
             yield entry
@@ -109,13 +113,6 @@ def filled_cells(header: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
 def _cell(of: Field, cell: str) -> str:
     is_sample, text = of in ("prediction", "answer"), cell.strip()
     return "" if (text in _MISSING and of != "confidence") or (is_sample and text in _NO_SAMPLE) else cell
-
-
-def _gold(right: Mapping[str, str], where: str, columns: Columns, *, samples: bool) -> tuple[str, ...]:
-    """Return the gold answers in cells by the names of their columns: all that a flag names, or as `gold_at` does."""
-    if "gold" in columns.names:
-        return tuple(final for name, cell in right.items() for final in final_answers(cell, name, where))
-    return gold_at(right, where, samples=samples)
 
 
 def _by_question(rows: Iterable[Entry], by: By | None) -> Iterable[Entry]:
