@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from eldgr_dspy.answer_types import shown_type
-from eldgr_dspy.base.formatting import UNDEFINED, count_of, figure, interval, questions, with_sign
+from eldgr_dspy.base.formatting import UNDEFINED, count_of, figure, interval, questions
 from eldgr_dspy.comparisons.compared_runs import ComparedPool, Comparison, Seeds
 from eldgr_dspy.figures.results.audit_fields import RoleSums
 from eldgr_dspy.figures.results.summary_fields import Adjusted, Paired
 from eldgr_dspy.statistics import mcnemar
-from eldgr_dspy.tables.table import NO_REPORT, Columns, Table, columns_of, field, part, record, score_columns, table_of
+from eldgr_dspy.tables.table import NO_REPORT, Columns, Table, columns_of, field, part, score_columns, table_of
 from eldgr_dspy.words import Consulted
 
 _CUSTOMARY = 0.05
@@ -66,8 +66,7 @@ def seed_tables(seeds: Seeds) -> Iterator[Table]:
             for name, score in zip(names, seeds["variance"], strict=True)
             for side, rule in enumerate(rules)
         },
-        "Δ": lambda run: with_sign(run["delta"]),
-        "wins–losses": record,
+        **columns_of(Paired, "delta record"),
     }
     title = f"{seeds['rule']} against {seeds['against']}, {len(seeds['runs'])} seeds, {questions(seeds['n'])}"
     yield table_of(title, "run", columns, ((run["name"], run) for run in seeds["runs"]), seeds["remarks"])
