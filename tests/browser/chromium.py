@@ -25,10 +25,10 @@ _FLAGS = """
 
 
 class Tab:
-    """A tab: what pages `said` on the console or threw since the last `open`, and the addresses they `asked` for."""
+    """A tab: the `messages` of pages on the console and their errors since the last `open`, and their `requests`."""
 
     def __init__(self, browser: "Browser", session: str) -> None:
-        self.said, self.asked = list[str](), list[str]()
+        self.messages, self.requests = list[str](), list[str]()
         self._browser, self._session = browser, session
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.do(f"{domain}.enable")
@@ -39,15 +39,15 @@ class Tab:
     def open(self, address: str, *, until: str = "document.readyState === 'complete'") -> None:
         """Open an address anew, and wait until an expression is true of the page."""
         self.do("Page.navigate", url="about:blank")
-        self.said.clear()
-        self.asked.clear()
+        self.messages.clear()
+        self.requests.clear()
         self.do("Page.navigate", url=address)
         self.wait(f"location.href !== 'about:blank' && ({until})")
 
     def run(self, expression: str) -> Any:
-        done = self.do("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
-        assert "exceptionDetails" not in done, (expression, done["exceptionDetails"])
-        return done["result"].get("value")
+        reply = self.do("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in reply, (expression, reply["exceptionDetails"])
+        return reply["result"].get("value")
 
     def wait(self, expression: str) -> None:
         until = time.monotonic() + PATIENCE
@@ -61,19 +61,19 @@ class Tab:
         sizes = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
         self.do("Emulation.setDeviceMetricsOverride", **sizes)
 
-    def printed(self) -> bytes:
+    def pdf(self) -> bytes:
         return base64.b64decode(self.do("Page.printToPDF", printBackground=True)["data"])
 
     def _take(self, event: dict[str, Any]) -> None:
         method, result = event["method"], event["params"]
         if method == "Runtime.consoleAPICalled":
-            self.said.append(" ".join(str(one.get("value", one.get("description"))) for one in result["args"]))
+            self.messages.append(" ".join(str(one.get("value", one.get("description"))) for one in result["args"]))
         elif method == "Runtime.exceptionThrown":
-            self.said.append(str(result["exceptionDetails"]))
+            self.messages.append(str(result["exceptionDetails"]))
         elif method == "Log.entryAdded":
-            self.said.append(result["entry"]["text"])
+            self.messages.append(result["entry"]["text"])
         elif method == "Network.requestWillBeSent":
-            self.asked.append(result["request"]["url"])
+            self.requests.append(result["request"]["url"])
 
 
 class Browser:
@@ -88,11 +88,11 @@ class Browser:
         return Tab(self, self.do("Target.attachToTarget", targetId=target, flatten=True)["sessionId"])
 
     def do(
-        self, method: str, session: str = "", take: Callable[[dict[str, Any]], None] = lambda event: None, **given: Any
+        self, method: str, session: str = "", take: Callable[[dict[str, Any]], None] = lambda event: None, **values: Any
     ) -> dict[str, Any]:
         """Give a command, hand the events that come before its answer to `take`, and return the answer."""
         self._number += 1
-        command = {"id": self._number, "method": method, "params": given}
+        command = {"id": self._number, "method": method, "params": values}
         command |= {"sessionId": session} if session else {}
         os.write(self._into, json.dumps(command).encode() + b"\0")
         for message in self._messages():
@@ -142,9 +142,9 @@ def browsing(folder: Path) -> Iterator[Browser]:
 
 def _high(descriptor: int) -> int:
     """The descriptor moved to where no place of a child is; it is closed in children."""
-    moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 10)
+    copy = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 10)
     os.close(descriptor)
-    return moved
+    return copy
 
 
 def _end(process: int) -> None:

@@ -39,8 +39,8 @@ def test_a_page_is_quiet_alone_and_legible_and_overflown_by_nothing_but_boxes_th
     tab.look(dark=dark, width=width)
     tab.open(address(demo, page))
     tab.run("new Promise((done) => setTimeout(done, 200))")
-    assert tab.said == []
-    assert {asked.partition("#")[0] for asked in tab.asked} == {address(demo, page).partition("#")[0]}
+    assert tab.messages == []
+    assert {url.partition("#")[0] for url in tab.requests} == {address(demo, page).partition("#")[0]}
     score, text, ratio = tab.run(CONTRAST)
     assert score >= 1, (text, ratio)
     if width < 1280:
@@ -55,9 +55,9 @@ def test_the_report_of_two_pools_fits_a_phone_and_eight_printed_pages_and_its_re
     assert tab.run(f"{wide}.map((one) => one.textContent.slice(0, 60))") == []
     tab.look()
     tab.open(address(demo, "report.html"))
-    assert len(re.findall(rb"/Type\s*/Page\b", tab.printed())) <= 8
+    assert len(re.findall(rb"/Type\s*/Page\b", tab.pdf())) <= 8
     tab.run("document.querySelectorAll('main > :not(.record)').forEach((one) => one.remove())")
-    assert tab.printed().count(b"/Type /Page\n") == 1
+    assert tab.pdf().count(b"/Type /Page\n") == 1
 
 
 @each_page
@@ -67,7 +67,7 @@ def test_a_page_prints_in_ink_on_paper_also_where_it_is_dark(tab: Tab, demo: Pat
     for name, value in (("color", "rgb(0, 0, 0)"), ("backgroundColor", "rgb(255, 255, 255)")):
         assert tab.run(f"getComputedStyle(document.body).{name}") == value
     assert tab.run("Array.from(document.querySelectorAll('form, nav')).some((one) => one.checkVisibility())") is False
-    assert tab.printed().startswith(b"%PDF")
+    assert tab.pdf().startswith(b"%PDF")
     tab.look(width=700, media="print")  # between the margins of a page
     assert wider(tab, "select, nav ol") == []
     tab.look()
@@ -86,8 +86,8 @@ def test_no_text_of_a_pool_runs_or_asks_for_anything(tab: Tab, hostile: Path, pa
     assert tab.run("typeof owned") == "undefined"
     assert tab.run("document.querySelectorAll('img, iframe, object, embed, link, base').length") == 0
     assert tab.run("Array.from(document.links).every((one) => one.protocol === 'file:')")
-    assert tab.said == []
-    assert {asked.partition("#")[0] for asked in tab.asked} == {address(hostile, page).partition("#")[0]}
+    assert tab.messages == []
+    assert {url.partition("#")[0] for url in tab.requests} == {address(hostile, page).partition("#")[0]}
 
 
 def test_without_scripts_the_page_of_questions_says_what_it_needs(tab: Tab, demo: Path) -> None:

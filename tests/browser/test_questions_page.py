@@ -15,7 +15,7 @@ from tests.finished_runs import finished_run
 from tests.results.demo_pools import ARTIFACTS
 from tests.results.page_reader import link_to
 
-LISTED = "Array.from(document.querySelectorAll('#list .id'), (one) => one.textContent)"
+ROWS = "Array.from(document.querySelectorAll('#list .id'), (one) => one.textContent)"
 COUNT = "document.getElementById('count').textContent"
 
 
@@ -36,17 +36,17 @@ def choose(tab: Tab, name: str, value: str) -> None:
     tab.wait(f"location.hash.includes({json.dumps(value)})")
 
 
-WANTED = "branch=judge outcome=lost branch=repair&outcome=won pool=demo-arithmetic&branch=repair".split()
+FRAGMENTS = "branch=judge outcome=lost branch=repair&outcome=won pool=demo-arithmetic&branch=repair".split()
 
 
-@pytest.mark.parametrize("wanted", WANTED)
-def test_filters_of_the_address_list_the_questions_that_they_name(tab: Tab, page: str, demo: Path, wanted: str) -> None:
+@pytest.mark.parametrize("part", FRAGMENTS)
+def test_filters_of_the_address_list_the_questions_that_they_name(tab: Tab, page: str, demo: Path, part: str) -> None:
     rows = [one | {"outcome": became(one)} for one in decisions(demo)]
-    filters = parse_qsl(wanted)
+    filters = parse_qsl(part)
     expected = [one["id"] for one in rows if all(one[name] == value for name, value in filters)]
-    tab.open(f"{page}#{wanted}")
+    tab.open(f"{page}#{part}")
     assert expected
-    assert tab.run(LISTED) == expected
+    assert tab.run(ROWS) == expected
     assert tab.run(COUNT) == f"{len(expected)} of 90 questions"
 
 
@@ -71,7 +71,7 @@ def test_words_are_sought_in_questions_answers_and_ids_as_they_are_typed(tab: Ta
     tab.run("document.forms[0].elements.text.focus()")
     tab.do("Input.insertText", text="harrow LIGHT")
     tab.wait(f"{COUNT} !== '90 questions'")
-    assert "r15" in tab.run(LISTED)
+    assert "r15" in tab.run(ROWS)
     assert "text=harrow+LIGHT" in tab.run("location.hash")
     assert tab.run("document.activeElement.name") == "text"
     tab.run("document.getElementById('clear').click()")
@@ -106,15 +106,15 @@ def test_the_page_opens_on_the_first_question_that_is_listed_or_says_that_there_
 
 def test_every_witness_is_marked_in_its_whole_passage(tab: Tab, page: str, demo: Path) -> None:
     evidence = {row.id: row.evidence for row in open_pool(ARTIFACTS / "demo-retrieval.jsonl").rows()}
-    witnessed = [one for one in decisions(demo) if one["witness"]][:12]
-    assert len(witnessed) == 12
-    for one in witnessed:
+    rows = [one for one in decisions(demo) if one["witness"]][:12]
+    assert len(rows) == 12
+    for one in rows:
         tab.run(f"location.hash = '#question=demo-retrieval%2F{one['id']}'")
         tab.wait(f"document.title.startsWith('{one['id']}, ')")
         passage = "one.closest('.passage').querySelector('p').textContent"
-        shown = tab.run(f"Array.from(document.querySelectorAll('#shown mark'), (one) => [one.textContent, {passage}])")
+        marks = tab.run(f"Array.from(document.querySelectorAll('#shown mark'), (one) => [one.textContent, {passage}])")
         witness = one["witness"]
-        assert [witness["text"], evidence[one["id"]][witness["passage"]].text] in shown
+        assert [witness["text"], evidence[one["id"]][witness["passage"]].text] in marks
 
 
 def test_a_question_shows_its_votes_its_consultations_and_the_way_of_each_rule(tab: Tab, page: str) -> None:
@@ -131,7 +131,7 @@ def test_of_many_questions_the_first_are_listed_and_any_is_shown_by_its_link(tab
     tab.look()
     tab.open(f"{(out / 'questions.html').as_uri()}#question=capitals%2Fq210")
     assert tab.run(COUNT) == "220 questions; the first 200 are listed"
-    assert len(tab.run(LISTED)) == 200
+    assert len(tab.run(ROWS)) == 200
     assert tab.run("document.title").startswith("q210, ")
 
 

@@ -42,9 +42,9 @@ def test_no_gated_reward_is_conflated(others: dict[Channel, float], row: list[fl
 
 
 @given(st.lists(rows, min_size=1), st.floats(-1, 1))
-def test_the_unsupported_rate_is_the_share_of_facts_at_or_below_eta(given_: list[list[float]], eta: float) -> None:
-    grounding = Grounding.of(given_)
-    best = [max(row, default=0) for row in given_]
+def test_the_unsupported_rate_is_the_share_of_facts_at_or_below_eta(grid: list[list[float]], eta: float) -> None:
+    grounding = Grounding.of(grid)
+    best = [max(row, default=0) for row in grid]
     assert channels.unsupported_rate(grounding, eta) == pytest.approx(np.mean([value <= eta for value in best]))
 
 
@@ -118,8 +118,8 @@ def distributions(draw: st.DrawFn) -> list[float]:
 @given(distributions())
 def test_f_nli_is_odd_and_in_range_and_a_neutral_pair_is_zero_but_under_expected(probabilities: list[float]) -> None:
     for reading in READINGS:
-        f, mirrored = channels.f_nli([probabilities, probabilities[::-1]], reading)
-        assert -1 <= f <= 1 and f == pytest.approx(-mirrored)
+        f, mirror = channels.f_nli([probabilities, probabilities[::-1]], reading)
+        assert -1 <= f <= 1 and f == pytest.approx(-mirror)
     if not channels.f_nli([probabilities])[0]:
         assert channels.f_nli([probabilities], "settled") == [0]
 
@@ -138,11 +138,11 @@ def test_best_least_and_documents_are_those_of_the_row_or_called_by_their_number
     assert list(grounding.least()) == [-0.9, 0, NO_CORPUS, -0.2, 0]
     assert (grounding.deciding(), grounding.contradicting()) == ([2, None, None, 0, 0], [1, None, None, 0, None])
     assert grounding.entailing(0.4) == [(2, 3), (), NO_CORPUS, (), ()]
-    given_ = Grounding.of([[0.0, -0.9, 0.4, 0.4], [], NO_CORPUS, [-0.2]])
-    grounding = given_.renumber([[7, 3, 9, 0], [], [], [5]])
+    first = Grounding.of([[0.0, -0.9, 0.4, 0.4], [], NO_CORPUS, [-0.2]])
+    grounding = first.renumber([[7, 3, 9, 0], [], [], [5]])
     assert (grounding.deciding(), grounding.contradicting()) == ([9, None, None, 5], [3, None, None, 5])
     assert grounding.entailing(0.4) == [(9, 0), (), NO_CORPUS, ()]
-    assert list(grounding.best()) == list(given_.best())
+    assert list(grounding.best()) == list(first.best())
 
 
 def test_nothing_retrieved_is_neutral_and_still_gated_and_those_that_speak_are_not_neutral() -> None:
@@ -160,20 +160,20 @@ def test_nothing_retrieved_is_neutral_and_still_gated_and_those_that_speak_are_n
 
 
 @given(st.lists(short_rows))
-def test_best_and_least_are_the_maximum_and_the_minimum(given_: list[list[float]]) -> None:
-    grounding = Grounding.of(given_)
-    assert list(grounding.best()) == [max(row, default=0) for row in given_]
-    assert list(grounding.least()) == [min(row, default=0) for row in given_]
-    assert grounding.deciding() == [row.index(max(row)) if row else None for row in given_]
-    worst = [row.index(min(row)) if min(row, default=0) < 0 else None for row in given_]
+def test_best_and_least_are_the_maximum_and_the_minimum(grid: list[list[float]]) -> None:
+    grounding = Grounding.of(grid)
+    assert list(grounding.best()) == [max(row, default=0) for row in grid]
+    assert list(grounding.least()) == [min(row, default=0) for row in grid]
+    assert grounding.deciding() == [row.index(max(row)) if row else None for row in grid]
+    worst = [row.index(min(row)) if min(row, default=0) < 0 else None for row in grid]
     assert grounding.contradicting() == worst
 
 
 @given(st.lists(st.lists(distributions(), max_size=4)), st.sampled_from(READINGS))
-def test_rows_of_probabilities_are_read_as_f_nli_reads_them(given_: list[list[list[float]]], reading: Reading) -> None:
-    grounding = Grounding.from_probabilities([NO_CORPUS, *given_], reading)
-    rows_of_f: list[Row] = [NO_CORPUS, *(channels.f_nli(row, reading) for row in given_)]
+def test_rows_of_probabilities_are_read_as_f_nli_reads_them(grid: list[list[list[float]]], reading: Reading) -> None:
+    grounding = Grounding.from_probabilities([NO_CORPUS, *grid], reading)
+    rows_of_f: list[Row] = [NO_CORPUS, *(channels.f_nli(row, reading) for row in grid)]
     assert list(grounding.best()) == list(Grounding.of(rows_of_f).best())
-    for at, row in enumerate(given_, 1):
+    for at, row in enumerate(grid, 1):
         neutral = grounding.neutral[at][grounding.retrieved[at]]
         assert neutral.tolist() == (channels.f_nli(row) == 0).tolist()

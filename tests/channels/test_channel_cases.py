@@ -35,7 +35,7 @@ CALLS: dict[str, Callable[..., Any]] = {
 }
 STEPS: dict[str, Callable[..., Any]] = {
     "claims_of": claims_of,
-    "counterfactual": lambda *given: (changed := counterfactual(*given)) and (changed.text, changed.kind),
+    "counterfactual": lambda *inputs: (change := counterfactual(*inputs)) and (change.text, change.kind),
     "readings of f_nli": lambda row: [channels.f_nli([row], reading)[0] for reading in READINGS],
     "split_steps": lambda text: ((split := split_steps(text)).by, [step.content for step in split.steps]),
     "answer line": lambda text: (answer := split_steps(text).answer) and answer.text,

@@ -22,14 +22,14 @@ from eldgr_dspy.words import READINGS
 from tests.refusing import refuses
 
 unit = st.floats(0, 1)
-signed = st.floats(-1, 1)
+polar = st.floats(-1, 1)
 undefined = st.builds(Undefined, st.sampled_from(["no corpus", "no token probabilities"]))
 
 Channel = Callable[..., Scores]
 
 # Each channel, what draws one argument, its range, and for each argument whether the score rises or falls with it.
 FORMULAS: list[tuple[Channel, tuple[Any, ...], tuple[float, float], tuple[int, ...]]] = [
-    (channels.logic, (signed,), (0, 1), (1,)), (channels.fact, (signed,), (0, 1), (1,)),
+    (channels.logic, (polar,), (0, 1), (1,)), (channels.fact, (polar,), (0, 1), (1,)),
     (channels.epist, (unit, unit), (0, 1), (0, 0)), (channels.info, (unit, unit), (0, 1), (1, 1)),
     (channels.triang, (st.integers(0, 9),), (0, 1), (1,)), (channels.adv, (unit, unit), (0.2689, 0.7311), (1, -1)),
     (channels.minimality, (st.integers(0, 9),), (0, 1), (-1,)),
@@ -58,8 +58,8 @@ def test_a_channel_is_undefined_where_an_argument_is_and_there_alone(formula: An
     channel, arguments, _, _ = formula
     n = data.draw(st.integers(0, 5))
     columns = [data.draw(st.lists(argument | undefined, min_size=n, max_size=n)) for argument in arguments]
-    for score, given_ in zip(channel(*columns), zip(*columns, strict=True), strict=True):
-        reasons = [value.reason for value in given_ if isinstance(value, Undefined)]
+    for score, values in zip(channel(*columns), zip(*columns, strict=True), strict=True):
+        reasons = [value.reason for value in values if isinstance(value, Undefined)]
         assert score == Undefined(reasons[0]) if reasons else math.isfinite(score)
 
 
@@ -120,8 +120,8 @@ def test_numpy_numbers_are_scores_and_arrays_are_checked_as_well() -> None:
 @given(st.lists(st.tuples(unit | undefined, unit | undefined)))
 def test_each_reads_no_number_where_something_is_undefined(pairs: list[tuple[Score, Score]]) -> None:
     first, second = (Scores.of([pair[at] for pair in pairs]) for at in (0, 1))
-    poisoned = Scores(np.where(first.defined, first.numbers, np.nan), first.defined, first.reasons)
-    assert each(np.add, poisoned, second) == each(np.add, first, second)
+    nans = Scores(np.where(first.defined, first.numbers, np.nan), first.defined, first.reasons)
+    assert each(np.add, nans, second) == each(np.add, first, second)
 
 
 def test_the_name_loads_with_the_package_and_page_and_example_say_what_it_does() -> None:

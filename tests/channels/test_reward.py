@@ -19,17 +19,17 @@ weightings = st.sampled_from([PAPER, *(PAPER.without(*names) for names in drops)
 
 
 @st.composite
-def tables(draw: st.DrawFn, defined: bool = False) -> Table:
+def tables(draw: st.DrawFn, full: bool = False) -> Table:
     n = draw(st.integers(1, 5))
-    score: st.SearchStrategy[Score] = unit if defined else unit | st.just(MISSING)
+    score: st.SearchStrategy[Score] = unit if full else unit | st.just(MISSING)
     return {name: draw(st.lists(score, min_size=n, max_size=n)) for name in CHANNELS}
 
 
 def by_hand(row: dict[Channel, float], weighting: Weighting) -> float | None:
     """Eq. 2 for one step, without numpy."""
-    gated = [score for name, score in row.items() if name in weighting.gated]
-    if gated and min(gated) < weighting.tau:
-        return min(gated)
+    gates = [score for name, score in row.items() if name in weighting.gated]
+    if gates and min(gates) < weighting.tau:
+        return min(gates)
     total = math.fsum(weighting.weights[name] for name in row)
     return math.fsum(weighting.weights[name] * score for name, score in row.items()) / total if total else None
 
@@ -58,7 +58,7 @@ def test_the_step_reward_is_equation_2_over_what_is_defined(table: Table, weight
         assert isinstance(reward, Undefined) if expected is None else reward == pytest.approx(expected)
 
 
-@given(tables(defined=True), st.sampled_from(CHANNELS), unit)
+@given(tables(full=True), st.sampled_from(CHANNELS), unit)
 def test_the_reward_never_falls_on_one_side_of_the_gate(table: Table, name: Channel, score: float) -> None:
     higher: Table = {**table, name: [max(score, old) for old in table[name] if not isinstance(old, Undefined)]}
     before, after = channels.step_reward(table), channels.step_reward(higher)
@@ -68,28 +68,28 @@ def test_the_reward_never_falls_on_one_side_of_the_gate(table: Table, name: Chan
 
 @given(tables(), st.sampled_from(CHANNELS))
 def test_an_undefined_channel_counts_as_a_dropped_one(table: Table, name: Channel) -> None:
-    unmeasured: Table = {**table, name: [MISSING] * len(table[name])}
-    kept = channels.step_reward(unmeasured)
-    for other in (unmeasured, table):
-        dropped = channels.step_reward(other, PAPER.without(name))
-        assert kept.defined.tolist() == dropped.defined.tolist()
-        assert kept.numbers == pytest.approx(dropped.numbers)
+    gaps: Table = {**table, name: [MISSING] * len(table[name])}
+    whole = channels.step_reward(gaps)
+    for other in (gaps, table):
+        part = channels.step_reward(other, PAPER.without(name))
+        assert whole.defined.tolist() == part.defined.tolist()
+        assert whole.numbers == pytest.approx(part.numbers)
 
 
 @pytest.mark.parametrize("name", CHANNELS)
 def test_a_drop_zeroes_the_weight_renormalises_the_rest_and_ungates(name: Channel) -> None:
-    dropped = PAPER.without(name)
-    assert dropped.weights[name] == 0 and math.fsum(dropped.weights.values()) == pytest.approx(1)
+    rest = PAPER.without(name)
+    assert rest.weights[name] == 0 and math.fsum(rest.weights.values()) == pytest.approx(1)
     for other in set(CHANNELS) - {name}:
-        assert dropped.weights[other] == pytest.approx(WEIGHTS[other] / (1 - WEIGHTS[name]))
-    assert dropped.gated == {"logic", "fact"} - {name}
+        assert rest.weights[other] == pytest.approx(WEIGHTS[other] / (1 - WEIGHTS[name]))
+    assert rest.gated == {"logic", "fact"} - {name}
 
 
 @given(unit, unit, st.lists(unit | st.just(MISSING), max_size=6))
 @example(1, 1, [])
 @example(1, 1, [MISSING, MISSING])  # without a measurable step it earns 0 for its steps, and says undefined
 def test_a_completion_earns_the_sum_of_the_paper(outcome: float, form: float, rewards: list[Score]) -> None:
-    earned = channels.completion_reward(outcome, form, rewards)
-    measured = [reward for reward in rewards if not isinstance(reward, Undefined)]
-    assert earned.total == pytest.approx(3 * outcome + 0.5 * form + (np.mean(measured) if measured else 0))
-    assert isinstance(earned.steps, Undefined) == (not measured)
+    result = channels.completion_reward(outcome, form, rewards)
+    scores = [reward for reward in rewards if not isinstance(reward, Undefined)]
+    assert result.total == pytest.approx(3 * outcome + 0.5 * form + (np.mean(scores) if scores else 0))
+    assert isinstance(result.steps, Undefined) == (not scores)

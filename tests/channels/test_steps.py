@@ -25,17 +25,17 @@ from tests.case_tables import each_case, tables_of
 
 TEXTS = tables_of("channels")["pieces"]
 PIECES, CLAUSES, WORDS, HOSTILE = (TEXTS[name] for name in ("hard to take apart", "clauses", "words", "hostile"))
-composed, claiming, changing = (
+prose, claiming, changing = (
     st.lists(st.sampled_from(pieces) | st.text(max_size=5), max_size=most).map("".join)
     for pieces, most in ((PIECES, 25), (PIECES + CLAUSES, 20), (PIECES + WORDS, 20))
 )
-worded = st.lists(st.sampled_from("Qatar hosted cup Doha capital 2022 the of 多哈 Zoé".split()), max_size=6).map(
+phrases = st.lists(st.sampled_from("Qatar hosted cup Doha capital 2022 the of 多哈 Zoé".split()), max_size=6).map(
     " ".join
 )
-several = st.lists(worded | st.text(max_size=12), max_size=6)
+several = st.lists(phrases | st.text(max_size=12), max_size=6)
 
 
-def rebuilt(split: Steps) -> str:
+def rebuild(split: Steps) -> str:
     apart = [split.answer] if split.answer else list[Step]()
     tiles = sorted([*split.steps, *apart], key=lambda step: step.start)
     at = 0
@@ -45,17 +45,17 @@ def rebuilt(split: Steps) -> str:
     return "".join(tile.text for tile in tiles)
 
 
-@given(composed, st.integers(1, 30), st.integers(1, 5))
+@given(prose, st.integers(1, 30), st.integers(1, 5))
 @example("\n#### 18\n", 1, 1)
 @example("a\n\n\n", 1, 1)
 @example("#### 1\na\nb", 5, 1)
 def test_the_spans_rebuild_any_text(text: str, longest: int, most: int) -> None:
-    assert rebuilt(split_steps(text)) == text
-    capped = split_steps(text, longest, most)
-    assert rebuilt(capped) == text and len(capped.steps) <= max(most, 1)
+    assert rebuild(split_steps(text)) == text
+    short = split_steps(text, longest, most)
+    assert rebuild(short) == text and len(short.steps) <= max(most, 1)
 
 
-@given(composed)
+@given(prose)
 def test_no_step_but_of_a_blank_text_is_blank_and_no_block_is_cut(text: str) -> None:
     steps = split_steps(text).steps
     assert not text.strip() or all(step.text.strip() for step in steps)
@@ -65,7 +65,7 @@ def test_no_step_but_of_a_blank_text_is_blank_and_no_block_is_cut(text: str) -> 
 
 def test_a_step_that_is_too_long_is_split_further_where_it_can_be() -> None:
     split = split_steps("Step 1: " + "It is so. " * 300 + "\nStep 2: Short.")
-    assert split.by == "markers" and len(split.steps) == MOST and rebuilt(split) == split.text
+    assert split.by == "markers" and len(split.steps) == MOST and rebuild(split) == split.text
     (whole,) = split_steps("ab " * 34_000).steps
     assert isinstance(unmeasurable(whole.content), Undefined)
 
@@ -111,9 +111,9 @@ def test_the_rule_takes_entities_from_passages_then_question() -> None:
 @pytest.mark.parametrize("read", [split_steps, claims_of, lambda text: counterfactual(text, [text])])
 @pytest.mark.parametrize("piece", [*HOSTILE, "Aa ", "Aa Bb, ", "is", "1", "1.", "'"])
 def test_a_hundred_kilobytes_of_anything_take_no_time_to_speak_of(piece: str, read: Callable[[str], object]) -> None:
-    text, started = "x is " + piece * (100_000 // len(piece)) + " y is", time.monotonic()
+    text, start = "x is " + piece * (100_000 // len(piece)) + " y is", time.monotonic()
     read(text)
-    assert time.monotonic() - started < 20  # quadratic time would take minutes
+    assert time.monotonic() - start < 20  # quadratic time would take minutes
 
 
 @given(several)
@@ -132,11 +132,11 @@ def test_a_step_said_again_is_not_new(steps: list[str], data: st.DataObject) -> 
         assert isinstance(last, Undefined) or last == 0
 
 
-@given(several, worded, worded)
+@given(several, phrases, phrases)
 def test_progress_sums_to_at_most_one(steps: list[str], question: str, answer: str) -> None:
     scores = progress(steps, question, answer)
-    measured = [score for score in scores if not isinstance(score, Undefined)]
-    assert len(scores) == len(steps) and sum(measured) <= 1 + 1e-9 and all(score >= 0 for score in measured)
+    numbers = [score for score in scores if not isinstance(score, Undefined)]
+    assert len(scores) == len(steps) and sum(numbers) <= 1 + 1e-9 and all(score >= 0 for score in numbers)
 
 
 def sources(*documents: tuple[str, str]) -> int:
@@ -148,12 +148,12 @@ def test_copies_and_documents_of_one_source_count_once(documents: list[tuple[str
     assert sources(*documents) == n
 
 
-@given(st.lists(st.tuples(worded, st.sampled_from(["", "A", "B"])), max_size=5), st.randoms(use_true_random=False))
+@given(st.lists(st.tuples(phrases, st.sampled_from(["", "A", "B"])), max_size=5), st.randoms(use_true_random=False))
 @example([("a b c", "A"), ("a b c", "B"), ("x", "B")], Random(0))
 def test_neither_order_nor_copies_change_the_sources(documents: list[tuple[str, str]], random: Random) -> None:
-    count, shuffled = sources(*documents), random.sample(documents, len(documents))
+    count, other = sources(*documents), random.sample(documents, len(documents))
     copies = [(text, "C") for text, _ in documents[:1] if units(text)]
-    assert sources(*shuffled) == sources(*shuffled, *copies) == count
+    assert sources(*other) == sources(*other, *copies) == count
     assert (count > 0) == bool(documents) and count <= len(documents)
 
 

@@ -20,7 +20,7 @@ from eldgr_dspy.tables.formats import as_markdown
 from eldgr_dspy.training.recipe import NAMES
 from eldgr_dspy.words import TASKS
 
-ASKED = outcomes()
+PLAN = outcomes()
 
 
 def test_a_contrast_is_students_over_the_seeds_and_has_no_interval_without_several_values() -> None:
@@ -99,34 +99,34 @@ def test_rules_are_compared_under_the_judge_of_the_same_error_rate() -> None:
     scores = {"judge[wrong10]": 60.0, "judge[wrong50]": 20.0, "majority": 40.0}
     by_task = {"retrieval": scores, "arithmetic": {name: value + 10 for name, value in scores.items()}}
     assert (score_of(by_task, "judge", 0.5), score_of(by_task, "majority", 0.5)) == (25.0, 45.0)
-    asked = Outcomes(0.05, 0.95, (0.1, 0.5), ("start",), (), (), (RuleOutcome("?", "judge", "majority"),), "")
-    result = analysis.compare_rules({1: {"start": by_task}}, asked)
+    plan = Outcomes(0.05, 0.95, (0.1, 0.5), ("start",), (), (), (RuleOutcome("?", "judge", "majority"),), "")
+    result = analysis.compare_rules({1: {"start": by_task}}, plan)
     assert [(one["error_rate"], one["contrast"].delta) for one in result] == [(0.1, 20.0), (0.5, -20.0)]
 
 
 def test_outcomes_name_only_what_there_is_ask_nothing_twice_and_compare_every_arm() -> None:
-    for one in (*ASKED.controls, *ASKED.contrasts):
+    for one in (*PLAN.controls, *PLAN.contrasts):
         assert {one.arm, one.against} <= {*ARMS, START} and one.arm != one.against
         assert one.measure in MEASURES and one.task in (None, *TASKS)
-    assert all(one.expected in get_args(Direction) for one in ASKED.controls)
-    assert not any(one.expected for one in ASKED.contrasts)
-    assert {name for one in ASKED.rules for name in (one.rule, one.against)} <= {*RULES}
-    assert all({*ASKED.pools} <= {*policies(size)} for size in SIZES.values())
-    assert all(0 < share < 1 for share in (*ASKED.error_rates, ASKED.alpha, ASKED.level))
-    assert len({round(100 * rate) for rate in ASKED.error_rates}) == len(ASKED.error_rates)
-    whole: list[Any] = [(one.arm, one.against, one.measure, one.task) for one in (*ASKED.controls, *ASKED.contrasts)]
-    whole += [(one.rule, one.against) for one in ASKED.rules]
+    assert all(one.expected in get_args(Direction) for one in PLAN.controls)
+    assert not any(one.expected for one in PLAN.contrasts)
+    assert {name for one in PLAN.rules for name in (one.rule, one.against)} <= {*RULES}
+    assert all({*PLAN.pools} <= {*policies(size)} for size in SIZES.values())
+    assert all(0 < share < 1 for share in (*PLAN.error_rates, PLAN.alpha, PLAN.level))
+    assert len({round(100 * rate) for rate in PLAN.error_rates}) == len(PLAN.error_rates)
+    whole: list[Any] = [(one.arm, one.against, one.measure, one.task) for one in (*PLAN.controls, *PLAN.contrasts)]
+    whole += [(one.rule, one.against) for one in PLAN.rules]
     assert len({*whole}) == len(whole)
-    assert {*ARMS, START} == {name for one in (*ASKED.controls, *ASKED.contrasts) for name in (one.arm, one.against)}
+    assert {*ARMS, START} == {name for one in (*PLAN.controls, *PLAN.contrasts) for name in (one.arm, one.against)}
     assert {reward for rewards in ARMS.values() for reward in rewards} <= {*NAMES}
 
 
 def test_the_results_that_are_kept_have_their_tables_the_outcomes_fixed_before_and_controls_that_hold() -> None:
-    kept = Path(__file__).resolve().parents[2] / "artifacts" / "results" / "partition"
-    results = json.loads((kept / "results.json").read_text("utf-8"))
-    assert (kept / "tables.md").read_text("utf-8") == as_markdown([*tables(results)])
-    assert results["outcomes"] == ASKED.sha256
-    told = [[one["name"] for one in results[family]] for family in ("controls", "contrasts")]
-    assert told == [[one.name for one in ASKED.controls], [one.name for one in ASKED.contrasts]]
+    folder = Path(__file__).resolve().parents[2] / "artifacts" / "results" / "partition"
+    results = json.loads((folder / "results.json").read_text("utf-8"))
+    assert (folder / "tables.md").read_text("utf-8") == as_markdown([*tables(results)])
+    assert results["outcomes"] == PLAN.sha256
+    names = [[one["name"] for one in results[family]] for family in ("controls", "contrasts")]
+    assert names == [[one.name for one in PLAN.controls], [one.name for one in PLAN.contrasts]]
     for one in results["controls"]:
         assert one["resolved"] and (one["delta"] > 0) == (one["expected"] == "above")

@@ -16,7 +16,7 @@ from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.pools import Pool, write_pool
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.training.steps_reward import StepReward
-from tests.experiments.working import all_recorded
+from tests.experiments.working import is_replay
 from tests.scoring.readers import Reader, Says, by_chance
 
 EVIDENCE = (Passage("Ada", "Ada was born in Rome. Ada works at Kodak."), Passage("Ben", "Ben was born in Oslo."))
@@ -27,8 +27,8 @@ PENS = "Ada has 7 pens. Ada buys 5 more. Ada loses 4. How many pens has Ada now?
 SUM = Exercise("a1", PENS, "arithmetic", "+-", STEPS, "8")
 
 
-def one(solved: Exercise, text: str, says: Callable[[str, str], Says]) -> dict[str, float | None]:
-    (result,) = measure([solved], [text], NLIScorer(Reader(says)))
+def one(exercise: Exercise, text: str, says: Callable[[str, str], Says]) -> dict[str, float | None]:
+    (result,) = measure([exercise], [text], NLIScorer(Reader(says)))
     assert tuple(result) == MEASURES
     return result
 
@@ -37,23 +37,23 @@ def always(reply: Says) -> Callable[[str, str], Says]:
     return lambda premise, hypothesis: reply
 
 
-@pytest.mark.parametrize(("solved", "bare"), [(BORN, "A: Rome"), (SUM, "#### 8")], ids=["retrieval", "arithmetic"])
+@pytest.mark.parametrize(("exercise", "bare"), [(BORN, "A: Rome"), (SUM, "#### 8")], ids=["retrieval", "arithmetic"])
 def test_a_right_reply_has_everything_one_without_steps_no_share_of_true_ones_and_an_empty_one_nothing(
-    solved: Exercise, bare: str
+    exercise: Exercise, bare: str
 ) -> None:
-    for said in ("entailment", "neutral", "contradiction"):
-        result = one(solved, solved.reply, always(said))
+    for label in ("entailment", "neutral", "contradiction"):
+        result = one(exercise, exercise.reply, always(label))
         assert [result[name] for name in MEASURES[:4]] == [100, 100, 100.0, 0.0]
-    result = one(solved, bare, always("entailment"))
+    result = one(exercise, bare, always("entailment"))
     assert (result["exact_match"], result["step_reward"]) == (100, 0.0)
     assert result["true_steps"] is result["conflated"] is None
-    assert list(one(solved, "", always("entailment")).values()) == [0, 0, None, None, 0.0]
+    assert list(one(exercise, "", always("entailment")).values()) == [0, 0, None, None, 0.0]
 
 
-@pytest.mark.parametrize(("reply", "conflated"), [("entailment", 50.0), ("neutral", 0.0), ("contradiction", 0.0)])
-def test_a_false_step_is_conflated_exactly_if_the_reader_takes_it_to_follow(reply: Says, conflated: float) -> None:
+@pytest.mark.parametrize(("reply", "percent"), [("entailment", 50.0), ("neutral", 0.0), ("contradiction", 0.0)])
+def test_a_false_step_is_conflated_exactly_if_the_reader_takes_it_to_follow(reply: Says, percent: float) -> None:
     result = one(BORN, "Ada works at Kodak.\nAda was born in Oslo.\nA: Oslo", always(reply))
-    assert (result["exact_match"], result["true_steps"], result["conflated"]) == (0, 50.0, conflated)
+    assert (result["exact_match"], result["true_steps"], result["conflated"]) == (0, 50.0, percent)
     assert result["certified"] == 100  # another passage has the town
 
 
@@ -69,21 +69,21 @@ def test_a_word_problem_is_certified_by_its_own_derivation_with_a_check_and_a_na
     texts = (f"{steps}\n#### 8", f"{steps}\nCheck: 8 + 4 = 12\n#### 9", "#### 8")
     assert [one(SUM, text, always("neutral"))["certified"] for text in texts] == [0, 0, 0]
     # In retrieval the full name is right and uncertified, and the short name the opposite.
-    solved = next(one for one in questions("any", 5, 1, 1) if one.alias)
-    short = solved.reply.replace("Republic of ", "")
-    assert [one(solved, solved.reply, always("neutral"))[name] for name in MEASURES[:2]] == [100, 0]
-    assert [one(solved, short, always("neutral"))[name] for name in MEASURES[:2]] == [0, 100]
+    exercise = next(one for one in questions("any", 5, 1, 1) if one.alias)
+    short = exercise.reply.replace("Republic of ", "")
+    assert [one(exercise, exercise.reply, always("neutral"))[name] for name in MEASURES[:2]] == [100, 0]
+    assert [one(exercise, short, always("neutral"))[name] for name in MEASURES[:2]] == [0, 100]
 
 
 def test_the_step_reward_is_that_of_training_without_token_confidence() -> None:
     scorer = NLIScorer(Reader(by_chance("entailment", "neutral", "contradiction")))
-    solved = [*questions("any", 8, 1, 2), *problems("any", 8, 1, fresh=True)]
-    texts, rows = [one.reply for one in solved], [one.row() for one in solved]
+    exercises = [*questions("any", 8, 1, 2), *problems("any", 8, 1, fresh=True)]
+    texts, rows = [one.reply for one in exercises], [one.row() for one in exercises]
     columns = {name: [row[name] for row in rows] for name in ("question", "task", "evidence")}
-    earned = StepReward(scorer, confidence=False)(prompts=["?"] * 16, completions=texts, **columns)
-    rewards = [result["step_reward"] for result in measure(solved, texts, scorer)]
-    assert rewards == pytest.approx([100 * reward for reward in earned])
-    assert len({*earned}) > 8
+    values = StepReward(scorer, confidence=False)(prompts=["?"] * 16, completions=texts, **columns)
+    rewards = [result["step_reward"] for result in measure(exercises, texts, scorer)]
+    assert rewards == pytest.approx([100 * reward for reward in values])
+    assert len({*values}) > 8
 
 
 def pool(path: Path, answers: Sequence[Sequence[str | None]], task: str = "retrieval") -> Pool:
@@ -95,7 +95,7 @@ def pool(path: Path, answers: Sequence[Sequence[str | None]], task: str = "retri
     return write_pool(path, map(Row.model_validate, rows))
 
 
-def preferred(result: Pool, rate: float, seed: int = 1) -> list[str | None]:
+def preferences(result: Pool, rate: float, seed: int = 1) -> list[str | None]:
     """The answers that the judge prefers, with a dash where it abstains."""
     rows = [row.candidates for row in result.rows()]
     return [
@@ -107,7 +107,7 @@ def preferred(result: Pool, rate: float, seed: int = 1) -> list[str | None]:
 @pytest.mark.parametrize("rate", [0.1, 0.3, 0.5])
 def test_a_judge_errs_at_its_rate_and_never_prefers_a_candidate_without_an_answer(rate: float, tmp_path: Path) -> None:
     n = 2_000
-    result = preferred(pool(tmp_path / "p.jsonl", [[None, "1", "2", None, "1", "3"]] * n), rate)
+    result = preferences(pool(tmp_path / "p.jsonl", [[None, "1", "2", None, "1", "3"]] * n), rate)
     assert {*result} == {"1", "2", "3"}
     wrong = sum(answer != "1" for answer in result)
     assert abs(wrong - n * rate) < 3.5 * math.sqrt(n * rate * (1 - rate))
@@ -117,9 +117,9 @@ def test_a_judge_errs_at_its_rate_and_never_prefers_a_candidate_without_an_answe
 def test_a_judge_takes_what_there_is_and_its_seed_determines_where_it_errs(tmp_path: Path) -> None:
     result = pool(tmp_path / "p.jsonl", [["2", None], ["1", None, "1"], [None, None]] * 20)
     for rate in (0.0, 0.5, 1.0):
-        assert preferred(result, rate) == ["2", "1", "-"] * 20
+        assert preferences(result, rate) == ["2", "1", "-"] * 20
     result = pool(tmp_path / "two.jsonl", [["1", "2"]] * 50)
-    assert preferred(result, 0.5) == preferred(result, 0.5) != preferred(result, 0.5, seed=2)
+    assert preferences(result, 0.5) == preferences(result, 0.5) != preferences(result, 0.5, seed=2)
 
 
 def test_rules_decide_on_recordings_alone(tmp_path: Path) -> None:
@@ -134,4 +134,4 @@ def test_rules_decide_on_recordings_alone(tmp_path: Path) -> None:
     assert [result["retrieval"][f"eldgr[{judge_name(rate)}]"] for rate in (0.0, 1.0)] == [100, 0]
     assert result["retrieval"]["majority"] == result["arithmetic"]["majority"] == 0
     assert result["arithmetic"]["eldgr[wrong0]"] == 0  # "1" is not a derivation
-    assert all_recorded(tmp_path / "runs" / "start" / "journal.jsonl")
+    assert is_replay(tmp_path / "runs" / "start" / "journal.jsonl")

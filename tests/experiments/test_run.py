@@ -20,7 +20,7 @@ from benchmarks.experiments.real_policy import ARMS as REAL_ARMS
 from benchmarks.experiments.real_policy import HELD_OUT, RESULTS, table
 from eldgr_dspy.errors import RunChangedError, RunLockedError
 from eldgr_dspy.training.grpo import parse_arguments
-from tests.experiments.working import all_recorded
+from tests.experiments.working import is_replay
 from tests.refusing import refused
 from tests.training.training_on import trains
 
@@ -29,7 +29,7 @@ pytestmark = trains
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def done(out: Path, size: str = "smoke") -> subprocess.CompletedProcess[str]:
+def execute(out: Path, size: str = "smoke") -> subprocess.CompletedProcess[str]:
     arguments = [sys.executable, "-m", "benchmarks.experiments.partition", "--size", size, "--out", str(out)]
     environment = {**os.environ, "HF_DATASETS_CACHE": str(out.parent / "cache")}
     return subprocess.run(arguments, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
@@ -37,7 +37,7 @@ def done(out: Path, size: str = "smoke") -> subprocess.CompletedProcess[str]:
 
 def command(out: Path) -> list[str]:
     """The lines that the command prints, which ends well."""
-    result = done(out)
+    result = execute(out)
     assert result.returncode == 0, result.stderr
     return result.stdout.splitlines()
 
@@ -58,20 +58,20 @@ def test_results_have_every_job_arm_measure_rule_and_question_and_the_tables_sho
     names = policies(SMOKE)
     jobs = {"start", "reader", "pools", *names[1:], *(f"{name}.replies" for name in names)}
     assert {path.stem for path in (smoke / "jobs" / "1").glob("*.json")} == jobs
-    results, asked = read(smoke / "results.json"), outcomes()
+    results, plan = read(smoke / "results.json"), outcomes()
     assert {*results["seconds"]} == {f"1/{job}" for job in jobs}
-    assert results["outcomes"] == asked.sha256
+    assert results["outcomes"] == plan.sha256
     assert {*results["arms"]["1"]} == {START, *ARMS}
     assert all({*run[task]} == {*COLUMNS} for runs in results["arms"]["1"].values() for run in runs for task in run)
-    assert {*results["rules"]["1"]} == {*asked.pools}
-    assert [one["name"] for one in results["controls"]] == [one.name for one in asked.controls]
-    assert [one["name"] for one in results["contrasts"]] == [one.name for one in asked.contrasts]
-    assert len(results["rule_contrasts"]) == len(asked.rules) * len(asked.pools) * len(asked.error_rates)
-    told = [one for family in ("controls", "contrasts", "rule_contrasts") for one in results[family]]
-    assert not any(one["resolved"] or one["interval"] for one in told)  # of one seed
+    assert {*results["rules"]["1"]} == {*plan.pools}
+    assert [one["name"] for one in results["controls"]] == [one.name for one in plan.controls]
+    assert [one["name"] for one in results["contrasts"]] == [one.name for one in plan.contrasts]
+    assert len(results["rule_contrasts"]) == len(plan.rules) * len(plan.pools) * len(plan.error_rates)
+    contrasts = [one for family in ("controls", "contrasts", "rule_contrasts") for one in results[family]]
+    assert not any(one["resolved"] or one["interval"] for one in contrasts)  # of one seed
     tables = (smoke / "tables.md").read_text("utf-8")
-    named: list[Any] = [*asked.controls, *asked.contrasts, *asked.rules]
-    assert all(one.name in tables for one in named)
+    items: list[Any] = [*plan.controls, *plan.contrasts, *plan.rules]
+    assert all(one.name in tables for one in items)
     assert "1 seed; 16 held-out questions each." in tables
 
 
@@ -83,7 +83,7 @@ def test_arms_were_trained_by_recipes_that_differ_in_the_rewards_alone_and_rules
     assert differing - {"output_dir", "run_name"} == {"rewards", "reward_weights"}
     assert {arm: dict(zip(one["rewards"], one["reward_weights"], strict=True)) for arm, one in recipes.items()} == ARMS
     for source in outcomes().pools:
-        assert all_recorded(smoke / "seed-1" / "runs" / source / "journal.jsonl")
+        assert is_replay(smoke / "seed-1" / "runs" / source / "journal.jsonl")
 
 
 @pytest.mark.slow
@@ -100,7 +100,7 @@ def test_a_second_call_does_only_jobs_without_a_result_and_one_of_another_size_i
     names = [line.partition(":")[0] for line in command(smoke)[:-1]]
     assert names == ["1/steps-1", "1/start.replies", "1/pools"]
     assert {**read(smoke / "results.json"), "seconds": 0} == {**results, "seconds": 0}
-    other = done(smoke, "small")
+    other = execute(smoke, "small")
     assert (other.returncode, other.stdout) == (1, "")
     assert f"{smoke}: this run was started with other settings:\n" in other.stderr
     assert f"\n  held: {SMOKE.held} -> {SMALL.held}\n" in other.stderr
@@ -145,7 +145,7 @@ def test_a_start_outside_its_range_is_refused(retrieval: float, arithmetic: floa
     assert message.startswith(f"The start must answer 20 to 40 % of the questions for validation; it answers {mean} %")
 
 
-def shared(folder: Path, arm: str, run: int) -> list[str]:
+def flags_of(folder: Path, arm: str, run: int) -> list[str]:
     """The flags of an arm before those of its rewards, without its own folder."""
     words = flags(folder, arm, run, SMOKE, 3)
     own = words.index("--output_dir") + 1
@@ -153,8 +153,8 @@ def shared(folder: Path, arm: str, run: int) -> list[str]:
 
 
 def test_the_flags_of_arms_differ_in_rewards_and_folders_alone(tmp_path: Path) -> None:
-    assert len({tuple(shared(tmp_path, arm, 1)) for arm in ARMS}) == 1
-    assert shared(tmp_path, "orm", 1) != shared(tmp_path, "orm", 2)
+    assert len({tuple(flags_of(tmp_path, arm, 1)) for arm in ARMS}) == 1
+    assert flags_of(tmp_path, "orm", 1) != flags_of(tmp_path, "orm", 2)
     recipes = {arm: parse_arguments(flags(tmp_path, arm, 1, SMOKE, 3)) for arm in ARMS}
     assert len({recipe.training.output_dir for recipe in recipes.values()}) == len(ARMS)
     assert {recipe.training.seed for recipe in recipes.values()} == {3001}

@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 
 
-def all_recorded(journal: Path) -> bool:
+def is_replay(journal: Path) -> bool:
     """Whether a journal has consultations, and only recorded ones."""
     lines = map(json.loads, journal.read_text("utf-8").splitlines())
     return {line["recorded"] for line in lines if line["kind"] == "consultation"} == {True}

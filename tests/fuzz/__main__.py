@@ -26,7 +26,7 @@ class Fuzzing:
     def __init__(self, seconds: float) -> None:
         self.end = time.monotonic() + seconds
         self.inputs = 0
-        self.found: dict[str, bytes] = {}
+        self.findings: dict[str, bytes] = {}
 
     def try_one(self, data: bytes) -> None:
         if time.monotonic() > self.end:
@@ -42,16 +42,16 @@ class Fuzzing:
         ours = [frame for frame in traceback.extract_tb(error.__traceback__) if "eldgr_dspy" in frame.filename]
         place = f"{ours[-1].filename}:{ours[-1].lineno}"
         kind = f"{type(error).__name__} at {place}: {str(error).partition(chr(10))[0]:.120}"
-        if kind not in self.found:
-            self.found[kind] = data
+        if kind not in self.findings:
+            self.findings[kind] = data
             OUT.mkdir(parents=True, exist_ok=True)
-            (OUT / f"{len(self.found)}.bin").write_bytes(data)
+            (OUT / f"{len(self.findings)}.bin").write_bytes(data)
             print(f"\n{kind}\n{data!r}\n{error}", flush=True)  # noqa: T201 - this is a command
 
     def tell(self) -> None:
         """Print what came of it, and end the process: libFuzzer gives nothing back."""
-        print(f"{self.inputs} inputs, {len(self.found)} kinds of finding", flush=True)  # noqa: T201 - this is a command
-        os._exit(bool(self.found))
+        print(f"{self.inputs} inputs, {len(self.findings)} kinds of finding", flush=True)  # noqa: T201 - this is a command
+        os._exit(bool(self.findings))
 
 
 def main(seconds: float) -> None:
@@ -60,8 +60,8 @@ def main(seconds: float) -> None:
     for number, seed in enumerate(hostile.SEEDS):
         (folder / f"seed{number}").write_bytes(seed)
     dictionary = folder.with_suffix(".dict")
-    escaped = ("".join(f"\\x{byte:02x}" for byte in word.encode()) for word in WORDS)
-    dictionary.write_text("".join(f'"{word}"\n' for word in escaped))
+    escapes = ("".join(f"\\x{byte:02x}" for byte in word.encode()) for word in WORDS)
+    dictionary.write_text("".join(f'"{word}"\n' for word in escapes))
     arguments = [sys.argv[0], str(folder), f"-dict={dictionary}", "-max_len=8192", "-rss_limit_mb=8192"]
     atheris.Setup(arguments, Fuzzing(seconds).try_one)
     atheris.Fuzz()

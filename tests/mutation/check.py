@@ -11,7 +11,7 @@ LIST = Path(__file__).with_name("equivalent.toml")
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 NO_RUN = "there is no run to add up; run mutmut first"
 STATES = ("killed", "timeout", "equivalent", "open")
-_UNSEEN = ("survived", "timeout", "no tests")  # what differs in nothing but time may be too slow for a busy machine
+_ALIVE = ("survived", "timeout", "no tests")  # what differs in nothing but time may be too slow for a busy machine
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def modules(path: Path = PROJECT) -> dict[str, str]:
     return {Path(one).stem: one.removesuffix(".py").replace("/", ".") for one in settings["only_mutate"]}
 
 
-def changed(diff: str, sign: str) -> str:
+def side(diff: str, sign: str) -> str:
     lines = (line[1:].strip() for line in diff.splitlines() if line.startswith(sign) and not line.startswith(sign * 3))
     return "\n".join(lines)
 
@@ -61,44 +61,44 @@ def results() -> Iterator[tuple[Mutant, str]]:
             diff = get_diff_for_mutant(name, path=path)
             function, owner = orig_function_and_class_names_from_key(name)
             where = ".".join(filter(None, (path.stem, owner, function)))
-            yield Mutant(where, changed(diff, "-"), changed(diff, "+")), status_by_exit_code[exit_code]
+            yield Mutant(where, side(diff, "-"), side(diff, "+")), status_by_exit_code[exit_code]
 
 
-def state(mutant: Mutant, status: str, known: Mapping[Mutant, str]) -> str:
-    if status in _UNSEEN and mutant in known:
+def state(mutant: Mutant, status: str, reasons: Mapping[Mutant, str]) -> str:
+    if status in _ALIVE and mutant in reasons:
         return "equivalent"
     return status if status in ("killed", "timeout") else "open"
 
 
 def table(states: Iterable[tuple[Mutant, str]]) -> Iterator[str]:
-    counts = Counter((module, counted) for mutant, counted in states for module in (mutant.module, "all"))
+    counts = Counter((module, name) for mutant, name in states for module in (mutant.module, "all"))
     modules = sorted({module for module, _ in counts} - {"all"})
     yield "".join(f"{head:>13}" for head in ("module", "mutants", *STATES))
     for module in (*modules, "all"):
-        numbers = [counts[module, counted] for counted in STATES]
+        numbers = [counts[module, name] for name in STATES]
         yield "".join(f"{cell:>13}" for cell in (module, sum(numbers), *numbers))
 
 
-def faults(mutants: Sequence[tuple[Mutant, str]], known: Mapping[Mutant, str]) -> Iterator[str]:
+def faults(mutants: Sequence[tuple[Mutant, str]], reasons: Mapping[Mutant, str]) -> Iterator[str]:
     """What is open, and what stands on the list without need; each a few lines of text."""
     for mutant, status in mutants:
-        if state(mutant, status, known) == "open":
+        if state(mutant, status, reasons) == "open":
             yield f"{status}: {mutant.function}\n- {mutant.was}\n+ {mutant.becomes}"
-    unseen = Counter(mutant for mutant, status in mutants if status in _UNSEEN)
-    yield from (f"on the list, and {unseen[one]} of these survive: {one}" for one in known if unseen[one] != 1)
+    survivors = Counter(mutant for mutant, status in mutants if status in _ALIVE)
+    yield from (f"on the list, and {survivors[one]} of these survive: {one}" for one in reasons if survivors[one] != 1)
 
 
-def unmoved(mutants: Sequence[tuple[Mutant, str]], expected: Iterable[str]) -> Iterator[str]:
+def idle(mutants: Sequence[tuple[Mutant, str]], expected: Iterable[str]) -> Iterator[str]:
     """The modules in which nothing was killed: they were not changed, or no test ran to its end."""
-    moved = {mutant.module for mutant, status in mutants if status == "killed"}
-    quiet = (module for module in expected if module not in moved)
+    active = {mutant.module for mutant, status in mutants if status == "killed"}
+    quiet = (module for module in expected if module not in active)
     yield from (f"{module}: no mutant was killed; it was not changed, or no test ran" for module in quiet)
 
 
 def main() -> int:
-    known, mutants = equivalents(), list(results())
-    result = [*unmoved(mutants, modules()), *faults(mutants, known)] if mutants else [NO_RUN]
-    states = ((mutant, state(mutant, status, known)) for mutant, status in mutants)
+    reasons, mutants = equivalents(), list(results())
+    result = [*idle(mutants, modules()), *faults(mutants, reasons)] if mutants else [NO_RUN]
+    states = ((mutant, state(mutant, status, reasons)) for mutant, status in mutants)
     print(*table(states), *result, sep="\n")  # noqa: T201 -- this is the command's output
     return 1 if result else 0
 

@@ -31,17 +31,17 @@ def commands() -> Iterator[list[str]]:
         yield [os.path.expandvars(word) for word in shlex.split(line)]
 
 
-def differences(committed: Any, made: Any, place: str = "") -> Iterator[str]:
+def differences(old: Any, new: Any, place: str = "") -> Iterator[str]:
     """Yield where two results differ, in what both have; seconds are nobody's to repeat."""
-    if isinstance(committed, Mapping) and isinstance(made, Mapping):
-        for key in committed.keys() & made.keys():
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for key in old.keys() & new.keys():
             if not key.startswith("seconds"):
-                yield from differences(committed[key], made[key], f"{place}/{key}")
-    elif isinstance(committed, Sequence) and not isinstance(committed, str) and len(committed) == len(made):
-        for index, pair in enumerate(zip(committed, made, strict=True)):
+                yield from differences(old[key], new[key], f"{place}/{key}")
+    elif isinstance(old, Sequence) and not isinstance(old, str) and len(old) == len(new):
+        for index, pair in enumerate(zip(old, new, strict=True)):
             yield from differences(*pair, f"{place}/{index}")
-    elif committed != (pytest.approx(made, rel=1e-9) if isinstance(made, float) else made):
-        yield f"{place}: {committed!r} is committed, and {made!r} is found"
+    elif old != (pytest.approx(new, rel=1e-9) if isinstance(new, float) else new):
+        yield f"{place}: {old!r} is committed, and {new!r} is found"
 
 
 @pytest.mark.slow
@@ -63,8 +63,8 @@ def test_the_committed_results_are_those_that_their_commands_give(
             Path(arguments[-1]).write_text(tables, encoding="utf-8")
     assert {path.name for path in folder.iterdir()} == {path.name for path in RESULTS.iterdir()} - {README.name}
     for path in folder.glob("*.json"):
-        committed, made = (json.loads((where / path.name).read_text(encoding="utf-8")) for where in (RESULTS, folder))
-        assert list(differences(committed, made, path.name)) == []
+        old, new = (json.loads((where / path.name).read_text(encoding="utf-8")) for where in (RESULTS, folder))
+        assert list(differences(old, new, path.name)) == []
     for path in folder.glob("*.md"):
         lines = [(where / path.name).read_text(encoding="utf-8").splitlines() for where in (RESULTS, folder)]
         whose = partial(re.sub, r"^(\| [^|]*\|).* of .*$", r"\1")  # of a line of the cost, only whose it is
@@ -72,13 +72,13 @@ def test_the_committed_results_are_those_that_their_commands_give(
 
 
 def test_the_committed_results_have_no_text_of_the_pools_and_no_place_of_one_machine(pools_dir: Path) -> None:
-    committed = "\n".join(path.read_text(encoding="utf-8") for path in RESULTS.iterdir())
+    text = "\n".join(path.read_text(encoding="utf-8") for path in RESULTS.iterdir())
     names = ("gsm8k-openai4", "svamp-codex8", "hotpotqa-reflexion12")
     for pool in open_pools([pools_dir / f"{name}.jsonl.gz" for name in names]):
         for row in pool.rows():
-            assert row.question not in committed
-            assert row.id not in committed
-    assert str(pools_dir) not in committed
+            assert row.question not in text
+            assert row.id not in text
+    assert str(pools_dir) not in text
 
 
 def test_the_page_of_the_results_says_what_the_figures_say() -> None:
@@ -86,11 +86,11 @@ def test_the_page_of_the_results_says_what_the_figures_say() -> None:
     pools = json.loads((RESULTS / "defaults.summary.json").read_text(encoding="utf-8"))["pools"]
     gsm8k, svamp, hotpotqa = (pools[name] for name in ("gsm8k-openai4", "svamp-codex8", "hotpotqa-reflexion12"))
     letter = json.loads((RESULTS / "letter.summary.json").read_text(encoding="utf-8"))["pools"]["hotpotqa-reflexion12"]
-    spared, audit = lead(gsm8k, "eldgr", "judge"), hotpotqa["audit"]
+    margin, audit = lead(gsm8k, "eldgr", "judge"), hotpotqa["audit"]
     overrides = audit["judge_overrides"] + audit["repair_overrides"]
     expected = [
         f"{gsm8k['rules']['judge']['em']:.2f} against {gsm8k['rules']['majority']['em']:.2f}",
-        f"{spared['wins']} questions won and {spared['losses']} lost",
+        f"{margin['wins']} questions won and {margin['losses']} lost",
         f"all {svamp['audit']['abstentions']} questions of SVAMP",
         f"{hotpotqa['rules']['eldgr']['em']:.0f} against {hotpotqa['rules']['majority']['em']:.0f}",
         said_of(lead(hotpotqa, "eldgr", "majority")),

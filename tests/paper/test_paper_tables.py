@@ -26,14 +26,14 @@ from tests.refusing import refused, says
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run on nine retrieval questions of three candidates, by the heuristic roles."""
     return finished_run(tmp_path_factory.mktemp("made"), n=9)[0]
 
 
 @pytest.fixture
-def run(made: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(made, tmp_path / "run"))
+def run(original: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(original, tmp_path / "run"))
 
 
 def summary_of(run: Path) -> dict[str, Any]:
@@ -95,21 +95,21 @@ def test_seconds_and_calls_are_those_of_the_journal_on_the_pools_questions(tmp_p
 
 
 def test_of_recordings_no_seconds_are_said(tmp_path: Path) -> None:
-    asked, _ = finished_run(tmp_path)
-    played, _ = finished_run(tmp_path, out=tmp_path / "played", replay=asked / "journal.jsonl")
-    figures = here(played)
+    first, _ = finished_run(tmp_path)
+    replay, _ = finished_run(tmp_path, out=tmp_path / "played", replay=first / "journal.jsonl")
+    figures = here(replay)
     assert figures["seconds"] == {"judge": None, "verifier": 0.0, "both": None}
-    recorded = "the judge's replies are recorded, and a recording does not say what made it; the paper's judge is"
-    assert any(recorded in one for one in not_comparable(figures, SELECTIONS["hotpotqa"]))
+    note = "the judge's replies are recorded, and a recording does not say what made it; the paper's judge is"
+    assert any(note in one for one in not_comparable(figures, SELECTIONS["hotpotqa"]))
     figures["roles"]["judge"]["recorded"] = 4
     assert "4 of 6 consultations of the judge were recorded" in sentences(figures)
 
 
 @each_case("paper", "sentences")
 def test_each_thing_that_matters_has_its_sentence(
-    made: Path, name: str, changes: dict[str, Any], told: list[str], untold: list[str]
+    original: Path, name: str, changes: dict[str, Any], told: list[str], untold: list[str]
 ) -> None:
-    figures = deepcopy(here(made))
+    figures = deepcopy(here(original))
     before = sentences(figures, name)
     for path, value in changes.items():
         *parents, last = path.split("/")
@@ -128,20 +128,20 @@ def test_every_column_of_the_paper_has_one_of_here_beside_it(run: Path) -> None:
     assert tables["GSM8K"].rows[0][2::2] == ("—", "—", "—")
     assert "—: no run was given for it; give gsm8k=RUN." in tables["GSM8K"].notes
     assert tables["decision audit"].headers == ("decision of EL-DGR", "paper, 30 questions", "hotpotqa, here")
-    uncounted = "hotpotqa: no LM call was counted, so that its seconds say nothing of the cost of one."
-    assert uncounted in tables["cost"].notes
+    note = "hotpotqa: no LM call was counted, so that its seconds say nothing of the cost of one."
+    assert note in tables["cost"].notes
     assert all(len(row) == len(table.headers) for table in tables.values() for row in table.rows)
 
 
 def test_the_confirmation_has_its_differences_the_other_way_round_as_the_paper_prints_them(run: Path) -> None:
-    as_main, turned = (
+    as_main, mirror = (
         {row[0]: row for row in tables_by_title(f"{name}={run}")[title].rows}
         for name, title in (("hotpotqa", "HotpotQA"), ("confirmation", "HotpotQA, confirmation"))
     )
     lead = here(run)["leads"]["majority"]
     low, high = lead["ci"]
     assert as_main["Majority vote"][4] == f"+{lead['delta']:.2f} [{low:.2f}, {high:.2f}]"
-    assert turned["Majority vote"][4] == f"{-lead['delta']:.2f} [{-high:.2f}, {-low:.2f}]"
+    assert mirror["Majority vote"][4] == f"{-lead['delta']:.2f} [{-high:.2f}, {-low:.2f}]"
 
 
 def sentences(result: Any, name: str = "hotpotqa") -> str:
@@ -174,8 +174,8 @@ def test_a_pool_is_named_where_a_run_has_several_of_the_task(tmp_path: Path) -> 
 
 
 @each_case("paper", "arguments")
-def test_an_argument_that_names_no_run_is_refused_by_its_text(made: Path, texts: list[str], message: str) -> None:
-    assert says(message, refused(lambda: runs_here([text.replace("RUN", str(made)) for text in texts])))
+def test_an_argument_that_names_no_run_is_refused_by_its_text(original: Path, texts: list[str], message: str) -> None:
+    assert says(message, refused(lambda: runs_here([text.replace("RUN", str(original)) for text in texts])))
 
 
 def test_a_run_that_is_not_whole_is_refused(run: Path) -> None:

@@ -87,8 +87,8 @@ def test_audit_seconds_ablations_and_legacy_drops_add_up() -> None:
 
 
 @given(st.decimals(-100, 100, places=2))
-def test_what_is_printed_agrees_with_itself_and_with_nothing_a_digit_away(printed: Decimal) -> None:
-    value = abs(printed)
+def test_what_is_printed_agrees_with_itself_and_with_nothing_a_digit_away(figure: Decimal) -> None:
+    value = abs(figure)
     assert agrees(float(value), value)
     assert not agrees(float(value) + 0.01, value)
 
@@ -96,8 +96,8 @@ def test_what_is_printed_agrees_with_itself_and_with_nothing_a_digit_away(printe
 @each_selection
 def test_every_score_stands_in_the_paper(selection: Selection, paper: str) -> None:
     for score in selection.scores.values():
-        divided = "&" if selection.n == 30 else "/"
-        assert f"&{score.em}" + ("" if score.f1 is None else f"{divided}{score.f1}") in paper
+        sign = "&" if selection.n == 30 else "/"
+        assert f"&{score.em}" + ("" if score.f1 is None else f"{sign}{score.f1}") in paper
 
 
 @each_lead

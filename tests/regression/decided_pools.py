@@ -75,13 +75,13 @@ def missing(name: str, data: Path) -> str | None:
 def decide(name: str, data: Path, out: Path, *options: str) -> Pool:
     """Decide a pool in a new run directory below `out`. The real pools and their recordings are in `data`."""
     pool = data / f"{name}.jsonl.gz" if name in REAL else ROOT / "artifacts" / f"{name}.jsonl"
-    chosen = [*DEMOS.get(name, ()), *options]
+    arguments = [*DEMOS.get(name, ()), *options]
     recordings = {judge: data / "judges" / f"{name}.{judge}.jsonl.gz" for judge in JUDGES}
     if name in REAL and all(file.is_file() for file in recordings.values()):
-        chosen += ["--judges", ",".join(recordings)]
-        chosen += [word for judge, file in recordings.items() for word in ("--replay", f"{judge}={file}")]
+        arguments += ["--judges", ",".join(recordings)]
+        arguments += [word for judge, file in recordings.items() for word in ("--replay", f"{judge}={file}")]
     run = out / name
-    code = main(["evaluate", str(pool), "--rules", RULES, "--out", str(run), "--quiet", *chosen])
+    code = main(["evaluate", str(pool), "--rules", RULES, "--out", str(run), "--quiet", *arguments])
     assert code == 0, f"eldgr evaluate {pool} ended with exit code {code}"
     return _pool(name, run)
 
@@ -117,7 +117,7 @@ def _digest(text: bytes, digits: int) -> str:
     return hashlib.sha256(text).hexdigest()[:digits]
 
 
-def recorded() -> dict[str, Digests]:
+def read_digests() -> dict[str, Digests]:
     records = json.loads(DIGESTS.read_text(encoding="utf-8")) if DIGESTS.is_file() else {}
     return {name: Digests.read(record) for name, record in records.items()}
 
@@ -129,10 +129,10 @@ def differences(before: Digests | None, pool: Pool, *, part: bool = False) -> li
     now, results = pool.digests, list[str]()
     old = before.questions[: len(now.questions)] if part else before.questions
     pairs = zip_longest(pool.ids, now.questions, old, fillvalue="")
-    changed = [question or "one that is gone" for question, new, was in pairs if new != was]
-    if changed:
-        which = "all" if changed == pool.ids else f"{len(changed):,} of"
-        names = "" if changed == pool.ids else f": {', '.join(changed)}"
+    ids = [question or "one that is gone" for question, new, was in pairs if new != was]
+    if ids:
+        which = "all" if ids == pool.ids else f"{len(ids):,} of"
+        names = "" if ids == pool.ids else f": {', '.join(ids)}"
         results.append(f"{which} {len(old):,} questions{names}")
     elif not part and now.decisions != before.decisions:
         results.append("the order or the form of decisions.jsonl")

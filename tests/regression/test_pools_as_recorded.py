@@ -9,7 +9,7 @@ import pytest
 from benchmarks import evidence_tables
 from tests.evidence_page import column
 from tests.regression.__main__ import CHANGES
-from tests.regression.decided_pools import DEMOS, REAL, RULES, Digests, Pool, decide, differences, missing, recorded
+from tests.regression.decided_pools import DEMOS, REAL, RULES, Digests, Pool, decide, differences, missing, read_digests
 
 ENTRY = re.compile(r"## \d{4}-\d\d-\d\d: \S+ .+[.]")
 LINE = re.compile(r"\* (\S+) is now ([0-9a-f]{8}): \S.*")
@@ -21,9 +21,9 @@ def check(name: str, data: Path, out: Path, *options: str) -> None:
     """Decide a pool or its first questions, and fail with the names of those that are decided otherwise."""
     if reason := missing(name, data):
         pytest.skip(reason)
-    if changed := differences(recorded()[name], decide(name, data, out, *options), part="--limit" in options):
-        meant = f"If that is meant, {CHANGES.name} says how to record it."
-        pytest.fail(f"{name}: {'; '.join(changed)}. {meant}", pytrace=False)
+    if faults := differences(read_digests()[name], decide(name, data, out, *options), part="--limit" in options):
+        advice = f"If that is meant, {CHANGES.name} says how to record it."
+        pytest.fail(f"{name}: {'; '.join(faults)}. {advice}", pytrace=False)
 
 
 @pytest.mark.parametrize("name", DEMOS)
@@ -49,7 +49,7 @@ def test_a_real_pool_is_decided_as_recorded_and_its_figures_are_those_of_the_pag
 def test_every_pool_is_recorded_with_all_its_questions_and_on_the_page_of_evidence_with_the_rules() -> None:
     assert all(column(name) for name in REAL)
     assert {*evidence_tables.RULES} == {*RULES.split(",")}
-    digests = recorded()
+    digests = read_digests()
     assert [*digests] == [*DEMOS, *REAL]
     assert {name: len(digests[name].questions) for name in REAL} == REAL
 
@@ -65,7 +65,7 @@ def test_the_last_entry_about_each_pool_names_the_digests_that_are_recorded() ->
             match = LINE.fullmatch(line)
             assert match, f"not a pool, its digests and what changed: {line}"
             names[match[1]] = match[2]
-    assert names == {name: digests.name for name, digests in recorded().items()}
+    assert names == {name: digests.name for name, digests in read_digests().items()}
 
 
 def test_what_is_decided_otherwise_is_named() -> None:

@@ -46,18 +46,18 @@ def test_the_same_outcomes_five_times_say_no_more_than_once_and_rounding_alone_i
 def test_it_is_the_bootstrap_of_whole_clusters() -> None:
     generator = np.random.Generator(np.random.PCG64(2))
     differences = generator.normal(size=(60, 1)) + generator.normal(size=(60, 4))
-    drawn = differences[generator.integers(0, 60, size=(20_000, 60))].mean(axis=(1, 2))
+    draws = differences[generator.integers(0, 60, size=(20_000, 60))].mean(axis=(1, 2))
     clusters = [f"q{number}" for number in np.repeat(np.arange(60), 4)]
     result = by_cluster(differences.ravel(), np.zeros(240), clusters)
-    tolerance = 4 * drawn.std() * np.sqrt(2 * 0.025 * 0.975 / 20_000) / norm.pdf(norm.ppf(0.025))
-    assert np.abs(np.array(result.interval) - np.quantile(drawn, [0.025, 0.975])).max() < tolerance
+    tolerance = 4 * draws.std() * np.sqrt(2 * 0.025 * 0.975 / 20_000) / norm.pdf(norm.ppf(0.025))
+    assert np.abs(np.array(result.interval) - np.quantile(draws, [0.025, 0.975])).max() < tolerance
     assert result.delta == pytest.approx(differences.mean(), abs=1e-12)
 
 
-graded = st.sampled_from((0.0, 100 / 3, 40.0, 200 / 3, 100.0))
+grades = st.sampled_from((0.0, 100 / 3, 40.0, 200 / 3, 100.0))
 
 
-@given(st.lists(st.tuples(st.integers(0, 9), graded, graded), min_size=1, max_size=30))
+@given(st.lists(st.tuples(st.integers(0, 9), grades, grades), min_size=1, max_size=30))
 @example([(0, 100.0, 0.0), (1, 100.0, 0.0), (2, 0.0, 100.0)])
 def test_counted_units_have_the_contrast_of_the_listed_outcomes(rows: list[tuple[int, float, float]]) -> None:
     clusters, rule, against = zip(*rows, strict=True)
@@ -65,9 +65,9 @@ def test_counted_units_have_the_contrast_of_the_listed_outcomes(rows: list[tuple
     for cluster, *outcome in rows:
         outcomes_of[cluster].append((outcome[0], outcome[1]))
     units = Counter(map(tuple, outcomes_of.values()))
-    listed = contrast(rule, against) if len(outcomes_of) == len(rows) else by_cluster(rule, against, clusters)
-    assert contrast_of_units(units) == listed
-    assert contrast_of_units(dict(reversed(units.items()))) == listed
+    result = contrast(rule, against) if len(outcomes_of) == len(rows) else by_cluster(rule, against, clusters)
+    assert contrast_of_units(units) == result
+    assert contrast_of_units(dict(reversed(units.items()))) == result
     by_one: Mapping[tuple[tuple[float, float], ...], int] = Counter(((a, b),) for _, a, b in rows)
     assert contrast_of_units(by_one) == contrast(rule, against)
 
@@ -112,14 +112,14 @@ def test_the_error_of_the_mean_is_that_of_another_draw_of_both() -> None:
     assert result.interval == pytest.approx((result.mean - half, result.mean + half))
 
 
-def simulated(seeds: float, questions: float, rest: float, n: int) -> list[SeedVariance]:
+def simulate(seeds: float, questions: float, rest: float, n: int) -> list[SeedVariance]:
     normal = np.random.Generator(np.random.PCG64(8)).normal
     tables = seeds * normal(size=(n, 4, 1)) + questions * normal(size=(n, 1, 30)) + rest * normal(size=(n, 4, 30))
     return [seed_variance(table) for table in tables]
 
 
 def test_the_components_are_unbiased() -> None:
-    result = simulated(0.3, 0.5, 1.0, n=1_500)
+    result = simulate(0.3, 0.5, 1.0, n=1_500)
     for name, true in (("seeds", 0.09), ("questions", 0.25), ("rest", 1.0)):
         values = np.array([getattr(one, name) for one in result])
         assert abs(values.mean() - true) < 4 * values.std() / np.sqrt(values.size)
@@ -127,7 +127,7 @@ def test_the_components_are_unbiased() -> None:
 
 @pytest.mark.parametrize("components", [(0.3, 0.5, 1.0), (0.0, 0.5, 1.0), (0.5, 0.0, 1.0)], ids=str)
 def test_the_interval_covers_the_mean_of_all_seeds_and_questions(components: tuple[float, float, float]) -> None:
-    result = simulated(*components, n=1_000)
+    result = simulate(*components, n=1_000)
     assert np.mean([one.interval.low <= 0.0 <= one.interval.high for one in result]) > 0.93
 
 

@@ -37,12 +37,12 @@ outcomes = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_siz
 def test_published_contrasts_follow_from_counts(
     n: int, wins: int, losses: int, delta: float, interval: list[float], p: float
 ) -> None:
-    printed, grid = 0.05 if n == 30 else 0.005, 100 / n
+    rounding, grid = 0.05 if n == 30 else 0.005, 100 / n
     result = from_counts(n, wins, losses, unit=100)
     assert (result.n, result.wins, result.losses) == (n, wins, losses)
-    assert result.delta == pytest.approx(delta, abs=printed)
+    assert result.delta == pytest.approx(delta, abs=rounding)
     assert result.p == pytest.approx(p, abs=0.00005 + 1e-12)
-    assert result.interval == pytest.approx(interval, abs=grid + printed)
+    assert result.interval == pytest.approx(interval, abs=grid + rounding)
 
 
 @given(st.integers(0, 3_000), st.integers(0, 3_000))
@@ -125,7 +125,7 @@ def test_the_order_of_questions_does_not_matter_and_the_interval_lies_within_the
     assert (rule - against).min() - 1e-9 <= low <= high <= (rule - against).max() + 1e-9
 
 
-GRADED = np.random.Generator(np.random.PCG64(7)).choice([0.0, 0.0, 2 / 7, 0.5, 0.8, 1.0], size=(2, 150))
+GRADES = np.random.Generator(np.random.PCG64(7)).choice([0.0, 0.0, 2 / 7, 0.5, 0.8, 1.0], size=(2, 150))
 """F1 values with many zeros, ties and fractions."""
 
 
@@ -135,7 +135,7 @@ def means_of(differences: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 @pytest.mark.parametrize("tail", [0.005, 0.025, 0.1, 0.25, 0.4])
 def test_counting_differences_is_the_same_distribution_as_resampling_questions(tail: float) -> None:
-    rule, against = GRADED
+    rule, against = GRADES
     generator = np.random.Generator(np.random.PCG64(11))
     naive = (rule - against)[generator.integers(0, rule.size, size=(20_000, rule.size))].mean(axis=1)
     ends = [np.quantile(means, [tail, 1 - tail]) for means in (means_of(rule - against), naive)]
@@ -150,8 +150,8 @@ def test_many_distinct_differences_are_resampled_as_their_questions_are(tail: fl
     """More than 500 are drawn in groups; the skewed ones of this sample show whether that keeps their distribution."""
     generator = np.random.Generator(np.random.PCG64(5))
     values = generator.exponential(size=1_200) ** 2
-    chosen = generator.integers(0, values.size, size=(10_000, values.size))
-    means = values[chosen].mean(axis=1)
+    picks = generator.integers(0, values.size, size=(10_000, values.size))
+    means = values[picks].mean(axis=1)
     tolerance = 4 * means.std() * np.sqrt(tail * (1 - tail) * (1 / 10_000 + 1 / 20_000)) / norm.pdf(norm.ppf(tail))
     ends = [np.quantile(result, [tail, 1 - tail]) for result in (means_of(values), means)]
     assert np.abs(ends[0] - ends[1]).max() < tolerance
@@ -177,7 +177,7 @@ def test_many_distinct_differences_are_resampled_in_bounded_memory() -> None:
 
 def test_chunks_do_not_change_the_draws_and_the_same_scores_give_the_same_bytes() -> None:  # hazard 108
     """300 distinct differences need six chunks; a fresh generator that draws all at once gives the same means."""
-    first, again = (np.array(contrast(*GRADED).interval).tobytes() for _ in range(2))
+    first, again = (np.array(contrast(*GRADES).interval).tobytes() for _ in range(2))
     assert first == again
     values = np.arange(300.0)
     counts = np.random.Generator(np.random.PCG64(2029)).multinomial(300, np.full(300, 1 / 300), size=20_000)
@@ -185,22 +185,22 @@ def test_chunks_do_not_change_the_draws_and_the_same_scores_give_the_same_bytes(
     assert contrast(values, np.zeros(300)).interval == pytest.approx(expected, abs=1e-9)
 
 
-UNSCORED = "Give unscored questions a score, or leave them out of both rules."
+ADVICE = "Give unscored questions a score, or leave them out of both rules."
 
 
 def test_any_ordinary_container_of_numbers_is_read_alike_but_what_lies_under_a_mask_is_not() -> None:  # hazard 106
     expected = contrast([True, False, True], [False, False, True])
     assert contrast(np.array([1, 0, 1], dtype=np.int8), (0.0, 0.0, 1.0)) == expected
     assert contrast(np.array([True, 0, 1.0], dtype=object), np.array([np.bool_(False), 0, Fraction(1)])) == expected
-    masked = np.ma.masked_array([1.0, 1.0, 0.0], mask=[False, True, False])
-    assert refused(lambda: contrast(masked, [0, 0, 1])) == f"rule[1] must be a finite number; got None. {UNSCORED}"
+    column = np.ma.masked_array([1.0, 1.0, 0.0], mask=[False, True, False])
+    assert refused(lambda: contrast(column, [0, 0, 1])) == f"rule[1] must be a finite number; got None. {ADVICE}"
     assert contrast(np.ma.masked_array([1, 0], mask=False), [0, 0]) == contrast([1, 0], [0, 0])
 
 
 @pytest.mark.parametrize("value", [None, float("nan"), float("inf"), "1", 1j, 10**400, 1e200], ids=repr)
 def test_a_value_that_is_not_a_finite_number_is_named_by_its_position(value: Any) -> None:  # hazard 106
     # Beside text NumPy makes text of all, so the position is found in what was given.
-    expected = f"against[1] must be a finite number; got {value!r:.80}. {UNSCORED}"
+    expected = f"against[1] must be a finite number; got {value!r:.80}. {ADVICE}"
     assert refused(lambda: contrast([1, 0, 1], [0, value, 1])) == expected
 
 
@@ -218,24 +218,24 @@ def p_value(wins: int, losses: int) -> float:
     return float(binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0
 
 
-def enumerated(n: int, gain: float, discordant: float, alpha: float = 0.05) -> float:
+def exact_power(n: int, gain: float, discordant: float, alpha: float = 0.05) -> float:
     """The probability of all outcomes of n questions on which the rule leads and the test rejects."""
     rates = [(discordant + gain) / 2, (discordant - gain) / 2, 1 - discordant]
     splits = [(wins, losses) for wins in range(n + 1) for losses in range(min(wins, n - wins + 1))]
-    seen = [(wins, losses, n - wins - losses) for wins, losses in splits if p_value(wins, losses) <= alpha]
-    return float(multinomial(n, rates).pmf(seen).sum()) if seen else 0.0
+    rejections = [(wins, losses, n - wins - losses) for wins, losses in splits if p_value(wins, losses) <= alpha]
+    return float(multinomial(n, rates).pmf(rejections).sum()) if rejections else 0.0
 
 
 @pytest.mark.parametrize("n", [1, 5, 6, 20, 60])
 @pytest.mark.parametrize(("gain", "discordant"), [(0.0, 0.3), (0.1, 0.3), (0.3, 0.3), (0.5, 0.9), (0.5, 1.0)])
 def test_power_is_the_sum_over_all_outcomes(n: int, gain: float, discordant: float) -> None:
-    assert mcnemar_power(n, gain, discordant) == pytest.approx(enumerated(n, gain, discordant), abs=1e-12)
+    assert mcnemar_power(n, gain, discordant) == pytest.approx(exact_power(n, gain, discordant), abs=1e-12)
 
 
 def test_a_level_that_a_split_has_to_the_digit_is_reached() -> None:
     for alpha, losses in ((0.0625, 0), (0.03125, -1), (0.25, 0), (0.375, 1)):
         assert _most_losses(np.array([5]), alpha).tolist() == [losses]
-        assert mcnemar_power(9, 0.5, 0.9, alpha=alpha) == pytest.approx(enumerated(9, 0.5, 0.9, alpha), abs=1e-12)
+        assert mcnemar_power(9, 0.5, 0.9, alpha=alpha) == pytest.approx(exact_power(9, 0.5, 0.9, alpha), abs=1e-12)
 
 
 @given(st.integers(0, 400), st.sampled_from([1e-9, 0.01, 0.0125, 0.05, 0.3, 0.99]))

@@ -103,9 +103,9 @@ def test_a_chain_is_tested_up_to_its_first_failure() -> None:
 @pytest.mark.parametrize("chains", [1, 2, 5])
 def test_the_questions_needed_are_the_fewest_that_pass(share: float, chains: int) -> None:
     n = questions_without_loss(share, chains=chains)
-    tried, none = [[str(chain)] for chain in range(chains)], {str(chain): 0 for chain in range(chains)}
-    assert passing(tried, none, n, share) == tried
-    assert n == 1 or passing(tried, none, n - 1, share) == [[] for _ in tried]
+    groups, none = [[str(chain)] for chain in range(chains)], {str(chain): 0 for chain in range(chains)}
+    assert passing(groups, none, n, share) == groups
+    assert n == 1 or passing(groups, none, n - 1, share) == [[] for _ in groups]
     assert chains > 1 or share != 0.02 or n == 149
 
 
@@ -114,9 +114,9 @@ def test_the_upper_bound_covers_the_truth_as_often_as_it_says_and_is_three_in_n_
     assert proportion_upper_bound(10**12, 0) == pytest.approx(3e-12, rel=0.01)
     random = np.random.default_rng(1)
     for truth in (0.002, 0.01, 0.05):
-        drawn = random.binomial(400, truth, 4000)
-        bounds = {count: proportion_upper_bound(400, count) for count in map(int, np.unique(drawn))}
-        assert np.mean([bounds[int(count)] >= truth for count in drawn]) >= 0.95 - 0.0104  # three standard errors
+        events = random.binomial(400, truth, 4000)
+        bounds = {count: proportion_upper_bound(400, count) for count in map(int, np.unique(events))}
+        assert np.mean([bounds[int(count)] >= truth for count in events]) >= 0.95 - 0.0104  # three standard errors
 
 
 def test_a_wrong_rule_passes_in_at_most_one_sample_of_twenty() -> None:
