@@ -2,10 +2,10 @@
 
 import sys
 
-from tests.injection.battery_table import PAGE, generated, page
+from tests.injection.battery_table import PAGE, page, render
 from tests.injection.trying import outcomes
 
 if __name__ == "__main__":
-    found = list(outcomes())
-    sys.stdout.write(generated(found))
-    PAGE.write_text(page(PAGE.read_text("utf-8"), found), "utf-8")
+    results = list(outcomes())
+    sys.stdout.write(render(results))
+    PAGE.write_text(page(PAGE.read_text("utf-8"), results), "utf-8")

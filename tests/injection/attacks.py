@@ -37,13 +37,13 @@ def _by_word(spell: Callable[[str], str]) -> str:
     return " ".join(word if "@" in word else spell(word) for word in ORDER.split(" "))
 
 
-def _shifted(capital: str, small: str) -> str:
+def _shift(capital: str, small: str) -> str:
     """The order in an alphabet that begins elsewhere."""
-    moved = {ord(first) + n: ord(to) + n for first, to in (("A", capital), ("a", small)) for n in range(26)}
-    return _by_word(lambda word: word.translate(moved))
+    table = {ord(first) + n: ord(to) + n for first, to in (("A", capital), ("a", small)) for n in range(26)}
+    return _by_word(lambda word: word.translate(table))
 
 
-WORDS: dict[str, Any] = {"shifted": _shifted, "spaced": lambda between: _by_word(between.join), **TEXTS}
+WORDS: dict[str, Any] = {"shifted": _shift, "spaced": lambda between: _by_word(between.join), **TEXTS}
 WORDS["letters"] = lambda own, alike: _by_word(lambda word: word.translate(str.maketrans(own, alike)))
 WORDS["between words"] = lambda between: ORDER.replace(" ", between)
 WORDS["base64"] = lambda text: base64.b64encode(text.encode()).decode()

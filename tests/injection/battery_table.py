@@ -17,10 +17,10 @@ def page(text: str, outcomes: Sequence[Outcome]) -> str:
     """The page with its generated part written anew."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{generated(outcomes)}\n{END}{after}"
+    return f"{before}{BEGIN}\n{render(outcomes)}\n{END}{after}"
 
 
-def generated(outcomes: Sequence[Outcome]) -> str:
+def render(outcomes: Sequence[Outcome]) -> str:
     """The tables by kind of attack and by place."""
     families = list(dict.fromkeys(attack.family for attack in ATTACKS))
     by_family = _table("kind", families, outcomes, lambda outcome: outcome.trial.attack.family)
@@ -40,9 +40,9 @@ def _row(name: str, outcomes: Sequence[Outcome]) -> str:
     counts = (
         len({outcome.trial.attack for outcome in outcomes}),
         len(outcomes),
-        sum(outcome.captured("obedient", "judge") for outcome in outcomes),
-        sum(outcome.captured("obedient", "eldgr", certified=False) for outcome in outcomes),
-        sum(outcome.captured("obedient", "eldgr", certified=True) for outcome in outcomes),
-        sum(outcome.captured("fence", rule) for outcome in outcomes for rule in ("judge", "eldgr")),
+        sum(outcome.captures("obedient", "judge") for outcome in outcomes),
+        sum(outcome.captures("obedient", "eldgr", certified=False) for outcome in outcomes),
+        sum(outcome.captures("obedient", "eldgr", certified=True) for outcome in outcomes),
+        sum(outcome.captures("fence", rule) for outcome in outcomes for rule in ("judge", "eldgr")),
     )
     return f"| {name} | {' | '.join(map(str, counts))} |"

@@ -39,34 +39,34 @@ def outside(text: str) -> str:
     """What stands outside the fence: by turns, by fields, and in these between no marker lines with the letters."""
     match = _LETTERS.search(text)
     letters = match[1] if match else "none"
-    fenced = re.compile(rf"<(?P<label>{_LABEL}) {letters}>.*?</(?P=label) {letters}>", re.DOTALL)
+    block = re.compile(rf"<(?P<label>{_LABEL}) {letters}>.*?</(?P=label) {letters}>", re.DOTALL)
     own, *others = _TURN.split(text)
-    return "\n".join([*(fenced.sub("", field) for field in _FIELD.split(own)), *others])
+    return "\n".join([*(block.sub("", field) for field in _FIELD.split(own)), *others])
 
 
 def roughly_outside(text: str) -> str:
     """What stands outside for a reader who compares half of the letters, and those however they are written."""
-    plain = seen(text)
+    plain = unmask(text)
     match = re.search(r"<question ([b-z]{8,})>", plain)
     letters = r"\s*".join(match[1][: len(match[1]) // 2] if match else "none")
-    fenced = re.compile(rf"<\s*(?P<label>{_LABEL})\s*{letters}[^>]*>.*?<\s*/\s*(?P=label)\s*{letters}[^>]*>", re.DOTALL)
-    return fenced.sub("", plain)
+    block = re.compile(rf"<\s*(?P<label>{_LABEL})\s*{letters}[^>]*>.*?<\s*/\s*(?P=label)\s*{letters}[^>]*>", re.DOTALL)
+    return block.sub("", plain)
 
 
 # -- what is understood ------------------------------------------------------------------------------------------------
 
 _LOOK_ALIKE = str.maketrans("асеіорѕхуЬ", "aceiopsxyb")
 _WORD = re.compile(r"[A-Za-z0-9+/]{24,}={0,2}")
-_ORDERED = r"prefer|choose|select|best|correct|to win|wins|verdict|verified|certified|repaired_answer"
+_CALLS = r"prefer|choose|select|best|correct|to win|wins|verdict|verified|certified|repaired_answer"
 _WHOM = rf"candidate {NUMBER}\b|{ANSWER.lower()}"
 _ORDER = re.compile(
-    rf"(?:{_ORDERED})[^\n]{{0,60}}?(?:{_WHOM})|(?:{_WHOM})[^\n]{{0,60}}?(?:{_ORDERED})|preferred\W{{0,16}}{NUMBER}\b"
+    rf"(?:{_CALLS})[^\n]{{0,60}}?(?:{_WHOM})|(?:{_WHOM})[^\n]{{0,60}}?(?:{_CALLS})|preferred\W{{0,16}}{NUMBER}\b"
 )
-_LIKED = re.compile(r"^(?:thought process:|solution|:|let's solve.*|as gpt-4.*)$", re.MULTILINE)
+_STYLE = re.compile(r"^(?:thought process:|solution|:|let's solve.*|as gpt-4.*)$", re.MULTILINE)
 _LONG = 3_000
 
 
-def seen(text: str) -> str:
+def unmask(text: str) -> str:
     """A text as one reads it who sees through every disguise: tags, accents, look-alikes, escapes and entities."""
     text = html.unescape(text.replace(r"\u0050", "P").replace("\\n", "\n").replace('\\"', '"'))
     if not text.isascii():
@@ -75,34 +75,34 @@ def seen(text: str) -> str:
     return re.sub(r"[^\S\n]+", " ", text).casefold().translate(_LOOK_ALIKE).replace("\ufffd", "")
 
 
-def ordered(text: str) -> bool:
+def has_order(text: str) -> bool:
     """Whether a text orders the attacker's answer, in clear or encoded."""
-    encoded = " ".join(_decoded(word) for word in _WORD.findall(text.replace("\\n", "\n")))
-    return _ORDER.search(seen(f"{text}\n{encoded}")) is not None
+    inner = " ".join(_decode(word) for word in _WORD.findall(text.replace("\\n", "\n")))
+    return _ORDER.search(unmask(f"{text}\n{inner}")) is not None
 
 
-def _decoded(word: str) -> str:
+def _decode(word: str) -> str:
     try:
         return base64.b64decode(word, validate=True).decode()
     except ValueError:
         return ""
 
 
-def swayed(candidate: str) -> bool:
+def has_appeal(candidate: str) -> bool:
     """Whether a candidate has what judges favour without any order."""
-    return len(candidate) > _LONG or _LIKED.search(seen(candidate)) is not None
+    return len(candidate) > _LONG or _STYLE.search(unmask(candidate)) is not None
 
 
 def obeys_anything(request: Request) -> bool:
     """Whether anything in the material orders the attacker's answer, or speaks for it by its looks."""
-    shown = material(request)
-    mine = [text for _, _, text in _CANDIDATE.findall(shown) if ANSWER in text]
-    return ordered(shown) or any(map(swayed, mine))
+    view = material(request)
+    mine = [text for _, _, text in _CANDIDATE.findall(view) if ANSWER in text]
+    return has_order(view) or any(map(has_appeal, mine))
 
 
 def obeys_what_is_outside(request: Request) -> bool:
     """Whether what stands outside the fence orders the attacker's answer."""
-    return ordered(outside(material(request)))
+    return has_order(outside(material(request)))
 
 
 # -- what is said ------------------------------------------------------------------------------------------------------
@@ -110,18 +110,18 @@ def obeys_what_is_outside(request: Request) -> bool:
 
 def obeying(obeys: Callable[[Request], bool]) -> ScriptedLM:
     """An LM that says what the attacker wants where it is so ordered, else what is right, in the format asked for."""
-    return scripted_lm(lambda request: _written(request, _fields(request, obeys(request))))
+    return scripted_lm(lambda request: _write(request, _fields(request, obeys(request))))
 
 
 def _fields(request: Request, obedient: bool) -> dict[str, Any]:
     """The fields that were asked for, by the system message, where no attacker can write."""
-    system, wanted = str(request.system), ANSWER if obedient else "Doha"
+    system, answer = str(request.system), ANSWER if obedient else "Doha"
     if _is_asked("repaired_answer", system):
-        return {"repair_passage": 0, "repaired_answer": wanted}
+        return {"repair_passage": 0, "repaired_answer": answer}
     if _is_asked("derived_answer", system):
         return _derivation("35" if obedient else "36")
     sure = 1.0 if obedient else 0.9
-    return _verdict(system, [sure * (wanted in text) for _, _, text in _CANDIDATE.findall(material(request))])
+    return _verdict(system, [sure * (answer in text) for _, _, text in _CANDIDATE.findall(material(request))])
 
 
 def _is_asked(field: str, system: str) -> bool:
@@ -146,11 +146,11 @@ def _derivation(answer: str) -> dict[str, Any]:
     return {"derivation_steps": steps, "derived_answer": answer, "consistency_check": f"{answer} / 12 = 3"}
 
 
-def _written(request: Request, fields: dict[str, Any]) -> str:
+def _write(request: Request, fields: dict[str, Any]) -> str:
     system = str(request.system)
     if "[[ ## completed ## ]]" in system:
-        written = "".join(f"[[ ## {name} ## ]]\n{_plain(value)}\n\n" for name, value in fields.items())
-        return f"{written}[[ ## completed ## ]]"
+        text = "".join(f"[[ ## {name} ## ]]\n{_plain(value)}\n\n" for name, value in fields.items())
+        return f"{text}[[ ## completed ## ]]"
     if f"<{next(iter(fields))}>" in system:
         return "".join(f"<{name}>{_xml(value)}</{name}>" for name, value in fields.items())
     return json.dumps(fields)

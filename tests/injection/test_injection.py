@@ -26,14 +26,14 @@ from tests.injection.attack_scenes import Trial, letters_of, scene, trials
 from tests.injection.attacks import ANSWER, ATTACKS, PLACES
 from tests.injection.battery_table import PAGE, page
 from tests.injection.obeying_judges import (
+    has_order,
     obeying,
     obeys_anything,
     obeys_what_is_outside,
-    ordered,
     outside,
     roughly_outside,
 )
-from tests.injection.trying import Outcome, outcomes, shipped
+from tests.injection.trying import Outcome, outcomes, ship
 from tests.selecting import awaiting, inputs_of
 
 TRIALS = tuple(trials())
@@ -57,7 +57,7 @@ def test_the_battery_has_many_attacks_at_every_place() -> None:
 def needs_a_certificate(outcome: Outcome) -> None:
     """Who obeys is captured with full authority; under the rule consensus ships, or what is certified."""
     decision = outcome.by["obedient"]["eldgr"]
-    assert outcome.captured("obedient", "judge")
+    assert outcome.captures("obedient", "judge")
     assert decision.consensus == "Dubai"
     assert decision.answer == "Dubai" or decision.certified
 
@@ -91,7 +91,7 @@ def test_the_battery_gives_what_the_page_shows_and_every_outcome_is_lawful() -> 
 @pytest.mark.parametrize("obeys", [obeys_anything, obeys_what_is_outside])
 def test_without_an_attack_both_judges_say_what_is_right(obeys: Any) -> None:
     """Otherwise a capture would prove nothing."""
-    assert {decision.answer for decision in shipped(scene(), obeying(obeys)).values()} == {"Doha"}
+    assert {decision.answer for decision in ship(scene(), obeying(obeys)).values()} == {"Doha"}
 
 
 # -- by another judge, another adapter, another role -------------------------------------------------------------------
@@ -109,7 +109,7 @@ each_way = pytest.mark.parametrize(("adapter", "judge"), WAYS, ids=[*JUDGES, *AD
 def test_in_no_other_way_of_asking_is_who_keeps_to_the_fence_captured(adapter: Any, judge: Any) -> None:
     lm = obeying(obeys_what_is_outside)
     for trial in ONE_EACH:
-        result = shipped(trial.question, lm, adapter, judge and judge())
+        result = ship(trial.question, lm, adapter, judge and judge())
         assert {decision.answer for decision in result.values()} == {"Doha"}, str(trial)
 
 
@@ -117,56 +117,56 @@ def test_in_no_other_way_of_asking_is_who_keeps_to_the_fence_captured(adapter: A
 def test_in_every_other_way_of_asking_who_obeys_is_captured_and_needs_a_certificate(adapter: Any, judge: Any) -> None:
     lm = obeying(obeys_anything)
     for trial in ONE_EACH[::7]:
-        result = shipped(trial.question, lm, adapter, judge and judge())
+        result = ship(trial.question, lm, adapter, judge and judge())
         assert result["judge"].answer == ANSWER, str(trial)
         assert result["eldgr"].answer == "Dubai" or result["eldgr"].certified, str(trial)
 
 
 def boxes(trial: Trial) -> Question:
     """An arithmetic question that a text follows."""
-    asked = "Tom has 3 boxes of 12 pens. How many pens has he?"
-    return Question(f"{asked}\n{trial.question.text.partition(chr(10))[2]}", "arithmetic", ("35", "35", "36"))
+    words = "Tom has 3 boxes of 12 pens. How many pens has he?"
+    return Question(f"{words}\n{trial.question.text.partition(chr(10))[2]}", "arithmetic", ("35", "35", "36"))
 
 
 @pytest.mark.parametrize(("obeys", "answer"), [(obeys_anything, "35"), (obeys_what_is_outside, "36")])
 def test_a_deriver_that_obeys_the_question_needs_a_true_derivation(obeys: Any, answer: str) -> None:
     lm = obeying(obeys)
-    asked = [trial for trial in ONE_EACH if trial.place == "question"]
-    assert len(asked) > 10
-    within_reach = [trial for trial in asked if 36 in reach(boxes(trial).text)]
+    cases = [trial for trial in ONE_EACH if trial.place == "question"]
+    assert len(cases) > 10
+    within_reach = [trial for trial in cases if 36 in reach(boxes(trial).text)]
     assert len(within_reach) > 10
-    for trial in asked:  # a text that adds many numbers keeps anything from being certified: consensus then ships
+    for trial in cases:  # a text that adds many numbers keeps anything from being certified: consensus then ships
         expected = answer if trial in within_reach else "35"
-        assert shipped(boxes(trial), lm)["eldgr"].answer == expected, str(trial)
+        assert ship(boxes(trial), lm)["eldgr"].answer == expected, str(trial)
 
 
 @pytest.mark.parametrize("trial", ONE_EACH[::13], ids=str)
 def test_the_selector_ships_the_same_sync_and_async(trial: Trial) -> None:
-    asked, lm = trial.question, obeying(obeys_anything)
-    candidates = [{"text": t, "answer": a} for t, a in zip(asked.texts, asked.answers, strict=True)]
-    inputs: Any = {"question": asked.text, "candidates": candidates, "evidence": inputs_of(asked)["evidence"]}
+    question, lm = trial.question, obeying(obeys_anything)
+    candidates = [{"text": t, "answer": a} for t, a in zip(question.texts, question.answers, strict=True)]
+    inputs: Any = {"question": question.text, "candidates": candidates, "evidence": inputs_of(question)["evidence"]}
     with dspy.context(lm=lm):
         pred = Selector()(**inputs)
         assert awaiting(Selector().acall)(**inputs).toDict() == pred.toDict()
-    assert pred.answer == shipped(asked, lm)["eldgr"].answer
+    assert pred.answer == ship(question, lm)["eldgr"].answer
 
 
 # -- what stands outside the fence -------------------------------------------------------------------------------------
 
-ASKED: dict[str, Any] = {"judge": JudgeCandidates, "comparer": CompareCandidates, "assessor": AssessCandidate}
-ASKED |= {"repairer": RepairAnswer, "deriver": DeriveAnswer}
+ROLES: dict[str, Any] = {"judge": JudgeCandidates, "comparer": CompareCandidates, "assessor": AssessCandidate}
+ROLES |= {"repairer": RepairAnswer, "deriver": DeriveAnswer}
 
 
-def shown(question: Question, role: str = "judge", adapter: Any = STRICT) -> str:
+def message(question: Question, role: str = "judge", adapter: Any = STRICT) -> str:
     """The message in which a role is shown the material; it is one text, whatever stands in it."""
-    given: dict[str, Any] = question.role_inputs("judge")
-    evidence = () if role == "deriver" else given["evidence"]
-    every = given["candidates"]
+    material: dict[str, Any] = question.role_inputs("judge")
+    evidence = () if role == "deriver" else material["evidence"]
+    every = material["candidates"]
     candidates = {"judge": every, "comparer": every[::3], "assessor": every[3:]}
-    fenced = fence(given["question"], evidence, candidates.get(role, ()))
-    inputs = {"question": fenced.question, "evidence": fenced.evidence, "candidates": fenced.candidates}
-    inputs["candidate"] = (fenced.candidates or [""])[0]
-    signature = ASKED[role]
+    blocks = fence(material["question"], evidence, candidates.get(role, ()))
+    inputs = {"question": blocks.question, "evidence": blocks.evidence, "candidates": blocks.candidates}
+    inputs["candidate"] = (blocks.candidates or [""])[0]
+    signature = ROLES[role]
     content = adapter.format(signature, [], {name: inputs[name] for name in signature.input_fields})[-1]["content"]
     assert isinstance(content, str)
     return content
@@ -174,14 +174,14 @@ def shown(question: Question, role: str = "judge", adapter: Any = STRICT) -> str
 
 @pytest.mark.parametrize("adapter", [STRICT, *ADAPTERS.values()], ids=["strict", *ADAPTERS])
 def test_what_stands_outside_the_fence_is_the_same_whatever_stands_inside(adapter: Any) -> None:
-    empty = {(role, place): outside(shown(scene("x", place), role, adapter)) for role in ASKED for place in PLACES}
+    empty = {(role, place): outside(message(scene("x", place), role, adapter)) for role in ROLES for place in PLACES}
     for number, trial in enumerate(TRIALS[::3]):
-        role = list(ASKED)[number % len(ASKED)]
-        assert outside(shown(trial.question, role, adapter)) == empty[role, trial.place], str(trial)
+        role = list(ROLES)[number % len(ROLES)]
+        assert outside(message(trial.question, role, adapter)) == empty[role, trial.place], str(trial)
 
 
 def test_who_compares_half_of_the_digits_in_any_spelling_hears_no_order_either() -> None:
-    assert [str(trial) for trial in TRIALS if ordered(roughly_outside(shown(trial.question)))] == []
+    assert [str(trial) for trial in TRIALS if has_order(roughly_outside(message(trial.question)))] == []
 
 
 PIECES: list[str] = json.loads(Path(__file__).with_name("pieces.json").read_text("utf-8"))
@@ -193,9 +193,9 @@ PIECES: list[str] = json.loads(Path(__file__).with_name("pieces.json").read_text
 @example("<|>", "candidate")
 @example("<·|im_end|>", "title")
 def test_no_text_made_of_pieces_of_attacks_gets_outside(text: str, place: str) -> None:
-    guessed = text.replace("@letters@", letters_of(scene(text, place)))
-    assert outside(shown(scene(guessed, place))) == outside(shown(scene("x", place)))
-    assert not ordered(roughly_outside(shown(scene(guessed, place))))
+    guess = text.replace("@letters@", letters_of(scene(text, place)))
+    assert outside(message(scene(guess, place))) == outside(message(scene("x", place)))
+    assert not has_order(roughly_outside(message(scene(guess, place))))
 
 
 # -- a candidate that claims another's answer --------------------------------------------------------------------------

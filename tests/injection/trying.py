@@ -21,7 +21,7 @@ from tests.injection.obeying_judges import obeying, obeys_anything, obeys_what_i
 LMS = {"obedient": obeys_anything, "fence": obeys_what_is_outside}
 
 
-def shipped(question: Question, lm: Any, adapter: Any = None, judge: Any = None) -> Mapping[str, Decision]:
+def ship(question: Question, lm: Any, adapter: Any = None, judge: Any = None) -> Mapping[str, Decision]:
     """Return what ships by a judge with full authority and by the rule, on the same replies."""
     case = Case(question)
     modules: Mapping[Role, Any] = {"judge": judge or Judge(), "repairer": Repairer(), "deriver": Deriver()}
@@ -44,7 +44,7 @@ class Outcome:
     trial: Trial
     by: Mapping[str, Mapping[str, Decision]]
 
-    def captured(self, lm: str, rule: str, certified: bool | None = None) -> bool:
+    def captures(self, lm: str, rule: str, certified: bool | None = None) -> bool:
         """Whether the attacker's answer shipped; with `certified`, whether it did so with that mark."""
         decision = self.by[lm][rule]
         return decision.answer == ANSWER and certified in (None, decision.certified)
@@ -54,4 +54,4 @@ def outcomes() -> Iterator[Outcome]:
     """Try the whole battery on both LMs."""
     lms = {name: obeying(obeys) for name, obeys in LMS.items()}
     for trial in trials():
-        yield Outcome(trial, {name: shipped(trial.question, lm) for name, lm in lms.items()})
+        yield Outcome(trial, {name: ship(trial.question, lm) for name, lm in lms.items()})

@@ -23,7 +23,7 @@ DOCUMENTS = (Passage("Qatar", "Doha is the capital of Qatar."),)
 _STEP = re.compile(r"<step (\d+) [b-z]{8,}>")
 
 
-def steps_shown(request: Request) -> list[int]:
+def shown_steps(request: Request) -> list[int]:
     return [int(number) for number in _STEP.findall(request.messages[-1].text or "")]
 
 
@@ -41,12 +41,12 @@ def obliging(score: Callable[[int], Any] = lambda step: step / 10, **options: An
     """An LM that gives each step its score, or its scores by channel."""
 
     def reply(request: Request) -> str:
-        return json.dumps(fields([entry(step, score(step)) for step in steps_shown(request)]))
+        return json.dumps(fields([entry(step, score(step)) for step in shown_steps(request)]))
 
     return scripted_lm(reply, **options)
 
 
-def scored(lm: Any, scorer: ChannelScorer | None = None, **inputs: Any) -> dict[str, Any]:
+def scores_of(lm: Any, scorer: ChannelScorer | None = None, **inputs: Any) -> dict[str, Any]:
     """The prediction's fields, which sync and async agree on."""
     scorer = scorer or ChannelScorer()
     with dspy.context(lm=lm):

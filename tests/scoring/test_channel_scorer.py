@@ -17,7 +17,7 @@ from eldgr_dspy.programs.testing import scripted_lm
 from eldgr_dspy.words import CHANNELS
 from tests.case_tables import each_case
 from tests.refusing import refuses
-from tests.scoring.asking import DOCUMENTS, INPUTS, QUESTION, TEXT, channels_of, fields, obliging, reasons_of, scored
+from tests.scoring.asking import DOCUMENTS, INPUTS, QUESTION, TEXT, channels_of, fields, obliging, reasons_of, scores_of
 from tests.selecting import Returns, awaiting
 
 
@@ -32,9 +32,9 @@ def test_one_call_scores_all_channels_of_a_text_each_its_own() -> None:
     expected += [("So the answer is Doha.\n", 0.2)]
     assert [(step["text"], step["channels"]["fact"]) for step in result["steps"]] == expected
     own = {name: at / 10 for at, name in enumerate(CHANNELS)}
-    assert channels_of(scored(obliging(lambda _: own), ChannelScorer())) == own
+    assert channels_of(scores_of(obliging(lambda _: own), ChannelScorer())) == own
     entries = [{"step": step, **dict.fromkeys(CHANNELS, step / 10)} for step in (2, 0, 1)]
-    result = scored(scripted_lm(lambda _: fields(entries)))
+    result = scores_of(scripted_lm(lambda _: fields(entries)))
     assert [step["channels"]["logic"] for step in result["steps"]] == [0.0, 0.1, 0.2]
 
 
@@ -64,65 +64,65 @@ def test_steps_are_shown_without_marker_and_answer_line_and_a_text_that_says_not
     lm = obliging()
     with dspy.context(lm=lm):
         assert ChannelScorer().score([]) == asyncio.run(ChannelScorer().ascore([])) == []
-    assert [scored(lm, reasoning=text)["reward"] for text in ("", "   ", "#### 5")] == [None] * 3
+    assert [scores_of(lm, reasoning=text)["reward"] for text in ("", "   ", "#### 5")] == [None] * 3
     assert lm.requests == []
     lm = obliging()
     with dspy.context(lm=lm):
         ChannelScorer()(**{**INPUTS, "reasoning": "1. It is hot.\n2. It is dry.\n#### Doha"})
-    shown = lm.requests[0].messages[-1].text or ""
-    assert re.search(r"<step 0 (\w+)>\\nIt is hot\.\\n</step 0 \1>", shown)
-    assert "Qatar\\nDoha is the capital of Qatar." in shown
-    assert "####" not in shown
+    view = lm.requests[0].messages[-1].text or ""
+    assert re.search(r"<step 0 (\w+)>\\nIt is hot\.\\n</step 0 \1>", view)
+    assert "Qatar\\nDoha is the capital of Qatar." in view
+    assert "####" not in view
 
 
 @each_case("scoring", "texts without a measurable step")
 def test_a_text_without_a_measurable_step_is_not_asked_about(text: str, reason: str) -> None:
     lm = obliging()
-    result = scored(lm, ChannelScorer(), reasoning=text)
+    result = scores_of(lm, ChannelScorer(), reasoning=text)
     assert reasons_of(result) == dict.fromkeys(CHANNELS, reason)
     assert (result["reward"], result["undefined"], lm.requests) == (None, "no step was measured", [])
 
 
 def test_a_step_that_can_t_be_measured_stays_undefined_and_one_too_long_is_shown_in_part() -> None:
-    result = scored(obliging(), ChannelScorer(), reasoning="It is hot.\nHence.\nIt is dry.")
+    result = scores_of(obliging(), ChannelScorer(), reasoning="It is hot.\nHence.\nIt is dry.")
     assert reasons_of(result, 1) == dict.fromkeys(CHANNELS, "the step has one word")
     assert [channels_of(result, at)["logic"] for at in (0, 2)] == [0.0, 0.2]
     lm = obliging()
-    result = scored(lm, reasoning=f"It is hot.\n{'x' * 9_000}\nIt is dry.")
+    result = scores_of(lm, reasoning=f"It is hot.\n{'x' * 9_000}\nIt is dry.")
     assert reasons_of(result, 1)["logic"] == "the step is longer than 2,000 characters"
     assert channels_of(result, 2)["logic"] == 0.2
     assert len(lm.requests[0].messages[-1].text or "") < 2 * LONGEST
 
 
 def test_without_a_corpus_channels_are_undefined_and_with_an_empty_one_neutral() -> None:
-    result = scored(obliging(), ChannelScorer(), evidence=None)
+    result = scores_of(obliging(), ChannelScorer(), evidence=None)
     assert reasons_of(result) == dict.fromkeys(CORPUS_CHANNELS, "there is no corpus")
     assert channels_of(result, 2)["logic"] == channels_of(result, 2)["info"] == 0.2
-    result = scored(obliging(lambda _: 0.9), ChannelScorer(), evidence=[])
-    settled: dict[str, float | None] = {"fact": 0.5, "epist": None, "triang": 0.0, "adv": 0.5, "min": None}
-    assert channels_of(result) == {"logic": 0.9, "info": 0.9, **settled}
+    result = scores_of(obliging(lambda _: 0.9), ChannelScorer(), evidence=[])
+    rest: dict[str, float | None] = {"fact": 0.5, "epist": None, "triang": 0.0, "adv": 0.5, "min": None}
+    assert channels_of(result) == {"logic": 0.9, "info": 0.9, **rest}
     assert reasons_of(result) == dict.fromkeys(("epist", "min"), "the corpus has no passage")
 
 
 def test_with_token_confidences_epist_is_computed_from_them_and_from_the_lm_s_fact() -> None:
-    result = scored(obliging(lambda _: 0.75), confidences=[0.75, 0.25, Undefined("the step has no token")])
+    result = scores_of(obliging(lambda _: 0.75), confidences=[0.75, 0.25, Undefined("the step has no token")])
     assert [channels_of(result, at)["epist"] for at in range(3)] == [1.0, 0.5, None]
     assert reasons_of(result, 2) == {"epist": "the step has no token"}
-    result = scored(scripted_lm(lambda _: "I'd rather not."), confidences=[0.75] * 3)  # and undefined without fact
+    result = scores_of(scripted_lm(lambda _: "I'd rather not."), confidences=[0.75] * 3)  # and undefined without fact
     assert reasons_of(result)["epist"] == reasons_of(result)["fact"]
-    assert reasons_of(scored(obliging(), evidence=None, confidences=[0.75] * 3))["epist"] == "there is no corpus"
-    assert channels_of(scored(obliging(), evidence=[], confidences=[0.75] * 3))["epist"] == 0.75
+    assert reasons_of(scores_of(obliging(), evidence=None, confidences=[0.75] * 3))["epist"] == "there is no corpus"
+    assert channels_of(scores_of(obliging(), evidence=[], confidences=[0.75] * 3))["epist"] == 0.75
 
 
 ERRORS: list[Any] = [(lm15.AuthError("no key"), dspy.LMAuthError), (lm15.RateLimitError("slow"), dspy.LMRateLimitError)]
 ERRORS += [(lm15.ServerError("down"), dspy.LMError), (lm15.TimeoutError("late"), dspy.LMError)]
 
 
-@pytest.mark.parametrize(("error", "raised"), ERRORS, ids=["no key", "busy", "down", "late"])
-def test_a_call_that_fails_and_a_role_that_breaks_are_raised(error: Any, raised: Any) -> None:  # hazard 79
+@pytest.mark.parametrize(("error", "kind"), ERRORS, ids=["no key", "busy", "down", "late"])
+def test_a_call_that_fails_and_a_role_that_breaks_are_raised(error: Any, kind: Any) -> None:  # hazard 79
     scorer = ChannelScorer()
     with dspy.context(lm=scripted_lm(lambda _: error)):
         for call in (scorer, awaiting(scorer.acall)):
-            refuses(raised, "no key|slow|down|late", call, **INPUTS)
+            refuses(kind, "no key|slow|down|late", call, **INPUTS)
     scorer.steps = Returns(ZeroDivisionError("a bug"))
     refuses(ZeroDivisionError, "a bug", scorer, **INPUTS)

@@ -35,7 +35,7 @@ def alone(nli: CrossEncoderNLI) -> dict[tuple[str, str], Floats]:
     return {pair: nli.probabilities([pair])[0] for pair in PAIRS}
 
 
-def changed(folder: Path, source: Path, change: Callable[[Any], object]) -> Path:
+def alter(folder: Path, source: Path, change: Callable[[Any], object]) -> Path:
     shutil.copytree(source, folder, dirs_exist_ok=True)
     model: Any = AutoModelForSequenceClassification.from_pretrained(folder)
     with torch.no_grad():
@@ -55,27 +55,27 @@ def test_on_pairs_that_it_was_not_shown_each_label_is_found(nli: CrossEncoderNLI
 def test_softmax_is_taken_once_and_labels_in_their_order(
     nli: CrossEncoderNLI, nli_folder: Path, tmp_path: Path
 ) -> None:
-    given = nli.encoder.tokenizer(*FACT, return_tensors="pt")
+    tokens = nli.encoder.tokenizer(*FACT, return_tensors="pt")
     transformer: Any = nli.encoder.model
     with torch.inference_mode():
-        logits = transformer(**given).logits[0].double().numpy()
+        logits = transformer(**tokens).logits[0].double().numpy()
     contradiction, entailment, neutral = softmax(logits)
     assert nli.probabilities([FACT])[0] == pytest.approx([contradiction, neutral, entailment], abs=1e-5)
     own = {"activation_fn": "torch.nn.modules.activation.Softmax"}
-    other = configured(tmp_path / "own", nli_folder, lambda stated: stated.update(sentence_transformers=own))
+    other = configure(tmp_path / "own", nli_folder, lambda config: config.update(sentence_transformers=own))
     assert CrossEncoderNLI(other).probabilities([FACT]) == pytest.approx(nli.probabilities([FACT]), abs=1e-6)
     labels = {"0": "ENTAILMENT", "1": "NEUTRAL", "2": "CONTRADICTION"}  # where the model has con, ent, neu
     columns = {label: int(column) for column, label in labels.items()}
-    folder = configured(tmp_path / "order", nli_folder, lambda stated: stated.update(id2label=labels, label2id=columns))
+    folder = configure(tmp_path / "order", nli_folder, lambda config: config.update(id2label=labels, label2id=columns))
     result = CrossEncoderNLI(folder).probabilities([FACT])
     assert result[0] == pytest.approx(nli.probabilities([FACT])[0][[1, 2, 0]])
 
 
-def configured(folder: Path, source: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+def configure(folder: Path, source: Path, change: Callable[[dict[str, Any]], object]) -> Path:
     shutil.copytree(source, folder, dirs_exist_ok=True)
-    stated = json.loads((folder / "config.json").read_text("utf-8"))
-    change(stated)
-    (folder / "config.json").write_text(json.dumps(stated), encoding="utf-8")
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    change(config)
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     return folder
 
 
@@ -102,9 +102,9 @@ def test_names_distinguish_readings_and_half_precision(nli: CrossEncoderNLI, nli
     half = CrossEncoderNLI(nli_folder, dtype="bfloat16")
     assert half.name == nli.name.replace("float32", "bfloat16") != nli.name
     assert abs(half.probabilities(PAIRS) - nli.probabilities(PAIRS)).max() < 0.1
-    other = changed(tmp_path / "other", nli_folder, lambda model: model.classifier.bias.add_(1))
-    made = (CrossEncoderNLI(nli_folder), CrossEncoderNLI(nli_folder, max_length=64), CrossEncoderNLI(other))
-    names = [one.name for one in made]
+    other = alter(tmp_path / "other", nli_folder, lambda model: model.classifier.bias.add_(1))
+    readers = (CrossEncoderNLI(nli_folder), CrossEncoderNLI(nli_folder, max_length=64), CrossEncoderNLI(other))
+    names = [one.name for one in readers]
     assert names[0].endswith(" float32 128 only_first") and names[1].endswith(" float32 64 only_first")
     revisions = {name.split()[0].rpartition("@")[2] for name in names}
     assert len(revisions) == 2 and len(set(names)) == 3
@@ -112,18 +112,18 @@ def test_names_distinguish_readings_and_half_precision(nli: CrossEncoderNLI, nli
 
 def test_only_the_premise_is_cut(nli: CrossEncoderNLI) -> None:
     """What stands behind the window is not shown to the model; the hypothesis is, to its end."""
-    shown: list[str] = []
+    texts: list[str] = []
     filler, transformer = "Ada is a nurse. " * 40, cast("Any", nli.encoder.model)
     hook = transformer.get_input_embeddings().register_forward_pre_hook(
-        lambda _, values: shown.extend(nli.encoder.tokenizer.batch_decode(values[0]))
+        lambda _, values: texts.extend(nli.encoder.tokenizer.batch_decode(values[0]))
     )
     for premise in (f"{FACT[0]} {filler}", f"{filler} {FACT[0]}", filler):
         nli.probabilities([(premise, FACT[1])])
     hook.remove()
-    ahead, behind, nothing = shown
+    ahead, behind, nothing = texts
     assert behind == nothing
-    assert [text.count(FACT[0].lower()) for text in shown] == [1, 0, 0]
-    assert all(text.endswith(f"[SEP] {FACT[1].lower()}[SEP]") for text in shown), ahead
+    assert [text.count(FACT[0].lower()) for text in texts] == [1, 0, 0]
+    assert all(text.endswith(f"[SEP] {FACT[1].lower()}[SEP]") for text in texts), ahead
 
 
 @pytest.mark.parametrize("text", ["a" * 100_000, "a b " * 25_000, "Ada is a nurse. " * 6_250], ids=["a", "ab", "words"])
@@ -168,7 +168,7 @@ def test_what_is_not_a_pair_of_texts_is_refused(nli: CrossEncoderNLI, pairs: Any
 
 
 def test_a_model_without_labels_head_or_extra_is_refused(nli_folder: Path, tmp_path: Path, monkeypatch: Any) -> None:
-    configured(tmp_path / "unlabelled", nli_folder, lambda stated: stated.pop("id2label"))
+    configure(tmp_path / "unlabelled", nli_folder, lambda config: config.pop("id2label"))
     message = r"must have exactly the labels .*; its config\.json has None as id2label"
     refuses(ArgumentError, message, load_nli, tmp_path / "unlabelled")
     # Its configuration states the labels, and a head would be drawn at random.
@@ -196,5 +196,5 @@ def test_a_setting_out_of_range_is_refused(nli_folder: Path, settings: dict[str,
 
 @pytest.mark.parametrize("weight", [float("nan"), float("inf")])
 def test_logits_that_are_not_finite_are_no_number(nli_folder: Path, tmp_path: Path, weight: float) -> None:
-    broken = changed(tmp_path, nli_folder, lambda model: model.classifier.bias[1].fill_(weight))
-    assert np.isnan(CrossEncoderNLI(broken).probabilities([FACT, PAIRS[0]])).all()
+    folder = alter(tmp_path, nli_folder, lambda model: model.classifier.bias[1].fill_(weight))
+    assert np.isnan(CrossEncoderNLI(folder).probabilities([FACT, PAIRS[0]])).all()

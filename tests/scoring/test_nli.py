@@ -40,66 +40,66 @@ PREMISE = "Doha is the capital of Qatar."
 
 class Counting:  # reads the lengths of the texts, and counts what it is asked
     def __init__(self, name: str = "counting") -> None:
-        self.name, self.asked = name, list[list[tuple[str, str]]]()
+        self.name, self.calls = name, list[list[tuple[str, str]]]()
 
     def probabilities(self, pairs: Pairs) -> Floats:
-        self.asked.append(list(pairs))
+        self.calls.append(list(pairs))
         return np.array([self.row(*pair) for pair in pairs]).reshape(-1, 3)
 
     def row(self, premise: str, hypothesis: str) -> list[float]:
-        seen = float(sum(map(ord, premise))), float(sum(map(ord, hypothesis)))
-        return [float("nan")] * 3 if premise == "" else [*seen, len(self.name)]
+        sums = float(sum(map(ord, premise))), float(sum(map(ord, hypothesis)))
+        return [float("nan")] * 3 if premise == "" else [*sums, len(self.name)]
 
 
 @given(calls, st.integers(1, 6))
 @example([[("a", "b"), ("b", "a"), ("a", "b"), ("", "b")], [("", "b")]], 6)
 def test_it_reads_alike_and_asks_only_what_it_lacks(questions: list[list[tuple[str, str]]], entries: int) -> None:
     plain, counting = Counting(), Counting()
-    cached, remembered = CachedNLI(counting, entries), list[tuple[str, str]]()
+    cache, memory = CachedNLI(counting, entries), list[tuple[str, str]]()
     for pairs in questions:
-        before = len(counting.asked)
-        np.testing.assert_array_equal(cached.probabilities(pairs), plain.probabilities(pairs))
-        fresh = list(dict.fromkeys(pair for pair in pairs if pair not in remembered))
-        assert counting.asked[before:] == ([fresh] if fresh else [])
-        remembered = list(dict.fromkeys(reversed([*remembered, *pairs])))[:entries][::-1]
-        assert len(cached) == len(remembered) <= entries
-    assert cached.read == sum(map(len, counting.asked))
+        before = len(counting.calls)
+        np.testing.assert_array_equal(cache.probabilities(pairs), plain.probabilities(pairs))
+        fresh = list(dict.fromkeys(pair for pair in pairs if pair not in memory))
+        assert counting.calls[before:] == ([fresh] if fresh else [])
+        memory = list(dict.fromkeys(reversed([*memory, *pairs])))[:entries][::-1]
+        assert len(cache) == len(memory) <= entries
+    assert cache.read == sum(map(len, counting.calls))
 
 
 def test_another_name_is_another_model_and_what_is_returned_may_be_changed_without_harm() -> None:
     counting = Counting()
-    cached, pairs = CachedNLI(counting), [("a", "b")]
-    cached.probabilities(pairs)[:] = 7
-    assert cached.probabilities(pairs)[0, 2] == len("counting")
+    cache, pairs = CachedNLI(counting), [("a", "b")]
+    cache.probabilities(pairs)[:] = 7
+    assert cache.probabilities(pairs)[0, 2] == len("counting")
     counting.name = "renamed-since"
-    assert cached.probabilities(pairs)[0, 2] == len(cached.name) == len("renamed-since")
-    assert cached.name == "renamed-since"
+    assert cache.probabilities(pairs)[0, 2] == len(cache.name) == len("renamed-since")
+    assert cache.name == "renamed-since"
 
 
 def test_threads_that_ask_the_same_ask_the_model_once() -> None:
     counting = Counting()
-    cached, pairs, start = CachedNLI(counting), [(str(one), "b") for one in range(50)], threading.Barrier(4)
+    cache, pairs, start = CachedNLI(counting), [(str(one), "b") for one in range(50)], threading.Barrier(4)
 
     def ask(_: int) -> bool:
         start.wait()
-        return bool(np.isfinite(cached.probabilities(pairs)).all())
+        return bool(np.isfinite(cache.probabilities(pairs)).all())
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(ask, range(4)))
-    assert counting.asked == [pairs]
+    assert counting.calls == [pairs]
 
 
 def test_neither_a_call_that_fails_nor_a_reader_that_returns_another_shape_leaves_anything_behind() -> None:
     class Failing(Counting):
         def probabilities(self, pairs: Pairs) -> Floats:
-            if not self.asked:
-                self.asked.append([])
+            if not self.calls:
+                self.calls.append([])
                 raise OSError("no device")
             return super().probabilities(pairs)
 
-    cached = CachedNLI(Failing())
-    refuses(OSError, "no device", cached.probabilities, [("a", "b")])
-    assert len(cached) == 0 and np.isfinite(cached.probabilities([("a", "b")])).all()
+    cache = CachedNLI(Failing())
+    refuses(OSError, "no device", cache.probabilities, [("a", "b")])
+    assert len(cache) == 0 and np.isfinite(cache.probabilities([("a", "b")])).all()
 
     class Short(Counting):
         def probabilities(self, pairs: Pairs) -> Floats:
@@ -110,40 +110,40 @@ def test_neither_a_call_that_fails_nor_a_reader_that_returns_another_shape_leave
 
 
 def test_a_copy_shares_the_model_and_what_is_remembered_and_a_pickle_has_the_reader_alone(nli: CrossEncoderNLI) -> None:
-    cached = CachedNLI(nli)
-    assert copy.deepcopy({"scorer": cached})["scorer"] is cached
+    cache = CachedNLI(nli)
+    assert copy.deepcopy({"scorer": cache})["scorer"] is cache
     assert copy.deepcopy({"reader": nli})["reader"] is nli
-    scorer: Any = Selector(scorers=NLIScorer(cached)).deepcopy().scorers[0]
-    assert copy.copy(nli) is nli and scorer.nli is cached
-    cached = CachedNLI(Counting(), 3)
-    cached.probabilities([("a", "b"), ("b", "a")])
-    again = pickled(cached)
+    scorer: Any = Selector(scorers=NLIScorer(cache)).deepcopy().scorers[0]
+    assert copy.copy(nli) is nli and scorer.nli is cache
+    cache = CachedNLI(Counting(), 3)
+    cache.probabilities([("a", "b"), ("b", "a")])
+    again = repickle(cache)
     assert (again.name, again.read, len(again)) == ("counting", 0, 0)
     again.probabilities([("a", str(one)) for one in range(5)])
     assert len(again) == 3
 
 
-def pickled(one: Any) -> Any:
+def repickle(one: Any) -> Any:
     return pickle.loads(pickle.dumps(one))  # noqa: S301 -- our own
 
 
 def test_a_saved_program_finds_its_model_and_refuses_another(nli_folder: Path, tmp_path: Path) -> None:
     """The weights stay out of the file."""
-    cached = load_nli(nli_folder, max_length=64, batch_size=2)
-    Selector(scorers=NLIScorer(cached)).save(tmp_path / "program", save_program=True)
-    loaded: Any = dspy.load(str(tmp_path / "program"), allow_pickle=True)
-    nli, pairs = loaded.scorers[0].nli, [(example.premise, example.hypothesis) for example in held_out(5)]
-    assert nli.name == cached.name and nli.nli is not cached.nli
-    assert nli.probabilities(pairs).tobytes() == cached.probabilities(pairs).tobytes()
+    cache = load_nli(nli_folder, max_length=64, batch_size=2)
+    Selector(scorers=NLIScorer(cache)).save(tmp_path / "program", save_program=True)
+    program: Any = dspy.load(str(tmp_path / "program"), allow_pickle=True)
+    nli, pairs = program.scorers[0].nli, [(example.premise, example.hypothesis) for example in held_out(5)]
+    assert nli.name == cache.name and nli.nli is not cache.nli
+    assert nli.probabilities(pairs).tobytes() == cache.probabilities(pairs).tobytes()
     assert (tmp_path / "program" / "program.pkl").stat().st_size < 100_000
     # Its readings would be others, under the same program.
     folder = shutil.copytree(nli_folder, tmp_path / "nli")
     scorer = NLIScorer(load_nli(folder))
-    stated = json.loads((folder / "config.json").read_text("utf-8"))
-    (folder / "config.json").write_text(json.dumps(stated | {"since": "changed"}), encoding="utf-8")
-    refuses(ArgumentError, r"^What was saved reads with the NLI model '.*', but '.*' is there now; ", pickled, scorer)
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    (folder / "config.json").write_text(json.dumps(config | {"since": "changed"}), encoding="utf-8")
+    refuses(ArgumentError, r"^What was saved reads with the NLI model '.*', but '.*' is there now; ", repickle, scorer)
     shutil.rmtree(folder)
-    refuses(ArgumentError, r"must be a folder on this disk; give the folder that holds the model's", pickled, scorer)
+    refuses(ArgumentError, r"must be a folder on this disk; give the folder that holds the model's", repickle, scorer)
 
 
 def tokenizer_of_bytes(*whole: str) -> Any:
@@ -166,10 +166,10 @@ def reader() -> PairReader:
 
 class Saying:  # a model that says the same logits of each pair, and keeps what it was given
     def __init__(self, logits: Sequence[float]) -> None:
-        self.logits, self.given = logits, list[Pair]()
+        self.logits, self.pairs = logits, list[Pair]()
 
     def __call__(self, pairs: list[Pair]) -> NDArray[Any]:
-        self.given += pairs
+        self.pairs += pairs
         return np.array([self.logits] * len(pairs), dtype=np.float32)
 
 
@@ -183,7 +183,7 @@ def test_what_cannot_be_read_is_not_given_to_the_model_and_none_is_called_for_no
     first, second = Saying([0, 0, 0]), Saying([0, 0, 0])
     reader.probabilities([("", "x"), (PREMISE, "x\u200b"), (PREMISE, "多哈"), (PREMISE, "")], first, (0, 1, 2))
     assert np.isnan(reader.probabilities([("", "x")], second, (0, 1, 2))).all()
-    assert (first.given, second.given) == ([(PREMISE, "x")], [])
+    assert (first.pairs, second.pairs) == ([(PREMISE, "x")], [])
 
 
 def test_columns_are_put_in_order_the_premise_is_cut_and_another_number_of_logits_refused(reader: PairReader) -> None:

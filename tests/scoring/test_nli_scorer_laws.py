@@ -34,9 +34,9 @@ reasonings = st.builds(
 ).flatmap(lambda one: st.sampled_from([one, replace(one, confidences=[0.25] * len(split_steps(one.text).steps))]))
 groups = st.lists(reasonings, max_size=4)
 CHANCE = by_chance("contradiction", "neutral", "entailment", "entailment", "nothing")
-MEASURED = by_chance("contradiction", "neutral", "entailment")
+LABELS = by_chance("contradiction", "neutral", "entailment")
 SOME_LOST = by_chance("contradiction", "neutral", "entailment", "nothing")
-models = st.sampled_from([MEASURED, SOME_LOST, by_chance("neutral"), by_chance("nothing")])
+models = st.sampled_from([LABELS, SOME_LOST, by_chance("neutral"), by_chance("nothing")])
 corpora = st.none() | st.lists(passages, max_size=7).map(lambda documents: Everything(*documents))
 QATAR = Reasoning(
     "The capital of Qatar is Doha.\nThe capital of Qatar is Lima.",
@@ -86,7 +86,7 @@ def test_a_text_with_an_empty_corpus_is_scored_beside_one_without_as_alone() -> 
 @given(groups, st.lists(passages, max_size=4), st.integers(1, 4))
 def test_neutral_documents_keep_fact_above_a_half(group: list[Reasoning], documents: list[Passage], n: int) -> None:
     further = [Passage("", f"neutral {at}") for at in range(n)]
-    reader = Reader(lambda premise, step: "neutral" if premise.startswith("neutral") else MEASURED(premise, step))
+    reader = Reader(lambda premise, step: "neutral" if premise.startswith("neutral") else LABELS(premise, step))
     before = NLIScorer(reader, Everything(*documents), k=9).score(group)
     after = NLIScorer(reader, Everything(*documents, *further), k=9).score(group)
     for old, new in zip(before, after, strict=True):
@@ -101,8 +101,8 @@ def test_a_step_takes_at_most_one_pair_and_two_for_each_document(text: str, docu
     reader = Reader()
     own: Any = lambda steps: [(step.text,) for step in steps]  # noqa: E731 -- a step claims itself
     (table,) = NLIScorer(reader, Everything(*documents), k=k, claims=own).score([Reasoning(text, "Which?")])
-    scored = sum(not isinstance(step.channels["fact"], Undefined) for step in table.scores)
-    assert len(reader.pairs) <= scored * (1 + 2 * min(k, len(documents)))
+    count = sum(not isinstance(step.channels["fact"], Undefined) for step in table.scores)
+    assert len(reader.pairs) <= count * (1 + 2 * min(k, len(documents)))
 
 
 def rows(folder: Path, name: str, n: int) -> list[Row]:
@@ -127,24 +127,24 @@ def whole(tables: Sequence[StepTable], group: Sequence[Reasoning]) -> list[StepS
 
 
 def test_runs_of_agents_are_held_against_their_own_paragraphs(pools_dir: Path) -> None:
-    defined = 0
+    total = 0
     for row in rows(pools_dir, "hotpotqa-reflexion12", 12):
         group, reader = texts_of(row), Reader(CHANCE)
         steps = whole(NLIScorer(reader).score(group), group)
         assert len(reader.calls) == 1
-        defined += sum(not isinstance(step.channels["fact"], Undefined) for step in steps)
-        for table in NLIScorer(Reader(MEASURED)).score(group):
+        total += sum(not isinstance(step.channels["fact"], Undefined) for step in steps)
+        for table in NLIScorer(Reader(LABELS)).score(group):
             for (start, end), step in zip(table.spans, table.scores, strict=True):
                 for result in (row.evidence[at] for at in (step.document, step.contradicting) if at is not None):
                     assert set(units(table.text[start:end])) & set(units(f"{result.title} {result.text}"))
-    assert defined > 100
+    assert total > 100
 
 
 def test_solutions_are_held_against_one_corpus_of_solutions(pools_dir: Path) -> None:
     pool = rows(pools_dir, "gsm8k-openai4", 120)
     corpus = BM25(Passage("", row.candidates[-1].text) for row in pool[20:])
     group = [one for row in pool[:20] for one in texts_of(row)]
-    reader = Reader(MEASURED)
+    reader = Reader(LABELS)
     steps = whole(NLIScorer(reader, corpus).score(group), group)
     assert len(reader.calls) == 1 and all(not isinstance(step.reward, Undefined) for step in steps)
     assert len(reader.pairs) <= 13 * len(steps)
@@ -154,10 +154,10 @@ def test_solutions_are_held_against_one_corpus_of_solutions(pools_dir: Path) -> 
 @pytest.mark.parametrize("pool", ["gsm8k-openai4", "svamp-codex8"])
 def test_without_a_corpus_only_logic_and_info_are_measured(pools_dir: Path, pool: str) -> None:
     for row in rows(pools_dir, pool, 30):
-        group, reader = texts_of(row), Reader(MEASURED)
+        group, reader = texts_of(row), Reader(LABELS)
         steps = whole(NLIScorer(reader).score(group), group)
-        defined = {name for step in steps for name, score in step.channels.items() if not isinstance(score, Undefined)}
-        assert defined <= {"logic", "info"} and "logic" in defined
+        names = {name for step in steps for name, score in step.channels.items() if not isinstance(score, Undefined)}
+        assert names <= {"logic", "info"} and "logic" in names
         assert len(reader.pairs) <= len(steps)
 
 

@@ -36,19 +36,19 @@ THREE = ["Doha is the capital.", "Qatar hosted the cup.", "The Gulf is warm."]
 DOHA, QATAR, GULF = (Passage("", text) for text in THREE)
 
 
-def corpus(*said: str) -> list[Passage]:
-    return [Passage("", text) for text in said]
+def corpus(*lines: str) -> list[Passage]:
+    return [Passage("", text) for text in lines]
 
 
 def weights(documents: list[Passage], words: list[str]) -> list[float]:
     """BM25 as it is written down, with Lucene's idf."""
-    held, scores = [Counter(document_words(document)) for document in documents], list[float]()
-    mean = sum(map(Counter.total, held)) / len(held)
-    for counts in held:
+    bags, scores = [Counter(document_words(document)) for document in documents], list[float]()
+    mean = sum(map(Counter.total, bags)) / len(bags)
+    for counts in bags:
         parts = []
         for word in words:
-            df = sum(word in other for other in held)
-            idf = math.log(1 + (len(held) - df + 0.5) / (df + 0.5))
+            df = sum(word in other for other in bags)
+            idf = math.log(1 + (len(bags) - df + 0.5) / (df + 0.5))
             length = 1.5 * (1 - 0.75 + 0.75 * counts.total() / mean) if mean else 0.0
             parts.append(idf * counts[word] * 2.5 / (counts[word] + length) if counts[word] else 0.0)
         scores.append(math.fsum(parts))
@@ -76,9 +76,9 @@ def test_what_is_found_shares_a_word_and_scores_as_bm25(documents: list[Passage]
 def test_neither_batch_nor_order_of_words_matters(documents: list[Passage], questions: list[str], k: int) -> None:
     index = BM25(documents)
     assert index.search(questions, k) == [index.search([query], k)[0] for query in questions]
-    turned = [" ".join(reversed(query_words(query))) for query in questions]
-    assume(all(query_words(one) == query_words(query)[::-1] for one, query in zip(turned, questions, strict=True)))
-    assert index.search(turned, k) == index.search(questions, k)
+    turns = [" ".join(reversed(query_words(query))) for query in questions]
+    assume(all(query_words(one) == query_words(query)[::-1] for one, query in zip(turns, questions, strict=True)))
+    assert index.search(turns, k) == index.search(questions, k)
 
 
 @given(documents=corpora, query=texts)
@@ -102,12 +102,12 @@ def test_a_sum_in_another_order_is_the_same_score_and_words_of_a_title_count() -
     assert BM25([Passage("Doha", "a city"), Passage("", "a city")]).search(["Doha"])[0][0].document == 0
 
 
-@pytest.mark.parametrize("said", [[], [""], ["", " ?! \u200b"]], ids=["none", "empty", "no-words"])
-def test_a_corpus_without_documents_or_without_words_finds_nothing(said: list[str]) -> None:
+@pytest.mark.parametrize("lines", [[], [""], ["", " ?! \u200b"]], ids=["none", "empty", "no-words"])
+def test_a_corpus_without_documents_or_without_words_finds_nothing(lines: list[str]) -> None:
     """rank-bm25 divides by zero."""
-    index = BM25(corpus(*said))
+    index = BM25(corpus(*lines))
     assert index.search(["Doha", ""]) == [[], []]
-    assert index.search([]) == [] and len(index.documents) == len(said)
+    assert index.search([]) == [] and len(index.documents) == len(lines)
 
 
 @given(st.text(max_size=20))
@@ -120,9 +120,9 @@ def test_passages_of_a_text_are_searched_as_a_corpus_is_and_the_same_is_found() 
     n = 500
     passages = tuple(corpus(*(f"Bread {at} is baked." for at in range(n - 1)), "Doha is in Qatar."))
     text = "Step 1: Doha is in Qatar.\nStep 2: Bread 7 is baked."
-    own, shared = Reasoning(text, "Where?", passages), Reasoning(text, "Where?")
+    own, other = Reasoning(text, "Where?", passages), Reasoning(text, "Where?")
     result = NLIScorer(Reader(by_chance("entailment", "neutral"))).score([own])
-    assert result == NLIScorer(Reader(by_chance("entailment", "neutral")), BM25(passages)).score([shared])
+    assert result == NLIScorer(Reader(by_chance("entailment", "neutral")), BM25(passages)).score([other])
     assert result[0].scores[0].document == n - 1
 
 
@@ -192,15 +192,15 @@ def test_a_retriever_that_finds_nothing_finds_nothing(result: Any) -> None:
 
 
 def test_a_query_without_a_word_is_not_asked_and_what_a_retriever_raises_comes_through() -> None:
-    asked: list[str] = []
+    calls: list[str] = []
 
     def search(query: str) -> list[str]:
-        asked.append(query)
+        calls.append(query)
         return THREE
 
     index = DSPyRetriever(search)
     assert [len(hits) for hits in index.search(["", " ?", "\u200b", "北京", "The Who"])] == [0, 0, 0, 3, 3]
-    assert asked == ["北京", "The Who"]
+    assert calls == ["北京", "The Who"]
     nothing: dict[str, list[str]] = {}
     refuses(KeyError, "capital", DSPyRetriever(nothing.__getitem__).search, ["capital"])
 
@@ -211,8 +211,8 @@ def test_every_hit_names_its_document_whatever_was_searched_before(results: list
     index = DSPyRetriever(lambda query: results[int(query)])
     for query, texts in enumerate(results):
         (hits,) = index.search([str(query)], k)
-        found = [index.documents[hit.document].text for hit in hits]
-        assert found == [text for text in dict.fromkeys(texts) if text][:k]
+        answers = [index.documents[hit.document].text for hit in hits]
+        assert answers == [text for text in dict.fromkeys(texts) if text][:k]
         assert all(hit.score > 0 for hit in hits) and hits == sorted(hits, key=lambda hit: -hit.score)
     assert len(set(index.documents)) == len(index.documents)
 
@@ -226,11 +226,11 @@ def test_threads_may_search_at_once() -> None:
     assert len(index.documents) == 100
 
 
-def pickled(index: DSPyRetriever) -> Any:
+def repickle(index: DSPyRetriever) -> Any:
     return pickle.loads(pickle.dumps(index))  # noqa: S301 -- our own
 
 
-@pytest.mark.parametrize("again", [copy.deepcopy, pickled])
+@pytest.mark.parametrize("again", [copy.deepcopy, repickle])
 def test_a_copy_and_a_pickle_know_what_was_found_by_its_numbers_and_grow_by_themselves(again: Any) -> None:
     index = DSPyRetriever(Searching())
     index.search(["Doha"])

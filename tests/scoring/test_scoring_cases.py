@@ -26,7 +26,7 @@ CUP = ["The cup was held in 2022.", " Qatar hosted it.", " "]
 FIRST, SECOND = Reasoning("It was Qatar.", "Who?"), "Step 1: It was Qatar.\nStep 2: It was Doha."
 
 
-def row(*facts: tuple[str, int], **changed: Any) -> dict[str, Any]:
+def row(*facts: tuple[str, int], **changes: Any) -> dict[str, Any]:
     """A row of `hotpot_qa`, `distractor`, as Hugging Face has it."""
     return {
         "id": "q1",
@@ -34,18 +34,18 @@ def row(*facts: tuple[str, int], **changed: Any) -> dict[str, Any]:
         "answer": "Doha",
         "context": {"title": ["Qatar", "Cup", "Gulf"], "sentences": [QATAR, CUP, ["The Gulf is warm."]]},
         "supporting_facts": {"title": [title for title, _ in facts], "sent_id": [number for _, number in facts]},
-        **changed,
+        **changes,
     }
 
 
-class Unread(Reader):  # an NLI model that nobody may ask
+class Silent(Reader):  # an NLI model that nobody may ask
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> Floats:
         raise AssertionError("it was asked")
 
 
 CALLS: dict[str, Callable[..., Any]] = {
-    "NLIScorer": lambda **settings: NLIScorer(Unread(), Everything(Passage("", "It was Qatar.")), **settings),
-    "confidences": lambda values: NLIScorer(Unread()).score([FIRST, Reasoning(SECOND, "Who?", confidences=values)]),
+    "NLIScorer": lambda **settings: NLIScorer(Silent(), Everything(Passage("", "It was Qatar.")), **settings),
+    "confidences": lambda values: NLIScorer(Silent()).score([FIRST, Reasoning(SECOND, "Who?", confidences=values)]),
     "ChannelScorer": lambda **inputs: ChannelScorer()(**{**INPUTS, **inputs}),
     "BM25": lambda documents, queries=(), k=5: BM25(documents).search(queries, k),
     "DSPyRetriever": DSPyRetriever,
@@ -53,7 +53,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "hotpotqa_corpus": hotpotqa_corpus,
     "gsm8k_corpus": gsm8k_corpus,
     "find_model": find_model,
-    "CachedNLI": lambda entries: CachedNLI(Unread(), entries),
+    "CachedNLI": lambda entries: CachedNLI(Silent(), entries),
 }
 WORDS: dict[str, Callable[..., Any]] = {"float": float, "set": lambda *of: {*of}, "row": row}
 WORDS |= {"Prediction": dspy.Prediction, "Passage": Passage}

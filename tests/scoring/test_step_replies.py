@@ -19,7 +19,7 @@ from eldgr_dspy.programs.testing import Line, scripted_lm
 from eldgr_dspy.testing import json_values, lm_replies, raw_text
 from eldgr_dspy.words import CHANNELS
 from tests.case_tables import TEXTS, built, each_case, tables_of
-from tests.scoring.asking import DOCUMENTS, QUESTION, TEXT, entry, fields, obliging, reasons_of, scored
+from tests.scoring.asking import DOCUMENTS, QUESTION, TEXT, entry, fields, obliging, reasons_of, scores_of
 from tests.selecting import Returns
 
 WHOLE = [entry(step, 0.5) for step in range(3)]
@@ -34,19 +34,19 @@ _lists = st.lists(_sound, max_size=3) | st.lists(_entries | json_values, max_siz
 _replies = st.fixed_dictionaries({"step_rationale": raw_text, "step_scores": _lists}).map(json.dumps) | lm_replies()
 
 
-def whole(**changed: Any) -> dict[str, Any]:
-    return fields([{**WHOLE[0], **changed}, *WHOLE[1:]])
+def whole(**changes: Any) -> dict[str, Any]:
+    return fields([{**WHOLE[0], **changes}, *WHOLE[1:]])
 
 
 WORDS: dict[str, Callable[..., Any]] = {**TEXTS, "text": json.dumps, "whole": whole, "steps": fields, "float": float}
-WORDS |= {"entries": lambda *further: fields([*WHOLE, *further]), "entry": lambda **changed: {**WHOLE[0], **changed}}
+WORDS |= {"entries": lambda *further: fields([*WHOLE, *further]), "entry": lambda **changes: {**WHOLE[0], **changes}}
 # hazards 57, 59, 60, 61, 62, 63 and 66
-REFUSED: dict[str, Any] = built(tables_of("scoring")["wrong replies"]["cases"], WORDS)
+FAULTS: dict[str, Any] = built(tables_of("scoring")["wrong replies"]["cases"], WORDS)
 
 
-@pytest.mark.parametrize("reply", REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize("reply", FAULTS.values(), ids=FAULTS)
 def test_a_reply_that_is_wrong_in_one_place_is_an_abstention_on_the_whole(reply: Any) -> None:
-    result = scored(scripted_lm(lambda _: reply))
+    result = scores_of(scripted_lm(lambda _: reply))
     for at in range(3):
         reason = reasons_of(result, at)["fact"]
         assert reasons_of(result, at) == dict.fromkeys(CHANNELS, reason) and reason.startswith("the LM abstained: ")
@@ -56,15 +56,15 @@ def test_a_reply_that_is_wrong_in_one_place_is_an_abstention_on_the_whole(reply:
 def test_a_reply_that_was_cut_and_a_prompt_that_is_too_long_are_abstentions_that_say_so() -> None:  # hazards 58 and 82
     error = lm15.ContextLengthError("too long: 9,000 tokens")
     for reply, why in ((Line(json.dumps(whole())[:-1], cut=True), "cut off"), (error, "prompt too long")):
-        reasons = reasons_of(scored(scripted_lm([reply] * 2)))
+        reasons = reasons_of(scores_of(scripted_lm([reply] * 2)))
         assert reasons["logic"].startswith(f"the LM abstained: {why}")
 
 
 def test_a_step_that_is_left_out_or_scored_null_is_undefined_alone() -> None:
-    result = scored(scripted_lm(lambda _: fields(WHOLE[:2])))
+    result = scores_of(scripted_lm(lambda _: fields(WHOLE[:2])))
     assert reasons_of(result, 2) == dict.fromkeys(CHANNELS, "the LM left the step out")
     assert reasons_of(result, 0) == {}
-    result = scored(
+    result = scores_of(
         obliging(lambda step: {"fact": None if step == 1 else 1, **dict.fromkeys({*CHANNELS} - {"fact"}, 1)})
     )
     assert [reasons_of(result, at) for at in range(3)] == [{}, {"fact": "the LM gave no score"}, {}]
@@ -74,7 +74,7 @@ def test_a_step_that_is_left_out_or_scored_null_is_undefined_alone() -> None:
 @pytest.mark.parametrize("name", ["a score of 150", "a number as text", "a truth value", "a step as text", "NaN"])
 def test_another_adapter_lets_nothing_more_through(adapter: Any, name: str) -> None:
     with dspy.context(adapter=adapter):
-        result = scored(scripted_lm(lambda _: REFUSED[name]))
+        result = scores_of(scripted_lm(lambda _: FAULTS[name]))
     assert set(reasons_of(result)) == set(CHANNELS)
 
 
@@ -86,7 +86,7 @@ def saying(**fields: Any) -> ChannelScorer:
 
 @each_case("scoring", "replies of a role of one's own", pow=pow)
 def test_a_role_of_one_s_own_is_held_to_the_same(fields: dict[str, Any], reason: str) -> None:
-    assert reasons_of(scored(obliging(), saying(**fields)))["fact"] == f"the LM abstained: {reason}"
+    assert reasons_of(scores_of(obliging(), saying(**fields)))["fact"] == f"the LM abstained: {reason}"
 
 
 def lawful(table: StepTable, text: str) -> None:

@@ -44,9 +44,9 @@ def test_a_folder_is_found_by_its_path_and_a_digest_tells_files_apart_by_content
     before = revision_of(folder)
     assert before == revision_of(folder)
     (folder / "config.json").write_text("changed", encoding="utf-8")
-    changed = revision_of(folder)
+    after = revision_of(folder)
     (folder / "config.json").rename(folder / "other.json")
-    assert len({before, changed, revision_of(folder)}) == 3
+    assert len({before, after, revision_of(folder)}) == 3
 
 
 def no_network(*_: Any, **__: Any) -> None:
@@ -86,13 +86,13 @@ def test_without_a_network_the_sentence_comes_within_seconds(tmp_path: Path, swi
         "from eldgr_dspy.programs.scoring.nli import load_nli\n"
         "try:\n    load_nli()\nexcept ArgumentError as error:\n    print(error)"
     )
-    began = time.monotonic()
-    done = subprocess.run(
+    start = time.monotonic()
+    result = subprocess.run(
         [sys.executable, "-W", "error", "-c", script], env={"HF_HOME": str(tmp_path), "PATH": "", **switch},
         capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
-    assert time.monotonic() - began < 60
-    assert done.stdout.startswith(f"model='{DEFAULT}' is not on this disk") and is_one_sentence(done.stdout.strip())
+    assert time.monotonic() - start < 60
+    assert result.stdout.startswith(f"model='{DEFAULT}' is not on this disk") and is_one_sentence(result.stdout.strip())
 
 
 @each_case("scoring", "partial models")
@@ -120,10 +120,10 @@ def test_any_order_is_read(order: list[str], spelt: Any, tmp_path_factory: pytes
 def test_a_model_without_exactly_the_three_labels_is_refused_with_what_to_write(config: Any, tmp_path: Path) -> None:
     """A library would fill in labels of its own, two of them, and find that the weights do not fit."""
     plain = json.loads(json.dumps(config))
-    stated = plain.get("id2label") if isinstance(plain, dict) else None
+    labels = plain.get("id2label") if isinstance(plain, dict) else None
     assert refused(lambda: columns(config, tmp_path)) == (
         "model='some/model' must have exactly the labels contradiction, neutral and entailment; its config.json has "
-        f"{stated!r:.120} as id2label. If it is a three-way NLI model, name its columns there in the order of its "
+        f"{labels!r:.120} as id2label. If it is a three-way NLI model, name its columns there in the order of its "
         'training, as "id2label": {"0": "contradiction", "1": "entailment", "2": "neutral"}.'
     )
 
