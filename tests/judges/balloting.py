@@ -15,13 +15,13 @@ READS: Mapping[str, str] = {name: f"{name}:s" if of.column == "scores" else name
 
 
 def ballot(
-    classes: str, stated: Sequence[Statement] = (), question: str = "Which?", texts: Sequence[str] | None = None
+    classes: str, statements: Sequence[Statement] = (), question: str = "Which?", texts: Sequence[str] | None = None
 ) -> Ballot:
     """A ballot with a letter for each candidate's class, `-` for one that does not vote."""
     keys = tuple(None if letter == "-" else letter for letter in classes)
-    given = tuple(texts) if texts is not None else tuple(f"I say {key}" for key in keys)
-    result = tuple(stated) or (Statement(),) * len(keys)
-    return Ballot(question, (Passage("T", "Some text."),), given, keys, keys, result)
+    replies = tuple(texts) if texts is not None else tuple(f"I say {key}" for key in keys)
+    result = tuple(statements) or (Statement(),) * len(keys)
+    return Ballot(question, (Passage("T", "Some text."),), replies, keys, keys, result)
 
 
 def stating(formula: str, value: Any) -> Statement:
@@ -37,9 +37,9 @@ def stated_by(formula: str, classes: str, values: Sequence[Any]) -> Ballot:
     return ballot(classes, [stating(formula, value) for value in values])
 
 
-def majority(counted: Ballot) -> str | None:
+def majority(pool: Ballot) -> str | None:
     """The class with most votes, the earliest of several."""
-    votes = [key for key in counted.classes if key is not None]
+    votes = [key for key in pool.classes if key is not None]
     return max(dict.fromkeys(votes), key=votes.count, default=None)
 
 
@@ -48,7 +48,7 @@ def classes(draw: st.DrawFn, least: int = 0, letters: str = "aaabbc-") -> str:
     return "".join(draw(st.lists(st.sampled_from(letters), min_size=least, max_size=6)))
 
 
-def shuffled(n: int, seed: int) -> list[int]:
+def shuffle(n: int, seed: int) -> list[int]:
     order = [*range(n)]
     random.Random(seed).shuffle(order)
     return order

@@ -39,11 +39,11 @@ from tests.selecting import select_acall, selector_of
 Maker = Callable[[Path], dspy.Module]
 
 
-def trained(folder: Path) -> PipelineSelector:
+def train(folder: Path) -> PipelineSelector:
     made_by = [{"source": "one"}, {"source": "one"}, {"source": "two"}]
     rows = [row(number) for number in range(3)]
     for one in rows:
-        one["candidates"] = [{**given, **of} for given, of in zip(one["candidates"], made_by, strict=True)]
+        one["candidates"] = [{**candidate, **of} for candidate, of in zip(one["candidates"], made_by, strict=True)]
     return PipelineSelector(write_pool(folder / "train.jsonl", rows))
 
 
@@ -53,13 +53,13 @@ JUDGES: Mapping[str, Maker] = {
     "soft_sc": lambda _: WeightedVote("soft_sc"),
     "drm": lambda _: DimensionalSelector(),
     "reward": lambda _: BestOf(lambda example, pred: -len(pred.text)),
-    "own": lambda _: OwnSelector(lambda counted: len(counted.answers) - 1),
-    "autodspy": trained,
+    "own": lambda _: OwnSelector(lambda votes: len(votes.answers) - 1),
+    "autodspy": train,
 }
 
 tenths = st.integers(0, 10).map(lambda n: n / 10)
 rivals = st.lists(st.sampled_from(("Doha", "Lusail", "Doha", "dubai", "yes", None)), min_size=1, max_size=3)
-shown = st.sampled_from((["Doha"], ["Lusail", "Doha"], ["Doha"], ["Lusail"], ["Doha", "Dubai"], []))
+evidences = st.sampled_from((["Doha"], ["Lusail", "Doha"], ["Doha"], ["Lusail"], ["Doha", "Dubai"], []))
 negative = tenths.map(lambda n: -n)
 logprobs = st.fixed_dictionaries({"probability": tenths, "reasoning": negative, "answer": negative})
 SCORES = ("prm", "relevance", "coherence")
@@ -73,7 +73,7 @@ WHOLE: dict[str, Any] = {"confidence": 0.2, "logprobs": NUMBERS, "scores": dict.
 
 
 @st.composite
-def asked(draw: st.DrawFn) -> dict[str, Any]:
+def questions(draw: st.DrawFn) -> dict[str, Any]:
     """Draw a question in which consensus (Dubai) is mostly uncertified and a rival certified; few lack a column."""
     candidates: list[dict[str, Any]] = [
         *({"answer": "Dubai", **WHOLE} for _ in range(2)),
@@ -81,7 +81,7 @@ def asked(draw: st.DrawFn) -> dict[str, Any]:
     ]
     for name in draw(st.sampled_from(((), (), (), tuple(WHOLE)))):
         candidates[-1].pop(name)
-    return {"question": "Which?", "candidates": candidates, "evidence": [f"It is {name}." for name in draw(shown)]}
+    return {"question": "Which?", "candidates": candidates, "evidence": [f"It is {name}." for name in draw(evidences)]}
 
 
 @pytest.fixture(params=JUDGES)
@@ -98,17 +98,17 @@ def case_of(inputs: Mapping[str, Any]) -> Case:
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(inputs=asked(), rule=st.sampled_from(("eldgr", "eldgr", "judge")))
+@given(inputs=questions(), rule=st.sampled_from(("eldgr", "eldgr", "judge")))
 def test_what_ships_is_what_the_rule_decides_on_it(judge: dspy.Module, inputs: dict[str, Any], rule: str) -> None:
     """Awaited it decides the same."""
     pred = selector(judge, rule=rule)(**inputs)
     case = case_of(inputs)
     response = judge(ballot=ballot_of(case))
     reply = read_reply("judge", response.toDict(), case.question.answers, len(case.question.passages))
-    expected, heard = decided(case, {**REPLIES, "judge": reply}, rule)
+    expected, replies = decided(case, {**REPLIES, "judge": reply}, rule)
     assert (pred.answer, pred.branch, pred.certified) == (expected.answer, expected.branch, expected.certified)
-    assert ("judge" in pred.consulted) is ("judge" in heard)
-    if "judge" in heard:
+    assert ("judge" in pred.consulted) is ("judge" in replies)
+    if "judge" in replies:
         assert pred.preference == (reply.preferred if isinstance(reply, Verdict) else None)
         assert pred.abstentions.get("judge") == (reply.reason if isinstance(reply, Abstention) else None)
     if rule == "eldgr" and case.certificate(case.consensus).certified:
@@ -123,14 +123,14 @@ def test_the_laws_hold_and_dspy_warns_of_nothing_when_it_is_awaited(
     judge: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without a candidate that votes it abstains."""
-    warned: list[str] = []
-    monkeypatch.setattr(logging.getLogger("dspy.primitives.module"), "warning", lambda text, *_: warned.append(text))
-    counted = ballot_of(case_of({"question": "Which?", "candidates": ["Dubai"], "evidence": []}))
-    reply = asyncio.run(aask(judge, {"ballot": counted}, "judge")).content
-    assert (warned, "abstained" in reply or "preferred" in reply) == ([], True)
+    warnings: list[str] = []
+    monkeypatch.setattr(logging.getLogger("dspy.primitives.module"), "warning", lambda text, *_: warnings.append(text))
+    votes = ballot_of(case_of({"question": "Which?", "candidates": ["Dubai"], "evidence": []}))
+    reply = asyncio.run(aask(judge, {"ballot": votes}, "judge")).content
+    assert (warnings, "abstained" in reply or "preferred" in reply) == ([], True)
     assert judge(ballot=ballot("--")).abstained == "there is no candidate to judge"
-    tried = check_selector(selector(judge), max_examples=2)
-    assert tried["certified_consensus_is_final"] and tried["sync_equals_async_equals_batch_equals_replay"]
+    counts = check_selector(selector(judge), max_examples=2)
+    assert counts["certified_consensus_is_final"] and counts["sync_equals_async_equals_batch_equals_replay"]
 
 
 def test_a_preference_without_a_certificate_stays_one_and_a_column_that_cannot_be_used_is_refused() -> None:
@@ -160,7 +160,7 @@ OTHER_KINDS = {"confidence": "high", "logprobs": [-0.5], "scores": 3, "tags": "c
 CHAT = {"content": [{"token": "Do", "logprob": -0.5}, {"token": "ha", "logprob": -1.5}]}
 
 
-def shipped(select: Selector, candidates: Any) -> tuple[Any, str]:
+def ship(select: Selector, candidates: Any) -> tuple[Any, str]:
     reply = select(question="What is the capital of Qatar?", candidates=candidates, evidence=EVIDENCE)
     return str(reply.answer), str(reply.branch)
 
@@ -173,12 +173,12 @@ def test_confidences_are_counted_of_every_kind_of_candidate_and_refused_only_by_
     silent: Any = Selector()
     silent.judge = silent.repairer = lambda **_: dspy.Prediction(**ABSTAINS)  # a function may play a role
     for candidates in (pool, completions):
-        assert shipped(selector(WeightedVote("cisc")), candidates) == ("Doha", "judge")
-        assert shipped(silent, candidates) == ("Dubai", "consensus")
+        assert ship(selector(WeightedVote("cisc")), candidates) == ("Doha", "judge")
+        assert ship(silent, candidates) == ("Dubai", "consensus")
     pool = [kind(answer="Dubai", confidence=0.5), kind(answer="Doha", confidence="high")]
     sentence = "candidates[1].confidence must be a number from 0 to 1; got 'high'. Divide a percentage by 100, or "
-    assert refused(lambda: shipped(selector(WeightedVote("cisc")), pool)) == f"{sentence}leave it out."
-    assert shipped(silent, pool) == ("Dubai", "consensus")
+    assert refused(lambda: ship(selector(WeightedVote("cisc")), pool)) == f"{sentence}leave it out."
+    assert ship(silent, pool) == ("Dubai", "consensus")
 
 
 def test_the_plain_judge_takes_any_fields_and_a_missing_confidence_is_an_abstention() -> None:
@@ -198,32 +198,32 @@ def test_the_plain_judge_takes_any_fields_and_a_missing_confidence_is_an_abstent
 
 def test_all_columns_reach_the_ballot_and_a_sampled_program_hands_them_on() -> None:
     """A sample whose column cannot be used fails alone; a judge that counts nothing takes it."""
-    seen: list[Ballot] = []
+    ballots: list[Ballot] = []
     full = {"confidence": 0.5, "logprobs": CHAT, "scores": {"prm": (0.5, 1)}, "tags": ["cot"]}
-    judge = OwnSelector(seen.append)  # type: ignore[arg-type]
-    shipped(selector(judge), [{"answer": "Dubai"}, {"answer": "Doha", **full}])
-    bare, stated = seen[0].stated
+    judge = OwnSelector(ballots.append)  # type: ignore[arg-type]
+    ship(selector(judge), [{"answer": "Dubai"}, {"answer": "Doha", **full}])
+    bare, whole = ballots[0].stated
     assert (bare.confidence, bare.logprobs, bare.scores, bare.tags) == (None, None, {}, ())
-    assert (stated.confidence, stated.scores, stated.tags) == (0.5, {"prm": [0.5, 1.0]}, ("cot",))
-    assert stated.logprobs is not None
-    assert (stated.logprobs.mean, stated.logprobs.least, stated.logprobs.answer) == (-1.0, -1.5, None)
-    assert stated.logprobs.probability == pytest.approx((math.exp(-0.5) + math.exp(-1.5)) / 2, rel=1e-15)
+    assert (whole.confidence, whole.scores, whole.tags) == (0.5, {"prm": [0.5, 1.0]}, ("cot",))
+    assert whole.logprobs is not None
+    assert (whole.logprobs.mean, whole.logprobs.least, whole.logprobs.answer) == (-1.0, -1.5, None)
+    assert whole.logprobs.probability == pytest.approx((math.exp(-0.5) + math.exp(-1.5)) / 2, rel=1e-15)
     first, second = columns_of(["Dubai", {"answer": "Doha", "confidence": 1}], "answer")
     assert (first.confidence, second.confidence) == (None, 1.0)
     replies: list[Any] = [{"answer": answer, "confidence": sure} for answer, sure in zip(ANSWERS, SURE, strict=True)]
-    result = sampled(WeightedVote("cisc"), *replies)
+    result = sample(WeightedVote("cisc"), *replies)
     assert (result.answer, result.branch, result.confidence) == ("Doha", "judge", 0.9)
     certain, unsure = ({"content": [{"token": "x", "logprob": logprob}]} for logprob in (0.0, -3.0))
     probable = [{"answer": "Dubai", "logprobs": unsure}] * 2 + [{"answer": "Doha", "logprobs": certain}]
-    assert sampled(WeightedVote("soft_sc"), *probable).answer == "Doha"
+    assert sample(WeightedVote("soft_sc"), *probable).answer == "Doha"
     replies[1] = {"answer": "Dubai", "confidence": 90}
-    result = sampled(WeightedVote("cisc"), *replies)
-    (failed,) = result.failed_samples
-    assert (result.answer, failed["sample"]) == ("Doha", 1)
-    assert "confidence must be a number from 0 to 1; got 90." in failed["error"]
-    assert sampled(ABSTAINS, *replies).failed_samples == []
+    result = sample(WeightedVote("cisc"), *replies)
+    (failure,) = result.failed_samples
+    assert (result.answer, failure["sample"]) == ("Doha", 1)
+    assert "confidence must be a number from 0 to 1; got 90." in failure["error"]
+    assert sample(ABSTAINS, *replies).failed_samples == []
 
 
-def sampled(judge: Any, *said: dict[str, Any]) -> Any:
-    program = Sampled(Answers(*(dspy.Prediction(**one) for one in said)), len(said), selector(judge), num_threads=1)
+def sample(judge: Any, *values: dict[str, Any]) -> Any:
+    program = Sampled(Answers(*(dspy.Prediction(**one) for one in values)), len(values), selector(judge), num_threads=1)
     return program(question="What is the capital of Qatar?", evidence=EVIDENCE)

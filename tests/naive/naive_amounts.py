@@ -15,7 +15,7 @@ ONES = (
 TENS = "- - twenty thirty forty fifty sixty seventy eighty ninety".split()
 GROUPS = ("billion", 10**9), ("million", 10**6), ("thousand", 10**3)
 SCALES = {"trillion": 10**12, **dict(GROUPS)}
-ABBREVIATED = {"k": 10**3, "m": 10**6, "mn": 10**6, "b": 10**9, "bn": 10**9, "tn": 10**12}
+ABBREVIATIONS = {"k": 10**3, "m": 10**6, "mn": 10**6, "b": 10**9, "bn": 10**9, "tn": 10**12}
 NO_UNITS = {"am", "pm", "dozen", "lakh", "crore", "mn", "bn", "tn", "and", "of", "or", "to", "in", "hundred"}
 NO_UNITS |= {*ONES, *TENS[2:], *SCALES}
 SIGNS = {"dollar": "$", "euro": "€"}
@@ -48,10 +48,10 @@ def quantity(key: str) -> tuple[Fraction, str] | None:
     """The amount and the unit of a key; None where it spells no quantity."""
     if re.fullmatch(r"\d\d?(:\d\d)?( ?[ap]m)?", key, re.ASCII):
         return TIMES.get(key.replace(" ", ""))
-    priced = re.fullmatch(r"([$£¥฿₠-\u20cf])([\d.]+)(?: ?([a-z]+))?", key, re.ASCII)
-    if priced:
-        scales = {"": 1, **SCALES, **ABBREVIATED}
-        return found(in_digits(priced[2], scales.get(priced[3] or "")), priced[1])
+    price = re.fullmatch(r"([$£¥฿₠-\u20cf])([\d.]+)(?: ?([a-z]+))?", key, re.ASCII)
+    if price:
+        scales = {"": 1, **SCALES, **ABBREVIATIONS}
+        return admit(in_digits(price[2], scales.get(price[3] or "")), price[1])
     percent = re.fullmatch(r"([\d.]+%|.+ per ?cent)", key, re.ASCII)
     amount, _, unit = (re.sub("%| per ?cent", "", key), "", "%") if percent else key.rpartition(" ")
     if not percent and (not unit.isalpha() or not 2 <= len(unit) <= 30 or {unit, unit.removesuffix("s")} & NO_UNITS):
@@ -61,14 +61,14 @@ def quantity(key: str) -> tuple[Fraction, str] | None:
     value = in_digits(digits, {"": 1, **SCALES}.get(scale)) if is_number else in_words(amount)
     if unit in SIGNS and value != 1:
         return None
-    return found(value, SIGNS.get(unit.removesuffix("s") if unit[-2:] != "ss" else unit, unit))
+    return admit(value, SIGNS.get(unit.removesuffix("s") if unit[-2:] != "ss" else unit, unit))
 
 
-def found(value: Fraction | None, unit: str) -> tuple[Fraction, str] | None:
+def admit(value: Fraction | None, unit: str) -> tuple[Fraction, str] | None:
     return None if value is None or value >= 10**15 or 10**6 % value.denominator else (value, unit)
 
 
-def shown(value: Fraction, unit: str) -> str:
+def spelling(value: Fraction, unit: str) -> str:
     """The spelling of a quantity that stands for all of them: in digits, a time in 24 hours where that is clear."""
     if unit == "time":
         hour, minute = divmod(int(value), 60)
@@ -100,9 +100,9 @@ def in_words(text: str) -> Fraction | None:
     value += group
     if not parts or value >= 10**12:
         return None
-    written = [part.replace(" ", "") for part in text.split(" and ")]
-    spoken = [part.replace(" ", "") for part in spoken_number(value).split(" and ")]
-    return Fraction(value) if written in (spoken, ["".join(spoken)]) and "  " not in text else None
+    words = [part.replace(" ", "") for part in text.split(" and ")]
+    speech = [part.replace(" ", "") for part in spoken_number(value).split(" and ")]
+    return Fraction(value) if words in (speech, ["".join(speech)]) and "  " not in text else None
 
 
 def spoken_number(value: int) -> str:
@@ -165,8 +165,8 @@ def is_compound(text: str, start: int, end: int) -> bool:
             smaller = forms(*(name for names in chain[at + 1 :] for name in names))
             head = rf"(?:[0-9]|\b(?:an?|{WORD}))[ -]?{forms(*larger)},?(?: and)? "
             compound = re.compile(rf"(?=({head}{amount}[ -]?{smaller}\b))", re.I)
-            for found in compound.finditer(text, max(0, start - 60), end + 60):
-                places = {*range(*found.span(1))}
+            for match in compound.finditer(text, max(0, start - 60), end + 60):
+                places = {*range(*match.span(1))}
                 if places & span and not places <= span:
                     return True
     return False
@@ -201,8 +201,8 @@ def is_bare(key: str) -> bool:
 
 def has_scale(behind: str, joint: str) -> bool:
     """Whether a joint follows, and a number that a scale, a percent or a currency sign follows."""
-    found = re.match(rf"{joint}[{CURRENCY}]?", behind)
-    rest = behind[found.end() :] if found else ""
+    match = re.match(rf"{joint}[{CURRENCY}]?", behind)
+    rest = behind[match.end() :] if match else ""
     heads = [re.match(r"[0-9][0-9.,]*+[ -]?", rest), *(re.match(rf"(?:{WORD}[ -]){{{n}}}", rest) for n in range(1, 5))]
     scale = rf"(?:(?:{SCALE}|k|m|b)\b|[%{CURRENCY}](?!\w))"
     return any(re.match(scale, rest[head.end() :]) for head in heads if head)

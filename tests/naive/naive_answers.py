@@ -9,8 +9,8 @@ import unicodedata
 from fractions import Fraction
 from functools import cache
 
-from tests.naive.naive_amounts import quantity, shown
-from tests.naive.naive_reading import BIDI, folded, invisible, joined, respelled, sentence_ends, strip
+from tests.naive.naive_amounts import quantity, spelling
+from tests.naive.naive_reading import BIDI, fold, invisible, join, respell, sentence_ends, strip
 
 FRACTIONS = {
     character: Fraction(unicodedata.normalize("NFKC", character).replace("⁄", "/"))
@@ -91,18 +91,18 @@ def is_polar(answer: str) -> bool:
 
 def read(answer: str, *, keep_case: bool = False) -> str:
     """An answer as it is compared: stripped, folded and respelled."""
-    return respelled(joined(folded(strip(answer), keep_case=keep_case)))
+    return respell(join(fold(strip(answer), keep_case=keep_case)))
 
 
 def class_of(answer: str | None, task: str) -> object:
     """The class in which an answer votes, None where it does not."""
-    stripped = strip(answer or "")
-    if not visible(stripped):
+    inner = strip(answer or "")
+    if not visible(inner):
         return None
-    if task == "arithmetic" and (result := stated_number(stripped)) is not None:
+    if task == "arithmetic" and (result := stated_number(inner)) is not None:
         return result
-    if any(character in BIDI for character in stripped):
-        return stripped if visible(stripped) else None
+    if any(character in BIDI for character in inner):
+        return inner if visible(inner) else None
     plain = read((answer or "").replace("٪", "%"))
     key = text_key(plain)
     symbols = re.sub(r"\\infty(?![a-z])|(?<![a-z])(infinity|inf|oo)(?![a-z])", "∞", plain)
@@ -114,7 +114,7 @@ def class_of(answer: str | None, task: str) -> object:
 def short_key(key: str) -> str:
     """The key of short text: that of the quantity that a key spells, in the spelling that the package shows."""
     result = quantity(key)
-    return shown(*result) if result else key
+    return spelling(*result) if result else key
 
 
 SCALES = {"dozen": 12, "hundred": 100, "thousand": 10**3, "k": 10**3, "lakh": 10**5, "million": 10**6, "mn": 10**6}
@@ -134,8 +134,8 @@ def stated_number(text: str) -> tuple[Fraction, bool] | None:
         before = re.fullmatch(rf"(.*?)([\s-]?){word}{'s?' * (len(word) > 1)}", text, re.I | re.DOTALL)
         if not before or (len(word) == 1 and (before[2] or not (word == "k" or re.match(rf"\W*{CURRENCY}", text)))):
             continue
-        if (scaled := stated_number(before[1])) is not None and not scaled[1] and not before[1].endswith("."):
-            return scaled[0] * scale, False
+        if (base := stated_number(before[1])) is not None and not base[1] and not before[1].endswith("."):
+            return base[0] * scale, False
     return None
 
 
@@ -148,9 +148,9 @@ def without_latex(text: str) -> str:
         text,
     )
     text = re.sub(r"(?<=\d)(\{,\}|,\\!|\\[,!;: ])(?=\d{3}(?!\d))", ",", text)
-    raised = str.maketrans("⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹", "-+0123456789")
+    powers = str.maketrans("⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹", "-+0123456789")
     times = r"(?<=\d)\s?(?:\\times|\\cdot|[×x*])\s?10\s?"
-    text = re.sub(times + r"([⁻⁺]?[⁰¹²³⁴-⁹]{1,3})(?!\d)", lambda m: f"e{m[1].translate(raised)}", text)
+    text = re.sub(times + r"([⁻⁺]?[⁰¹²³⁴-⁹]{1,3})(?!\d)", lambda m: f"e{m[1].translate(powers)}", text)
     power = r"\^\s?(?:\{\s?([-+]?\d{1,3})\s?\}|([-+]?\d{1,3}))(?!\d)"
     text = re.sub(times + power, lambda m: f"e{m[1] or m[2]}", text)
     text = re.sub(r"(?<![0-9A-Za-z\\.^*/×+}-])10\s?\^\s?(?:\{\s?([-+]?\d{1,3})\s?\}|(\d))(?![\d^])", r"1e\1\2", text)
@@ -174,10 +174,10 @@ def is_expression(text: str) -> bool:
 @cache
 def text_key(text: str) -> str:
     """The key of an answer that has been read: without the marks that carry no meaning and the article at its head."""
-    ended = without_article(text)
-    for start, end in reversed(sentence_ends(ended)):
-        ended = ended[:start] + "\ue000" + " " * ended[start:end].endswith(" ") + ended[end:]
-    key = " ".join(guarded(ended).split()).replace("\ue000", ".")
+    result = without_article(text)
+    for start, end in reversed(sentence_ends(result)):
+        result = result[:start] + "\ue000" + " " * result[start:end].endswith(" ") + result[end:]
+    key = " ".join(unmark(result).split()).replace("\ue000", ".")
     return key if visible(key) else " ".join(text.split())
 
 
@@ -199,7 +199,7 @@ def is_digit(character: str) -> bool:
     )
 
 
-def guarded(text: str) -> str:
+def unmark(text: str) -> str:
     """The text without the marks that carry no meaning."""
     text = without_thousands_commas(text)
     closing = closing_quotes(text)
@@ -279,10 +279,10 @@ def keeps(text: str, at: int) -> bool:
     between = start > 0 and end < len(text) and is_digit(text[start - 1]) and is_digit(text[end])
     rules = {"-": minus, "+": plus, ".": point, "%": percent, "<": order, ">": order, "=": order}
     rules |= {"'": apostrophe, '"': behind_digit, "$": dollar, ";": beside_space}
-    return between or rules.get(mark, never)(text, at) or graded_mark(text, at) or spaced(text, at)
+    return between or rules.get(mark, never)(text, at) or graded_mark(text, at) or is_spaced(text, at)
 
 
-def spaced(text: str, at: int) -> bool:
+def is_spaced(text: str, at: int) -> bool:
     """Whether a mark of arithmetic stands between digits, with a space on both sides."""
     around = text[max(0, at - 2) : at + 3]
     return (

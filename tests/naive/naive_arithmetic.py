@@ -46,7 +46,7 @@ class Tree:
 
 
 @dataclass
-class Negated:
+class Negation:
     inner: "Node"
 
 
@@ -55,7 +55,7 @@ class Hundredth:
     inner: "Node"
 
 
-Node = Leaf | Tree | Negated | Hundredth
+Node = Leaf | Tree | Negation | Hundredth
 
 
 def read(text: str) -> Node:
@@ -116,7 +116,7 @@ def tree(node: ast.AST, figures: list[Fraction]) -> Node:
             return Leaf(below.figure, True) if isinstance(below, Leaf) else Hundredth(below)
         case ast.UnaryOp(op=ast.USub(), operand=inner):
             below = tree(inner, figures)
-            return Leaf(-below.figure, below.percent) if isinstance(below, Leaf) else Negated(below)
+            return Leaf(-below.figure, below.percent) if isinstance(below, Leaf) else Negation(below)
         case ast.UnaryOp(op=ast.UAdd(), operand=inner):
             return tree(inner, figures)
         case ast.BinOp(left=left, op=operator, right=right) if type(operator) in OPERATORS:
@@ -127,22 +127,22 @@ def tree(node: ast.AST, figures: list[Fraction]) -> Node:
 def value(node: Node) -> Fraction:
     match node:
         case Leaf():
-            return bounded(node.value)
-        case Negated(inner):
+            return limit(node.value)
+        case Negation(inner):
             return -value(inner)
         case Hundredth(inner):
-            return bounded(value(inner) / 100)
+            return limit(value(inner) / 100)
         case Tree(kind, left, right):
-            return bounded(operated(kind, value(left), value(right)))
+            return limit(operate(kind, value(left), value(right)))
 
 
-def bounded(number: Fraction) -> Fraction:
+def limit(number: Fraction) -> Fraction:
     if max(number.numerator.bit_length(), number.denominator.bit_length()) > BITS:
         raise UnreadableError("too big")
     return number
 
 
-def operated(kind: str, left: Fraction, right: Fraction) -> Fraction:
+def operate(kind: str, left: Fraction, right: Fraction) -> Fraction:
     if kind == "**":
         if right.denominator != 1 or abs(right) > EXPONENT or (left == 0 and right <= 0):
             raise UnreadableError("no power")
@@ -166,7 +166,7 @@ def leaves(node: Node) -> list[Leaf]:
     match node:
         case Leaf():
             return [node]
-        case Negated(inner) | Hundredth(inner):
+        case Negation(inner) | Hundredth(inner):
             return leaves(inner)
         case Tree(_, left, right):
             return leaves(left) + leaves(right)
@@ -177,7 +177,7 @@ def trees(node: Node) -> list[Tree]:
     match node:
         case Leaf():
             return []
-        case Negated(inner) | Hundredth(inner):
+        case Negation(inner) | Hundredth(inner):
             return trees(inner)
         case Tree(_, left, right):
             return [*trees(left), *trees(right), node]

@@ -13,11 +13,11 @@ from tests.naive.naive_reading import (
     EAST_ASIAN,
     ENTITY,
     Piece,
-    folded,
+    fold,
     invisible,
-    joined,
-    resolved,
-    respelled,
+    join,
+    resolve,
+    respell,
     sentence_ends,
     strip,
 )
@@ -38,12 +38,12 @@ Span = tuple[int, int]
 def occurs(answer: str | None, passages: Sequence[Passage], policy: str) -> bool | None:
     """The certificate of an answer: True, False, or None where it does not apply."""
     values = (answer or "").strip()
-    if policy != "substring" and not refused(values) and is_polar(values):
+    if policy != "substring" and not is_refused(values) and is_polar(values):
         return None
     return occurrence(values, passages, policy) is not None
 
 
-def stands_as_written(answer: str | None, passages: Sequence[Passage], policy: str) -> bool:
+def is_verbatim(answer: str | None, passages: Sequence[Passage], policy: str) -> bool:
     """Whether an answer is certified, and by a witness that is the stripped answer, character for character."""
     values = (answer or "").strip()
     place = occurrence(values, passages, policy) if occurs(answer, passages, policy) else None
@@ -54,39 +54,39 @@ def stands_as_written(answer: str | None, passages: Sequence[Passage], policy: s
     return source[start:end] == (values if policy == "substring" else strip(values))
 
 
-def refused(value: str) -> bool:
+def is_refused(value: str) -> bool:
     return len(text_key(read(value))) > LONGEST or any(character in BIDI for character in strip(value))
 
 
 def occurrence(value: str, passages: Sequence[Passage], policy: str) -> Place | None:
     """The first occurrence that is the answer as given, else the first; a text before its title."""
-    if not value or (policy != "substring" and (refused(value) or not any(map(str.isalnum, text_key(read(value)))))):
+    if not value or (policy != "substring" and (is_refused(value) or not any(map(str.isalnum, text_key(read(value)))))):
         return None
-    stripped = value if policy == "substring" else strip(value)
+    inner = value if policy == "substring" else strip(value)
     results: list[Place] = []
     for number, passage in enumerate(passages):
         for field, source in (("text", passage.text), ("title", passage.title)):
             spans = plainly(value, source) if policy == "substring" else in_class(value, source, policy, field)
             results += [(number, field, start, end) for start, end in spans]
-    as_given = [wider for place in results if (wider := as_written(stripped, passages[place[0]], place)) is not None]
-    return next(iter(as_given + results), None)
+    wide = [wider for place in results if (wider := widen(inner, passages[place[0]], place)) is not None]
+    return next(iter(wide + results), None)
 
 
-def as_written(value: str, passage: Passage, place: Place) -> Place | None:
+def widen(value: str, passage: Passage, place: Place) -> Place | None:
     """An occurrence with as much around it as was given, where the same stands in the source."""
     number, field, start, end = place
     source = passage.text if field == "text" else passage.title
     for offset in range(len(value)):
         begin = start - offset
         same = begin >= 0 and value == source[begin : begin + len(value)] and begin + len(value) >= end
-        if same and balanced(value) and not hidden_edges(value):
+        if same and is_balanced(value) and not hidden_edges(value):
             return number, field, begin, begin + len(value)
     return None
 
 
 def hidden_edges(value: str) -> bool:
     """Whether a text begins or ends with what shows nothing, which no occurrence does."""
-    characters = resolved(value)
+    characters = resolve(value)
     if not characters:
         return True
     first, last = characters[0], characters[-1]
@@ -103,12 +103,12 @@ def plainly(value: str, source: str) -> list[Span]:
 
 @cache  # a pool asks for the same passages many times
 def pieces_of(source: str, keep_case: bool) -> tuple[Piece, ...]:
-    return tuple(folded(source, keep_case=keep_case))
+    return tuple(fold(source, keep_case=keep_case))
 
 
 @cache
 def key_of(text: str) -> str:
-    return short_key(text_key(respelled(strip(text))))
+    return short_key(text_key(respell(strip(text))))
 
 
 def in_class(value: str, source: str, policy: str, field: str) -> list[Span]:
@@ -116,7 +116,7 @@ def in_class(value: str, source: str, policy: str, field: str) -> list[Span]:
     keep_case = policy == "token"
     key = short_key(text_key(read(value, keep_case=keep_case)))
     pieces = pieces_of(source, keep_case)
-    text = joined(list(pieces))
+    text = join(list(pieces))
     out: list[Span] = []
     for start, end in spans_of_amounts(key, text) if quantity(key) else spans_of_letters(key, text):
         if in_word(text, start) or in_word(text, end):
@@ -128,7 +128,7 @@ def in_class(value: str, source: str, policy: str, field: str) -> list[Span]:
             continue
         least = least_span(text, key, (start, end), (first, last))
         place = least and in_source(pieces, source, *least)
-        if place and not hidden(source, *place) and (key.casefold() not in FUNCTION_WORDS or is_name(source, *place)):
+        if place and not hides(source, *place) and (key.casefold() not in FUNCTION_WORDS or is_name(source, *place)):
             out.append(place)
     return out
 
@@ -165,28 +165,28 @@ def is_letter(character: str) -> bool:
 
 def crosses(inner: str, around: str, field: str) -> bool:
     """Whether a sentence or a clause ends within a span, or a bracket has no other half."""
-    if re.search(rf";\s|\s;|;(?={EAST_ASIAN})", inner) or (not balanced(inner) and not balanced(around)):
+    if re.search(rf";\s|\s;|;(?={EAST_ASIAN})", inner) or (not is_balanced(inner) and not is_balanced(around)):
         return True
     return field == "text" and bool(sentence_ends(inner))
 
 
-def balanced(text: str) -> bool:
-    opened = ""
+def is_balanced(text: str) -> bool:
+    stack = ""
     for character in text:
         if character in PAIRS:
-            opened += PAIRS[character]
+            stack += PAIRS[character]
         elif character in PAIRS.values():
-            if not opened.endswith(character):
+            if not stack.endswith(character):
                 return False
-            opened = opened[:-1]
-    return not opened
+            stack = stack[:-1]
+    return not stack
 
 
 def least_span(text: str, key: str, inner: Span, around: Span) -> Span | None:
     """The least part of the whole that is of the class and in which each bracket has its other half."""
     spans = [(s, e) for s in range(around[0], inner[0] + 1) for e in range(inner[1], around[1] + 1)]
     for start, end in sorted(spans, key=lambda span: (span[1] - span[0], span)):
-        if balanced(text[start:end]) and key_of(text[start:end]) == key:
+        if is_balanced(text[start:end]) and key_of(text[start:end]) == key:
             return start, end
     return None
 
@@ -201,12 +201,12 @@ def in_source(pieces: Sequence[Piece], source: str, start: int, end: int) -> Spa
     edges[length] = len(source)
     if start not in edges or end not in edges:
         return None
-    visible = [at for character, at in resolved(source) if at < edges[end] and not invisible(character)]
+    visible = [at for character, at in resolve(source) if at < edges[end] and not invisible(character)]
     entity = ENTITY.match(source, visible[-1])
     return edges[start], entity.end() if entity else visible[-1] + 1
 
 
-def hidden(source: str, start: int, end: int) -> bool:
+def hides(source: str, start: int, end: int) -> bool:
     """Whether the source holds what folding does not show."""
     inner, before = source[start:end], source[:start]
     if any(character in BIDI for character in inner) or BLANK_LINE.search(inner):
@@ -217,7 +217,7 @@ def hidden(source: str, start: int, end: int) -> bool:
 
 def is_name(source: str, start: int, end: int) -> bool:
     """Whether a function word is written as a name: "US", "U.S." and "The Who" are, "us" and "It" are not."""
-    word, before = (joined(folded(part, keep_case=True)) for part in (source[start:end], source[:start]))
+    word, before = (join(fold(part, keep_case=True)) for part in (source[start:end], source[:start]))
     behind = source[end:]
     if re.search(r"[^\W\d_]\.\s?[^\W\d_]", word):
         return True

@@ -10,7 +10,7 @@ from tests.naive.naive_answers import number
 from tests.naive.naive_arithmetic import (
     Hundredth,
     Leaf,
-    Negated,
+    Negation,
     Node,
     Tree,
     UnreadableError,
@@ -35,25 +35,25 @@ def levels(derivation: Derivation, question: str) -> list[str]:
     answer = amount(derivation.answer)
     if answer is None or not derivation.check.strip():
         return []
-    passed = ["stated"]
+    names = ["stated"]
     try:
-        lines = executed(derivation.steps)
+        lines = execute(derivation.steps)
     except UnreadableError:
-        return passed
-    if not lines or lines[-1][1] != answer or carried(lines, answer):
-        return passed
-    passed.append("chained")
-    lines = traced(lines, traceable(question))
+        return names
+    if not lines or lines[-1][1] != answer or is_carried(lines, answer):
+        return names
+    names.append("chained")
+    lines = trace(lines, traceable(question))
     if not draws_on(lines, answer, question_numbers(question)):
-        return passed
-    passed.append("traced")
+        return names
+    names.append("traced")
     if checks(derivation.check, lines, traceable(question), answer):
-        passed.append("executed")
+        names.append("executed")
         if answer == 0 or answer in reach(question):
-            passed.append("bounded")
+            names.append("bounded")
             if any(amount(one.answer) == answer and check(one, question, "bounded") for one in derivation.others):
-                passed.append("agreed")
-    return passed
+                names.append("agreed")
+    return names
 
 
 def amount(text: str) -> Fraction | None:
@@ -62,7 +62,7 @@ def amount(text: str) -> Fraction | None:
     return None if result is None else result[0] / 100 if result[1] else result[0]
 
 
-def executed(steps: Sequence[Step]) -> list[Line]:
+def execute(steps: Sequence[Step]) -> list[Line]:
     """The steps, each of which has exactly its stated value on every side of its equals signs."""
     lines: list[Line] = []
     for step in steps:
@@ -74,32 +74,32 @@ def executed(steps: Sequence[Step]) -> list[Line]:
     return lines
 
 
-def one_number(node: Node, known: Collection[Fraction]) -> Node:
+def one_number(node: Node, sources: Collection[Fraction]) -> Node:
     """The tree with a division of two whole numbers as one number, where it writes a known fraction."""
     match node:
-        case Tree("/", Tree("*", below, upper), lower) if is_fraction(upper, lower, known):
-            return Tree("*", one_number(below, known), Leaf(value(Tree("/", upper, lower)), False))
-        case Tree("/", upper, lower) if is_fraction(upper, lower, known):
+        case Tree("/", Tree("*", below, upper), lower) if is_fraction(upper, lower, sources):
+            return Tree("*", one_number(below, sources), Leaf(value(Tree("/", upper, lower)), False))
+        case Tree("/", upper, lower) if is_fraction(upper, lower, sources):
             return Leaf(value(node), False)
         case Tree(kind, left, right):
-            return Tree(kind, one_number(left, known), one_number(right, known))
-        case Negated(inner):
-            return Negated(one_number(inner, known))
+            return Tree(kind, one_number(left, sources), one_number(right, sources))
+        case Negation(inner):
+            return Negation(one_number(inner, sources))
         case Hundredth(inner):
-            return Hundredth(one_number(inner, known))
+            return Hundredth(one_number(inner, sources))
         case _:
             return node
 
 
-def is_fraction(upper: Node, lower: Node, known: Collection[Fraction]) -> bool:
+def is_fraction(upper: Node, lower: Node, sources: Collection[Fraction]) -> bool:
     if not (isinstance(upper, Leaf) and isinstance(lower, Leaf)) or upper.percent or lower.percent or not lower.figure:
         return False
     whole = upper.figure.denominator == lower.figure.denominator == 1
     result = upper.figure / lower.figure
-    return whole and result.denominator != 1 and result in known
+    return whole and result.denominator != 1 and result in sources
 
 
-def replaced(node: Node, swaps: Mapping[Fraction, Fraction]) -> Node:
+def replace(node: Node, swaps: Mapping[Fraction, Fraction]) -> Node:
     """The tree with other numbers in the place of some, negated or as percentages too."""
     match node:
         case Leaf():
@@ -107,15 +107,15 @@ def replaced(node: Node, swaps: Mapping[Fraction, Fraction]) -> Node:
                 if node.value * scale in swaps:
                     return Leaf(swaps[node.value * scale] / scale, False)
             return node
-        case Negated(inner):
-            return Negated(replaced(inner, swaps))
+        case Negation(inner):
+            return Negation(replace(inner, swaps))
         case Hundredth(inner):
-            return Hundredth(replaced(inner, swaps))
+            return Hundredth(replace(inner, swaps))
         case Tree(kind, left, right):
-            return Tree(kind, replaced(left, swaps), replaced(right, swaps))
+            return Tree(kind, replace(left, swaps), replace(right, swaps))
 
 
-def carried(lines: Sequence[Line], answer: Fraction) -> bool:
+def is_carried(lines: Sequence[Line], answer: Fraction) -> bool:
     """Whether another number in the answer's place would come out as well."""
     return all(comes_out(lines, answer, other) for other in OTHERS)
 
@@ -124,7 +124,7 @@ def comes_out(lines: Sequence[Line], answer: Fraction, other: Fraction) -> bool:
     swaps = {answer: other}
     for sides, result in lines:
         try:
-            results = {value(replaced(side, swaps)) for side in sides}
+            results = {value(replace(side, swaps)) for side in sides}
         except UnreadableError:
             return False
         if len(results) != 1:
@@ -133,40 +133,40 @@ def comes_out(lines: Sequence[Line], answer: Fraction, other: Fraction) -> bool:
     return swaps[answer] == other
 
 
-def traced(lines: Sequence[Line], sources: Collection[Fraction]) -> list[Line]:
+def trace(lines: Sequence[Line], sources: Collection[Fraction]) -> list[Line]:
     """The steps, read so that every number is known from the question, its words or an earlier step; or nothing."""
-    known = set(sources)
+    numbers = set(sources)
     out: list[Line] = []
     for sides, result in lines:
         readings: list[Node] = []
         for side in sides:  # a later side may use what the first has computed
-            reading = next((read for read in (side, one_number(side, known)) if traces(read, known)), None)
+            reading = next((read for read in (side, one_number(side, numbers)) if traces(read, numbers)), None)
             if reading is None:
                 return []
             readings.append(reading)
-            known.add(result)
+            numbers.add(result)
         out.append((readings, result))
     return out
 
 
-def traces(node: Node, known: Collection[Fraction]) -> bool:
-    return all(leaf_traces(leaf, known) for leaf in leaves(node))
+def traces(node: Node, numbers: Collection[Fraction]) -> bool:
+    return all(leaf_traces(leaf, numbers) for leaf in leaves(node))
 
 
-def leaf_traces(leaf: Leaf, known: Collection[Fraction]) -> bool:
+def leaf_traces(leaf: Leaf, numbers: Collection[Fraction]) -> bool:
     readings = [leaf.value, leaf.figure] if leaf.percent else [leaf.value]
-    return any(reading in known or -reading in known for reading in readings)
+    return any(reading in numbers or -reading in numbers for reading in readings)
 
 
 def draws_on(lines: Sequence[Line], answer: Fraction, numbers: Collection[Fraction]) -> bool:
     """Whether the answer was computed from at least one of the numbers, in its step or in those that fed it."""
-    wanted, used = {answer}, False
+    needs, hit = {answer}, False
     for sides, result in reversed(lines):
-        if result in wanted:
+        if result in needs:
             for leaf in [leaf for side in sides for leaf in leaves(side)]:
-                used = used or leaf_traces(leaf, numbers)
-                wanted |= {leaf.value, -leaf.value}
-    return used
+                hit = hit or leaf_traces(leaf, numbers)
+                needs |= {leaf.value, -leaf.value}
+    return hit
 
 
 def checks(text: str, lines: Sequence[Line], sources: Collection[Fraction], answer: Fraction) -> bool:
@@ -178,7 +178,7 @@ def checks(text: str, lines: Sequence[Line], sources: Collection[Fraction], answ
         return False
     if not true:
         return False
-    read_so = as_known(sides, lines, known_apart(lines, sources, answer), answer)
+    read_so = reread(sides, lines, known_apart(lines, sources, answer), answer)
     if read_so is None:
         return False
     sides = read_so
@@ -187,7 +187,7 @@ def checks(text: str, lines: Sequence[Line], sources: Collection[Fraction], answ
     return not restates(sides, lines, answer) and another_way(sides, lines, answer)
 
 
-def as_known(
+def reread(
     sides: Sequence[Node], lines: Sequence[Line], apart: Collection[Fraction], answer: Fraction
 ) -> list[Node] | None:
     """The sides in the first reading of `10/3` that holds the answer and nothing unknown, None without one."""
@@ -196,8 +196,8 @@ def as_known(
     for fractions in (values, [], [*values, *itself], [*apart, *itself]):
         reading = [one_number(side, fractions) for side in sides]
         numbers = [leaf for side in reading for leaf in leaves(side)]
-        held = [leaf for leaf in numbers if is_answer(leaf, answer)]
-        if held and all(leaf in held or leaf_traces(leaf, apart) for leaf in numbers):
+        answers = [leaf for leaf in numbers if is_answer(leaf, answer)]
+        if answers and all(leaf in answers or leaf_traces(leaf, apart) for leaf in numbers):
             return reading
     return None
 
@@ -208,16 +208,16 @@ def is_answer(leaf: Leaf, answer: Fraction) -> bool:
 
 def known_apart(lines: Sequence[Line], sources: Collection[Fraction], answer: Fraction) -> set[Fraction]:
     """The numbers of the question, and those of the steps that were computed from such alone and are not the answer."""
-    known = set(sources)
+    numbers = set(sources)
     for sides, result in lines:
-        if abs(result) != abs(answer) and traces(sides[0], known):
-            known.add(result)
-    return known
+        if abs(result) != abs(answer) and traces(sides[0], numbers):
+            numbers.add(result)
+    return numbers
 
 
 def holds_for(sides: Sequence[Node], answer: Fraction, other: Fraction) -> bool:
     try:
-        return len({value(replaced(side, {answer: other})) for side in sides}) == 1
+        return len({value(replace(side, {answer: other})) for side in sides}) == 1
     except UnreadableError:
         return False
 
@@ -245,14 +245,14 @@ def origins(lines: Sequence[Line], answer: Fraction) -> tuple[dict[Fraction, Num
 def restates(sides: Sequence[Node], lines: Sequence[Line], answer: Fraction) -> bool:
     """Whether a part without the answer, or the side beside one that holds it, draws on all that the answer does."""
     behind, ways = origins(lines, answer)
-    as_signed = led_back(sides, lines, answer)
+    by_sign = led_back(sides, lines, answer)
 
-    def held(node: Node) -> bool:
-        return any(answer in (leaf.value, leaf.figure) for leaf in leaves(node)) if as_signed else holds(node, answer)
+    def has_answer(node: Node) -> bool:
+        return any(answer in (leaf.value, leaf.figure) for leaf in leaves(node)) if by_sign else holds(node, answer)
 
-    parts: list[Node] = [tree for side in sides for tree in trees(side) if not held(tree)]
-    parts += [tree for side, other in (sides, sides[::-1]) if held(other) for tree in trees(side)]
-    return any(drawn(part, behind, answer) >= way for part in parts for way in ways)
+    parts: list[Node] = [tree for side in sides for tree in trees(side) if not has_answer(tree)]
+    parts += [tree for side, other in (sides, sides[::-1]) if has_answer(other) for tree in trees(side)]
+    return any(numbers_behind(part, behind, answer) >= way for part in parts for way in ways)
 
 
 def led_back(sides: Sequence[Node], lines: Sequence[Line], answer: Fraction) -> bool:
@@ -261,11 +261,11 @@ def led_back(sides: Sequence[Node], lines: Sequence[Line], answer: Fraction) -> 
         for other in OTHERS:
             swaps = {-answer: other}
             for line, result in lines:
-                outcome = [value(replaced(side, swaps)) for side in line if trees(side)] or [
-                    value(replaced(line[0], swaps))
+                outcome = [value(replace(side, swaps)) for side in line if trees(side)] or [
+                    value(replace(line[0], swaps))
                 ]
                 swaps[result] = next((one for one in outcome if one != other), other)
-            if swaps[answer] == answer or len({value(replaced(side, swaps_of(swaps, answer))) for side in sides}) > 1:
+            if swaps[answer] == answer or len({value(replace(side, swaps_of(swaps, answer))) for side in sides}) > 1:
                 return False
     except UnreadableError:
         return False
@@ -276,7 +276,7 @@ def swaps_of(swaps: Mapping[Fraction, Fraction], answer: Fraction) -> dict[Fract
     return {one: swaps[one] for one in (answer, -answer)}
 
 
-def drawn(part: Node, behind: Mapping[Fraction, Numbers], answer: Fraction) -> Numbers:
+def numbers_behind(part: Node, behind: Mapping[Fraction, Numbers], answer: Fraction) -> Numbers:
     """The numbers of a part, and what they were computed from; the answer stands for itself alone."""
     out = Counter[Fraction]()
     for leaf in leaves(part):
@@ -309,14 +309,14 @@ def idle(tree: Tree) -> bool:
     return 0 in (left, right) or right == 1 or (left == 1 and tree.kind != "/")
 
 
-def undoes(tree: Tree, taken: Sequence[Tree]) -> bool:
+def undoes(tree: Tree, steps: Sequence[Tree]) -> bool:
     """Whether `5 + 0` undoes a step 5 - 5 = 0, or `5 * 1` a step 5/5 = 1."""
-    undone = "-" if tree.kind in "+-" else "/"
+    inverse = "-" if tree.kind in "+-" else "/"
     return any(
-        key(step) == (undone, (number, number))
-        for step in taken
+        key(step) == (inverse, (number, number))
+        for step in steps
         for number in (value(tree.left), value(tree.right))
-        if number != (0 if undone == "-" else 1)
+        if number != (0 if inverse == "-" else 1)
     )
 
 
@@ -324,10 +324,10 @@ def gives(tree: Tree, answer: Fraction) -> bool:
     return abs(value(tree)) == abs(answer) and not idle(tree)
 
 
-def touched(tree: Tree, answer: Fraction) -> bool:
+def depends(tree: Tree, answer: Fraction) -> bool:
     """Whether another answer changes what an operation works on."""
     try:
-        return any(value(replaced(side, {answer: 10 * answer + 7})) != value(side) for side in (tree.left, tree.right))
+        return any(value(replace(side, {answer: 10 * answer + 7})) != value(side) for side in (tree.left, tree.right))
     except UnreadableError:
         return True
 
@@ -335,12 +335,12 @@ def touched(tree: Tree, answer: Fraction) -> bool:
 def another_way(sides: Sequence[Node], lines: Sequence[Line], answer: Fraction) -> bool:
     """Whether what computes the answer anew does so by other operators, or else the answer enters what no step does."""
     mine = [tree for side in sides for tree in trees(side)]
-    taken = [tree for line, _ in lines for side in line for tree in trees(side)]
-    anew = {tree.kind for tree in mine if not touched(tree, answer) and gives(tree, answer)}
-    given = {tree.kind for tree in taken if gives(tree, answer)}
+    steps = [tree for line, _ in lines for side in line for tree in trees(side)]
+    anew = {tree.kind for tree in mine if not depends(tree, answer) and gives(tree, answer)}
+    old = {tree.kind for tree in steps if gives(tree, answer)}
     if anew:
-        return anew.isdisjoint(given)
+        return anew.isdisjoint(old)
     return any(
-        touched(tree, answer) and key(tree) not in map(key, taken) and (not idle(tree) or undoes(tree, taken))
+        depends(tree, answer) and key(tree) not in map(key, steps) and (not idle(tree) or undoes(tree, steps))
         for tree in mine
     )

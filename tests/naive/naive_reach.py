@@ -99,22 +99,20 @@ def stands_for(*readings: Fraction, factor: bool = False, money: bool = False) -
 
 def conversions(question: str) -> set[Fraction]:
     words = {word for word in words_of(question) if word not in TIMES and word not in SCALES and word not in PARTS}
-    licensed = [value for word in words for value in TABLE.get(word, ()) if value > 1]
+    rates = [value for word in words for value in TABLE.get(word, ()) if value > 1]
     usual = {"week": 7, "weekly": 7, "year": 12, "yearly": 12, "hour": 60, "percent": 100, "percentage": 100}
     return {
-        value
-        for value in licensed
-        if licensed.count(value) > 1 or value in [usual[word] for word in words if word in usual]
+        value for value in rates if rates.count(value) > 1 or value in [usual[word] for word in words if word in usual]
     }
 
 
-def tried(values: list[Quantity]) -> list[Quantity]:
+def choose(values: list[Quantity]) -> list[Quantity]:
     """Of more than six, ones go first and then repetitions, from the left, until six are left."""
     readings = [quantity.readings for quantity in values]
     ones = [place for place, one in enumerate(readings) if one == {1}]
-    repeated = [place for place, one in enumerate(readings) if one in readings[:place] and place not in ones]
-    dropped = [*ones, *repeated][: max(len(values) - 6, 0)]
-    return [quantity for place, quantity in enumerate(values) if place not in dropped]
+    repeats = [place for place, one in enumerate(readings) if one in readings[:place] and place not in ones]
+    drop = [*ones, *repeats][: max(len(values) - 6, 0)]
+    return [quantity for place, quantity in enumerate(values) if place not in drop]
 
 
 # --- the distances ----------------------------------------------------------------------------------------------------
@@ -122,14 +120,14 @@ def tried(values: list[Quantity]) -> list[Quantity]:
 
 def distances(question: str) -> dict[Fraction, int]:
     """The smallest distance of each number."""
-    given = tried(quantities(question))
+    numbers = choose(quantities(question))
     groups: dict[tuple[int, ...], Distances] = {}
     away: dict[Fraction, int] = {}
-    for size in range(1, len(given) + 1):
-        for group in combinations(range(len(given)), size):
-            groups[group] = of_a_group(group, given, conversions(question), groups)
+    for size in range(1, len(numbers) + 1):
+        for group in combinations(range(len(numbers)), size):
+            groups[group] = of_a_group(group, numbers, conversions(question), groups)
             for (number, _), distance in groups[group].items():
-                distance += len(given) - size
+                distance += len(numbers) - size
                 away[number] = min(away.get(number, distance), distance)
     return away
 
@@ -149,7 +147,7 @@ def of_a_group(
     for left, right in halves(group):
         sums = not lone_factor(left, values) and not lone_factor(right, values)
         for (one, far), (other, away) in product(positive(groups[left]), positive(groups[right])):
-            for number, cost in joined(one, other, sums):
+            for number, cost in join(one, other, sums):
                 put(result, number, far + away + gap + cost)
     vary(group, values, constants, result)
     return result
@@ -192,7 +190,7 @@ def lone_factor(group: tuple[int, ...], values: list[Quantity]) -> bool:
     return len(group) == 1 and values[group[0]].factor
 
 
-def joined(one: Number, other: Number, sums: bool) -> Iterator[tuple[Number, int]]:
+def join(one: Number, other: Number, sums: bool) -> Iterator[tuple[Number, int]]:
     """What two numbers give by one operation, and what that costs; money is added to money and not multiplied by it."""
     (x, money), (y, also) = one, other
     if sums and money == also:

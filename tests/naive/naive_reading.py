@@ -50,15 +50,15 @@ def invisible(character: str) -> bool:
 
 
 @cache
-def resolved(text: str) -> list[Piece]:
+def resolve(text: str) -> list[Piece]:
     """The characters that are shown: entities as what they stand for, formatting tags as nothing or a space."""
     out: list[Piece] = []
     at = 0
     while at < len(text):
-        shown, end = text[at], at + 1
-        broken = text[at] in "\u00ad\r\n" and re.match(r"(?:\u00ad[ \t]*)?\r?\n[ \t]*(?=[^\W\d_])", text[at:])
-        if broken and (text[at] == "\u00ad" or re.search(r"[^\W\d_][-\u2010]\Z", text[:at])):
-            at += len(broken[0])
+        view, end = text[at], at + 1
+        wrap = text[at] in "\u00ad\r\n" and re.match(r"(?:\u00ad[ \t]*)?\r?\n[ \t]*(?=[^\W\d_])", text[at:])
+        if wrap and (text[at] == "\u00ad" or re.search(r"[^\W\d_][-\u2010]\Z", text[:at])):
+            at += len(wrap[0])
             continue
         tag, entity = TAG.match(text, at), ENTITY.match(text, at)
         before, behind = text[at - 1 : at] or " ", tag
@@ -66,31 +66,31 @@ def resolved(text: str) -> list[Piece]:
             behind = TAG.match(text, behind.end())
         raising = behind and {"<sup": "0123456789)", "<sub": "0123456789"}.get(behind[0][:4].lower(), "")
         if behind and raising and before in raising:
-            shown, end = ("^" if ")" in raising else "_"), behind.end()  # 10^2 is not 102
+            view, end = ("^" if ")" in raising else "_"), behind.end()  # 10^2 is not 102
         elif tag and tag[1].lower() in ("sup sub " + INLINE + " " + BLOCKS).split():
-            shown, end = (" " if tag[1].lower() in BLOCKS.split() else ""), tag.end()
+            view, end = (" " if tag[1].lower() in BLOCKS.split() else ""), tag.end()
         elif entity and len(html.unescape(entity[0])) <= len(entity[0]):
-            shown, end = html.unescape(entity[0]), entity.end()
-        out += [(character, at) for character in shown]
+            view, end = html.unescape(entity[0]), entity.end()
+        out += [(character, at) for character in view]
         at = end
     return out
 
 
-def joined(pieces: list[Piece]) -> str:
+def join(pieces: list[Piece]) -> str:
     return "".join(piece for piece, _ in pieces)
 
 
 # --- folding ----------------------------------------------------------------------------------------------------------
 
 
-def folded(text: str, *, keep_case: bool) -> list[Piece]:
+def fold(text: str, *, keep_case: bool) -> list[Piece]:
     """The text as it is compared, in pieces; of white space in a row the first alone."""
     out: list[Piece] = []
-    seen = [(alike(character), at) for character, at in resolved(text)]
-    for before, dash, behind in zip(seen, seen[1:], seen[2:], strict=False):  # a long dash joins no name
+    view = [(alike(character), at) for character, at in resolve(text)]
+    for before, dash, behind in zip(view, view[1:], view[2:], strict=False):  # a long dash joins no name
         if dash[0] in "—―" and re.match(r"\w[^\W\d_]", before[0] + behind[0]) and behind[1] - before[1] == 2:
-            seen[seen.index(dash)] = "~", dash[1]
-    for cluster, at in clusters(seen):
+            view[view.index(dash)] = "~", dash[1]
+    for cluster, at in clusters(view):
         piece = fold_cluster(cluster, keep_case)
         if piece and not (piece == " " and out and out[-1][0] == " "):
             out.append((piece, at))
@@ -121,13 +121,13 @@ def clusters(characters: list[Piece]) -> list[Piece]:
 
 @cache
 def fold_cluster(cluster: str, keep_case: bool) -> str:
-    seen = unicodedata.normalize("NFC", "".join(character for character in cluster if not invisible(character)))
-    if seen.isspace():
+    view = unicodedata.normalize("NFC", "".join(character for character in cluster if not invisible(character)))
+    if view.isspace():
         return " "
-    seen = plain_marks(seen)
-    if not seen or left_alone(seen[0]):
-        return seen
-    compatible = unicodedata.normalize("NFKC", seen)
+    view = plain_marks(view)
+    if not view or left_alone(view[0]):
+        return view
+    compatible = unicodedata.normalize("NFKC", view)
     return plain_marks(compatible if keep_case else unicodedata.normalize("NFKC", compatible.casefold()))
 
 
@@ -158,12 +158,12 @@ def with_subscripts(pieces: list[Piece]) -> list[Piece]:
         end = at
         while end < len(pieces) and pieces[end][0] in "₀₁₂₃₄₅₆₇₈₉":
             end += 1
-        if at and end > at and pieces[at - 1][0][-1].isalpha() and not joined(pieces[end : end + 1])[:1].isdecimal():
+        if at and end > at and pieces[at - 1][0][-1].isalpha() and not join(pieces[end : end + 1])[:1].isdecimal():
             out[at:end] = [(str(unicodedata.digit(piece)), place) for piece, place in pieces[at:end]]
     return out
 
 
-def respelled(text: str) -> str:
+def respell(text: str) -> str:
     """J.R.R. for J. R. R., 0.5 for .5, 5°C for 5 °C, 5% for 5 %, $5 for $ 5, <5 for < 5, 5-6 for 5 - 6."""
     letter = r"(?<!\w)[^\W\d_]"
     text = re.sub(rf"({letter})\. (?=[^\W\d_]\.)", r"\1.", text)
@@ -187,16 +187,16 @@ def strip(text: str) -> str:
 
 
 def strip_once(text: str) -> str:
-    text = " ".join("".join(c for c in joined(resolved(text)) if not invisible(c)).split())
+    text = " ".join("".join(c for c in join(resolve(text)) if not invisible(c)).split())
     text = re.sub(rf"\\(?:{'|'.join(COMMANDS.split())})\s?\{{([^{{}}]*)\}}", r"\1", text)
     text = re.sub(r"\\([%$&#_{}])", r"\1", text)
     text = re.sub(r"\[([^\[\]]+)\]\([^()\s]*\)", r"\1", text)
     text = re.sub(r"([^\W\d_][^\W\d_]|\d\d|[.*\"')]|. )(\[[1-9]\d?\d?\])+(\W*)\Z", r"\1\3", text)
     has_letters = any(map(str.isalnum, text))
-    while has_letters and not listed("".join(map(shape, text))):
-        inner = unwrapped(text)
+    while has_letters and not is_list("".join(map(shape, text))):
+        inner = unwrap(text)
         if inner == text:
-            inner = trimmed(text)
+            inner = trim(text)
         if inner == text:
             break
         text = inner
@@ -211,7 +211,7 @@ def shape(character: str) -> str:
     return character if character == "`" else plain_marks(character)
 
 
-def listed(text: str) -> bool:
+def is_list(text: str) -> bool:
     """Whether a text is a pair or an interval, such as (1, 2] or (x, oo); "(1,000)" is one number in brackets."""
     terms = re.split("[,;]", text[1:-1])
     number = r"\\?\$?\.?\d[\w./\\{}^%]*"
@@ -227,14 +227,14 @@ def listed(text: str) -> bool:
     )
 
 
-def unwrapped(text: str) -> str:
+def unwrap(text: str) -> str:
     if len(text) < 3:
         return text
-    seen, inner = "".join(map(shape, text)), text[1:-1]
-    first, last, plain = seen[0], seen[-1], seen[1:-1]
+    view, inner = "".join(map(shape, text)), text[1:-1]
+    first, last, plain = view[0], view[-1], view[1:-1]
     if first == last and first in "*_~" and (first not in plain or plain[0] == first):
         return inner
-    if first in PAIRS and last == PAIRS[first] and balanced(plain, first, last):
+    if first in PAIRS and last == PAIRS[first] and is_balanced(plain, first, last):
         return inner
     if first == last and first in "'\"":
         within = plain
@@ -243,17 +243,17 @@ def unwrapped(text: str) -> str:
         if not has_quote(within, first):
             return inner
     for opener, closer in (("\\(", "\\)"), ("\\[", "\\]"), ("$$", "$$"), ("$", "$")):
-        middle = seen[len(opener) : -len(closer)]
-        if seen.startswith(opener) and seen.endswith(closer) and middle and not (opener[0] == "$" and "$" in middle):
+        middle = view[len(opener) : -len(closer)]
+        if view.startswith(opener) and view.endswith(closer) and middle and not (opener[0] == "$" and "$" in middle):
             return text[len(opener) : -len(closer)]
-    wrapped = re.fullmatch(rf"\\(?:{'|'.join(COMMANDS.split())})\s?\{{(.+)\}}", seen)
-    if wrapped and balanced(wrapped[1], "{", "}"):
-        return text[slice(*wrapped.span(1))]
-    tagged = re.fullmatch(r"<(?!su[bp]\b)([A-Za-z][\w-]*)>(.+)</\1>", seen)
-    return text[slice(*tagged.span(2))] if tagged else text
+    command = re.fullmatch(rf"\\(?:{'|'.join(COMMANDS.split())})\s?\{{(.+)\}}", view)
+    if command and is_balanced(command[1], "{", "}"):
+        return text[slice(*command.span(1))]
+    tag = re.fullmatch(r"<(?!su[bp]\b)([A-Za-z][\w-]*)>(.+)</\1>", view)
+    return text[slice(*tag.span(2))] if tag else text
 
 
-def balanced(text: str, opener: str, closer: str) -> bool:
+def is_balanced(text: str, opener: str, closer: str) -> bool:
     depth = 0
     for character in text:
         depth += (character == opener) - (character == closer)
@@ -289,7 +289,7 @@ def loose(character: str) -> bool:
     )
 
 
-def trimmed(text: str) -> str:
+def trim(text: str) -> str:
     plain = "".join(map(shape, text))
     start, end = 0, len(text)
     while start < end and loose(text[start]) and not keeps_first(plain[start:end]):
@@ -329,8 +329,8 @@ def keeps_last(text: str) -> bool:
     if mark in PAIRS.values():
         return any(closer == mark and opener in rest for opener, closer in PAIRS.items())
     if mark == ".":
-        dotted = re.search(r"(?<!\w)[^\W\d_]\. ?[^\W\d_]\.\Z", text)
-        return dotted is not None or is_abbreviation(rest)
+        initials = re.search(r"(?<!\w)[^\W\d_]\. ?[^\W\d_]\.\Z", text)
+        return initials is not None or is_abbreviation(rest)
     if mark in "%‰‱٪؉؊":
         return rest.rstrip(" .\\")[-1:].isnumeric()
     if mark == "+" and is_numeral(rest[-1:]):

@@ -12,13 +12,13 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.rule.consultations import Abstention, Derivation, Repair, Verdict
 from eldgr_dspy.rule.questions import Question, Settings
 from tests.naive.naive_answers import class_of
-from tests.naive.naive_certificates import occurs, stands_as_written
+from tests.naive.naive_certificates import is_verbatim, occurs
 from tests.naive.naive_derivations import check
 from tests.naive.naive_reading import strip
 
 SILENT = Abstention("silent")
 # Nothing here remembers anything but these four, which a real pool asks ten thousand times for the same.
-classed, sought, checked, written = cache(class_of), cache(occurs), cache(check), cache(stands_as_written)
+classify, search, verify, verbatim = cache(class_of), cache(occurs), cache(check), cache(is_verbatim)
 Outcome = tuple[str | None, str, str]
 """Answer, branch, reason."""
 
@@ -32,7 +32,7 @@ class Pool:
     replies: Mapping[str, Any]
 
     def key(self, answer: str | None) -> object:
-        return classed(answer, self.question.task)
+        return classify(answer, self.question.task)
 
     def keys(self) -> list[object]:
         return [self.key(answer) for answer in self.question.answers]
@@ -65,16 +65,16 @@ class Pool:
         return [p for p in self.question.passages if not {p.text.strip(), f"{p.title}\n{p.text}".strip()} & {*own}]
 
     def occurs(self, answer: str | None) -> bool | None:
-        return sought(answer, tuple(self.passages_for(self.key(answer))), self.settings.certificate)
+        return search(answer, tuple(self.passages_for(self.key(answer))), self.settings.certificate)
 
     def spelling(self, key: object) -> str | None:
         """The earliest spelling of a class in the pool that stands in the evidence as written, else the earliest."""
         spellings = [self.question.answers[index] for index in self.members(key)]
-        return next(iter([answer for answer in spellings if self.as_written(answer)] + spellings), None)
+        return next(iter([answer for answer in spellings if self.is_verbatim(answer)] + spellings), None)
 
-    def as_written(self, answer: str | None) -> bool:
+    def is_verbatim(self, answer: str | None) -> bool:
         passages = tuple(self.passages_for(self.key(answer)))
-        return self.question.task == "retrieval" and written(answer, passages, self.settings.certificate)
+        return self.question.task == "retrieval" and verbatim(answer, passages, self.settings.certificate)
 
     def plain(self, answer: str) -> str:
         """An answer without links and other markup."""
@@ -117,12 +117,12 @@ def nothing(pool: Pool) -> str | None:
 
 
 def majority(pool: Pool) -> Outcome:
-    return kept(pool, asked=False)
+    return keep(pool, asks=False)
 
 
-def kept(pool: Pool, *, asked: bool) -> Outcome:
-    """Consensus, and why; `asked` says whether any role was."""
-    return pool.spelling(pool.majority()), "consensus", nothing(pool) or final(pool) or agreed(pool, asked=asked)
+def keep(pool: Pool, *, asks: bool) -> Outcome:
+    """Consensus, and why; `asks` says whether any role was asked."""
+    return pool.spelling(pool.majority()), "consensus", nothing(pool) or final(pool) or agreement(pool, asks=asks)
 
 
 def final(pool: Pool) -> str | None:
@@ -132,8 +132,8 @@ def final(pool: Pool) -> str | None:
     return "consensus_certified" if pool.certified(pool.majority()) else "consensus_inapplicable"
 
 
-def agreed(pool: Pool, *, asked: bool) -> str:
-    return "homogeneous" if pool.n_classes() == 1 and not asked else "default"
+def agreement(pool: Pool, *, asks: bool) -> str:
+    return "homogeneous" if pool.n_classes() == 1 and not asks else "default"
 
 
 def judge(pool: Pool) -> Outcome:
@@ -161,11 +161,11 @@ def retrieval(pool: Pool) -> Outcome:
     r = pool.replies.get("repairer", SILENT)
     if isinstance(r, Repair) and pool.may_repair() and pool.key(r.answer) is not None and pool.key(r.answer) != m:
         in_pool = pool.certified(pool.key(r.answer)) is True
-        if pool.occurs(r.answer) is True and (pool.as_written(r.answer) or not in_pool):
+        if pool.occurs(r.answer) is True and (pool.is_verbatim(r.answer) or not in_pool):
             return pool.plain(r.answer), "repair", "repair_certified"
         if pool.occurs(r.answer) is not None and in_pool:
             return pool.spelling(pool.key(r.answer)), "repair", "repair_certified"
-    return kept(pool, asked=pool.may_repair())
+    return keep(pool, asks=pool.may_repair())
 
 
 def preference(pool: Pool) -> object:
@@ -184,12 +184,12 @@ def preference(pool: Pool) -> object:
     return preferred
 
 
-def derived(pool: Pool) -> str | None:
+def derive(pool: Pool) -> str | None:
     """The checked answer of the deriver, None without one."""
     reply = pool.replies.get("deriver", SILENT)
     if not isinstance(reply, Derivation) or not pool.may_repair():
         return None
-    return reply.answer if checked(reply, pool.question.text, pool.settings.derivation) else None
+    return reply.answer if verify(reply, pool.question.text, pool.settings.derivation) else None
 
 
 def agrees(pool: Pool, answer: str, key: object) -> bool:
@@ -203,9 +203,9 @@ def agrees(pool: Pool, answer: str, key: object) -> bool:
 
 
 def arithmetic(pool: Pool) -> Outcome:
-    m, r = pool.majority(), derived(pool)
+    m, r = pool.majority(), derive(pool)
     if r is None:
-        return kept(pool, asked=pool.may_repair())
+        return keep(pool, asks=pool.may_repair())
     if m is not None and agrees(pool, r, m):
         return pool.spelling(m), "consensus", "derivation_agrees"
     return r, "repair", "derivation_checked"
@@ -224,25 +224,25 @@ def certified_majority(pool: Pool) -> Outcome:
     return pool.spelling(certified[0]), "certified", "certified_majority"
 
 
-def locked_then_certified(pool: Pool) -> Outcome:
+def locked_then_majority(pool: Pool) -> Outcome:
     """The locked rule; certified majority where it keeps consensus and no judge prefers anything."""
-    locked, certified = eldgr(pool), certified_majority(pool)
-    silent = locked[1] == "consensus" and preference(pool) is None
-    return certified if silent and certified[1] == "certified" else locked
+    own, certified = eldgr(pool), certified_majority(pool)
+    silent = own[1] == "consensus" and preference(pool) is None
+    return certified if silent and certified[1] == "certified" else own
 
 
 def near(k: int) -> Callable[[Pool], Outcome]:
     """The locked rule; where it keeps an uncertified consensus, a preference for a class that lacks up to k votes."""
 
     def decide(pool: Pool) -> Outcome:
-        locked, m, s = eldgr(pool), pool.majority(), preference(pool)
+        own, m, s = eldgr(pool), pool.majority(), preference(pool)
         arithmetic = pool.question.task == "arithmetic"
-        closed = derived(pool) is not None if arithmetic else pool.certified(m) is not False
-        if locked[1] != "consensus" or closed or s is None or s == m:
-            return locked
+        is_closed = derive(pool) is not None if arithmetic else pool.certified(m) is not False
+        if own[1] != "consensus" or is_closed or s is None or s == m:
+            return own
         lacks = pool.votes(m) - pool.votes(s)
         if lacks > k or not (arithmetic or pool.certified(s) is False):
-            return locked
+            return own
         return pool.spelling(s), "judge", "preference_near" if lacks else "preference_tied"
 
     return decide
@@ -254,7 +254,7 @@ def support(k: int | None) -> Callable[[Pool], Outcome]:
     def decide(pool: Pool) -> Outcome:
         if pool.question.task == "retrieval":
             return eldgr(pool)
-        m, r = pool.majority(), derived(pool)
+        m, r = pool.majority(), derive(pool)
         near = [key for key in standings(pool) if key != m and (k is None or pool.votes(m) - pool.votes(key) <= k)]
         if k is not None and pool.votes(m) > sum(pool.votes(key) for key in standings(pool) if key != m):
             near = []
@@ -262,7 +262,7 @@ def support(k: int | None) -> Callable[[Pool], Outcome]:
             return pool.spelling(m), "consensus", "derivation_agrees"
         if r is not None and pool.key(r) in near:
             return pool.spelling(pool.key(r)), "repair", "derivation_checked"
-        return kept(pool, asked=bool(near))
+        return keep(pool, asks=bool(near))
 
     return decide
 
@@ -272,11 +272,11 @@ def ranking(pool: Pool) -> tuple[int, ...]:
     verdict = pool.verdict()
     scores = verdict.scores if verdict is not None else None
     keys, m = pool.keys(), pool.majority()
-    supported = {key for key in set(keys) if key is not None and supports(pool, key)}
+    backers = {key for key in set(keys) if key is not None and supports(pool, key)}
 
     def place(index: int) -> tuple[bool, bool, float, int]:
         key = keys[index]
-        return key not in supported, not (key in supported and key == m), -scores[index] if scores else 0.0, index
+        return key not in backers, not (key in backers and key == m), -scores[index] if scores else 0.0, index
 
     return tuple(sorted(range(len(keys)), key=place))
 
@@ -284,7 +284,7 @@ def ranking(pool: Pool) -> tuple[int, ...]:
 def supports(pool: Pool, key: object) -> bool:
     if pool.question.task == "retrieval":
         return pool.certified(key) is not False
-    r, m = derived(pool), pool.majority()
+    r, m = derive(pool), pool.majority()
     return r is not None and key == (m if agrees(pool, r, m) else pool.key(r))
 
 
@@ -294,7 +294,7 @@ SELECTORS: dict[str, Callable[[Pool], Outcome]] = {
     "judge": judge,
     "eldgr": eldgr,
     "certified": certified_majority,
-    "eldgr_certified": locked_then_certified,
+    "eldgr_certified": locked_then_majority,
     "support": support(None),
     **{f"support({k})": support(k) for k in range(3)},
     **{f"near({k})": near(k) for k in range(3)},

@@ -58,8 +58,8 @@ def singular(word: str) -> str:
 
 def traceable(question: str) -> set[Fraction]:
     """What the question states, and what a word of it means by the published table."""
-    licensed = {value for word in words_of(question) for value in TABLE.get(word, ())}
-    return question_numbers(question) | licensed
+    values = {value for word in words_of(question) for value in TABLE.get(word, ())}
+    return question_numbers(question) | values
 
 
 def question_numbers(question: str) -> set[Fraction]:
@@ -89,10 +89,10 @@ def amount_at(words: list[str], at: int) -> tuple[Fraction | None, int]:
     value = numeral(words[at])
     if value is not None:
         return value, at + 1
-    return spelled(words, at)
+    return spell(words, at)
 
 
-def spelled(words: list[str], at: int) -> tuple[Fraction | None, int]:
+def spell(words: list[str], at: int) -> tuple[Fraction | None, int]:
     total, group, start = 0, 0, at
     last = None
     while at < len(words):

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
-ADDED = ("weighted_best_of_n", "borda", "cisc", "bcrl_vote")
+ADDITIVE = ("weighted_best_of_n", "borda", "cisc", "bcrl_vote")
 """The formulas whose weights are added by class."""
 
 PARAMETERS: Mapping[str, str] = {"borda": "0.5", "cisc": "1", "bcrl_abstaining": "0.5"}
 
 
-def preferred(formula: str, keys: Sequence[str | None], values: Sequence[str | None]) -> int | str:
+def prefer(formula: str, keys: Sequence[str | None], values: Sequence[str | None]) -> int | str:
     """Return the preferred candidate, or why there is none: `none`, `missing INDEX`, `negative INDEX`, `low`, `empty`.
 
     Args:
@@ -20,10 +20,10 @@ def preferred(formula: str, keys: Sequence[str | None], values: Sequence[str | N
     """
     with localcontext() as context:
         context.prec = 60
-        return _preferred(formula, keys, values)
+        return _prefer(formula, keys, values)
 
 
-def _preferred(formula: str, keys: Sequence[str | None], values: Sequence[str | None]) -> int | str:
+def _prefer(formula: str, keys: Sequence[str | None], values: Sequence[str | None]) -> int | str:
     name, _, parameter = formula.partition(":")
     voters = [index for index, key in enumerate(keys) if key is not None]
     if not voters:
@@ -36,20 +36,20 @@ def _preferred(formula: str, keys: Sequence[str | None], values: Sequence[str | 
     exact = {index: Fraction(str(values[index])) for index in voters}
     if name == "weighted_best_of_n" and min(exact.values()) < 0:
         return f"negative {min(exact, key=lambda index: (exact[index], index))}"
-    weights = weighted(name, parameter or PARAMETERS.get(name, "0"), exact)
+    weights = weigh(name, parameter or PARAMETERS.get(name, "0"), exact)
     votes = {key: [keys[index] for index in voters].count(key) for key in keys}
     ahead = sorted(voters, key=lambda i: (-weights[i], -votes[keys[i]], i))
-    if name in ADDED:
+    if name in ADDITIVE:
         sums = {key: near(sum((weights[i] for i in voters if keys[i] == key), Decimal(0))) for key in keys}
         first = {key: next(i for i in voters if keys[i] == key) for key in keys if key is not None}
-        won = sorted(first, key=lambda key: (-sums[key], -votes[key], first[key]))[0]
-        ahead = [index for index in ahead if keys[index] == won]
+        winner = sorted(first, key=lambda key: (-sums[key], -votes[key], first[key]))[0]
+        ahead = [index for index in ahead if keys[index] == winner]
     if name == "bcrl_abstaining" and exact[ahead[0]] < Fraction(parameter or PARAMETERS[name]):
         return "low"
     return ahead[0]
 
 
-def weighted(name: str, parameter: str, exact: Mapping[int, Fraction]) -> dict[int, Decimal]:
+def weigh(name: str, parameter: str, exact: Mapping[int, Fraction]) -> dict[int, Decimal]:
     """Return the weight of each candidate."""
     decimals = {index: Decimal(of.numerator) / Decimal(of.denominator) for index, of in exact.items()}
     if name == "cisc":
@@ -60,11 +60,11 @@ def weighted(name: str, parameter: str, exact: Mapping[int, Fraction]) -> dict[i
     # The points of each rank, first to last; equal candidates share theirs.
     order = sorted(exact, key=lambda index: -exact[index])
     points = [Decimal(len(order) - rank) ** Decimal(parameter) for rank in range(len(order))]
-    shared = {
+    shares = {
         value: [point for point, index in zip(points, order, strict=True) if exact[index] == value]
         for value in exact.values()
     }
-    return {index: sum(shared[of], Decimal(0)) / len(shared[of]) for index, of in exact.items()}
+    return {index: sum(shares[of], Decimal(0)) / len(shares[of]) for index, of in exact.items()}
 
 
 def near(value: Decimal) -> Decimal:

@@ -66,7 +66,7 @@ JOINTS = (
     rf"(?<!\w){LETTER}-{LETTER}",  # X-ray
     rf"[^\W_]-{LETTER}(?!\w)",  # Jay-Z
 )
-CONTRACTED = ("am", "d", "em", "ll", "m", "re", "s", "t", "ve")
+CONTRACTIONS = ("am", "d", "em", "ll", "m", "re", "s", "t", "ve")
 
 
 def is_word(character: str) -> bool:
@@ -95,8 +95,8 @@ def spaceless(character: str) -> bool:
 @cache
 def joints(text: str) -> tuple[tuple[int, int], ...]:
     """Where something is held together that is more than one word."""
-    found = {match.span(1) for joint in JOINTS for match in re.finditer(f"(?=({joint}))", text, re.I)}
-    return tuple(sorted(found | contractions(text)))
+    places = {match.span(1) for joint in JOINTS for match in re.finditer(f"(?=({joint}))", text, re.I)}
+    return tuple(sorted(places | contractions(text)))
 
 
 def contractions(text: str) -> set[tuple[int, int]]:
@@ -114,8 +114,8 @@ def contractions(text: str) -> set[tuple[int, int]]:
     return out
 
 
-def contracted(rest: str) -> bool:
-    return any(rest.lower().startswith(ending) and not is_word(rest[len(ending) :][:1]) for ending in CONTRACTED)
+def is_contraction(rest: str) -> bool:
+    return any(rest.lower().startswith(ending) and not is_word(rest[len(ending) :][:1]) for ending in CONTRACTIONS)
 
 
 def whole(text: str, start: int, end: int) -> tuple[int, int]:
@@ -123,7 +123,7 @@ def whole(text: str, start: int, end: int) -> tuple[int, int]:
     first, last = start, end
     while True:
         wider = first, last
-        if first > 1 and text[first - 1] == "'" and is_word(text[first - 2]) and contracted(text[first:]):
+        if first > 1 and text[first - 1] == "'" and is_word(text[first - 2]) and is_contraction(text[first:]):
             first -= 2
         for begin, stop in joints(text):
             if begin < first < stop and text[begin] != "'":
@@ -149,8 +149,8 @@ def with_marks(text: str, first: int, last: int) -> tuple[int, int]:
         end += 1
     if re.match(r"\w", text[end : end + 1]):
         end = last
-    quoted = text[last : last + 1] in ("'", '"') and text[last - 1].isnumeric() and closes(text, last)
-    return begin, (last if quoted and begin == first else end)
+    is_quote = text[last : last + 1] in ("'", '"') and text[last - 1].isnumeric() and closes(text, last)
+    return begin, (last if is_quote and begin == first else end)
 
 
 def closes(text: str, at: int) -> bool:
