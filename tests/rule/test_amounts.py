@@ -146,16 +146,16 @@ class Counting(Source):
 
 @pytest.mark.parametrize("part", ["1", "1,", "two hundred and ", "2 hour ", "one-", "2 hours 3 "])
 def test_places_without_the_letters_of_a_spelling_are_never_looked_at(part: str) -> None:
-    sought = Target("7 hours", "7 hours", tuple(map(letters_of, spellings_of("7 hours"))))
+    target = Target("7 hours", "7 hours", tuple(map(letters_of, spellings_of("7 hours"))))
     source = Counting(part * (1_000_000 // len(part)))
-    assert source.first(sought) is None
+    assert source.first(target) is None
     assert source.looks == 0
 
 
 def test_a_place_is_looked_at_once_for_each_spelling_that_has_its_letters() -> None:
-    sought = Target("7 hours", "7 hours", tuple(map(letters_of, spellings_of("7 hours"))))
+    target = Target("7 hours", "7 hours", tuple(map(letters_of, spellings_of("7 hours"))))
     source = Counting("27 hours, twenty-seven hours, " * 50 + "seven hours")
-    assert source.first(sought) is not None
+    assert source.first(target) is not None
     assert source.looks == 101
 
 

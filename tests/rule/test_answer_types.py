@@ -84,10 +84,10 @@ def test_an_answer_votes_and_is_certified_as_a_type_of_your_own_says() -> None:
     assert {answer_type(task).task for task in TASKS} == {*TASKS} == {kind.task for kind in BUILT_IN.values()}
 
 
-@pytest.mark.parametrize("frozen", [True, False])
-def test_a_type_may_be_a_dataclass(frozen: bool) -> None:
-    made: Any = type("Dated", (Years,), {"__module__": __name__})
-    kind = dataclass(frozen=frozen)(made)()
+@pytest.mark.parametrize("immutable", [True, False])
+def test_a_type_may_be_a_dataclass(immutable: bool) -> None:
+    base: Any = type("Dated", (Years,), {"__module__": __name__})
+    kind = dataclass(frozen=immutable)(base)()
     assert load_type(kind).name == f"{__name__}:Dated"
     assert Case(Question("?", kind.name, ("in 1976", "1977", None), kind=kind)).vote.n_classes == 2
 
@@ -157,8 +157,8 @@ def test_what_a_type_of_your_own_returns_is_refused_by_name(method: str, reply: 
 
 def test_a_type_states_itself_in_files_and_is_found_again_by_its_name() -> None:
     years, other = load_type("tests.dates:YEARS"), type("Years", (Years,), {"name": "years", "gives_up": ("law",)})()
-    stated: dict[str, Any] = {"name": "tests.dates:YEARS", "source": source_of(Years)}
-    assert years.to_json() == stated
+    entry: dict[str, Any] = {"name": "tests.dates:YEARS", "source": source_of(Years)}
+    assert years.to_json() == entry
     other.loaded_as = "dates:YEARS"
     expected = {"name": "years", "loaded_as": "dates:YEARS", "source": source_of(type(other)), "gives_up": ["law"]}
     assert other.to_json() == expected
@@ -202,8 +202,8 @@ def test_options_stand_in_the_row_the_type_and_what_roles_see() -> None:
     kind = answer_type("choice")
     assert isinstance(kind, Choice) and kind.options == () and case_of().type is not kind
     question = case_of("A").question
-    shown = "Which?\nOptions:\nA. Doha\nB. Dubai\nC. Riyadh\nD. None of the above"
-    assert [question.role_inputs(role)["question"] for role in ("judge", "repairer")] == [shown] * 2
+    text = "Which?\nOptions:\nA. Doha\nB. Dubai\nC. Riyadh\nD. None of the above"
+    assert [question.role_inputs(role)["question"] for role in ("judge", "repairer")] == [text] * 2
     options = tuple(f"Town {number}" for number in range(28))
     lines = str(case_of("A", options=options).question.role_inputs("judge")["question"]).splitlines()
     assert lines[27:] == ["Z. Town 25", "- Town 26", "- Town 27"]
@@ -212,8 +212,8 @@ def test_options_stand_in_the_row_the_type_and_what_roles_see() -> None:
 @given(st.lists(st.sampled_from(("A", "Doha", "a)", "B", "Dubai", "Muscat", "E", None)), max_size=6))
 def test_letters_and_texts_of_an_option_vote_together(answers: list[str | None]) -> None:
     votes = case_of(*answers).vote.classes
-    named = {"A": "doha", "Doha": "doha", "a)": "doha", "B": "dubai", "Dubai": "dubai", "Muscat": "muscat", "E": "e"}
-    assert votes == tuple(answer and named[answer] for answer in answers)
+    keys = {"A": "doha", "Doha": "doha", "a)": "doha", "B": "dubai", "Dubai": "dubai", "Muscat": "muscat", "E": "e"}
+    assert votes == tuple(answer and keys[answer] for answer in answers)
 
 
 def test_an_option_is_certified_inapplicable_right_or_a_refusal_by_letter_as_by_text() -> None:
@@ -303,12 +303,12 @@ def test_a_class_is_what_a_relation_connects_and_one_without_symmetry_or_transit
     case = Case(Question("?", "near", ("9", "3", "4"), kind=NEAR))
     assert (case.consensus, case.same("4", "3"), case.same("2", "4"), case.same("9", "3")) == ("3", True, True, False)
 
-    class Compared(Near):
+    class Comparison(Near):
         def alike(self, one: str, other: str) -> bool:
             reply: Any = super().alike(one, other)
             return np.bool_(reply) if one < other else reply  # type: ignore[return-value]
 
-    assert classes(Compared(), ["3", "9", "1", "2"]) == ["3", "9", "3", "3"]
+    assert classes(Comparison(), ["3", "9", "1", "2"]) == ["3", "9", "3", "3"]
     assert refused(lambda: Above().grouping(["1", "3"])) == (
         "near.alike must be symmetric and True or False; alike('1', '3') is True, and the other way round it is False. "
         "Compare both ways."
@@ -321,8 +321,8 @@ def test_a_class_is_what_a_relation_connects_and_one_without_symmetry_or_transit
 
 @given(numbers, st.randoms(use_true_random=False))
 def test_the_order_of_the_pool_changes_no_class(answers: list[str], random: Random) -> None:
-    shuffled = random.sample(answers, len(answers))
-    together, apart = (dict(zip(order, classes(NEAR, order), strict=True)) for order in (answers, shuffled))
+    other = random.sample(answers, len(answers))
+    together, apart = (dict(zip(order, classes(NEAR, order), strict=True)) for order in (answers, other))
     assert all((together[a] == together[b]) == (apart[a] == apart[b]) for a in answers for b in answers)
 
 
@@ -331,8 +331,8 @@ def test_classes_are_a_partition_by_reachability(answers: list[str]) -> None:
     keys, present = dict(zip(answers, classes(NEAR, answers), strict=True)), {*map(int, answers)}
     for one in present:
         for other in present:
-            linked = all(n in present for n in range(min(one, other), max(one, other) + 1))
-            assert (keys[str(one)] == keys[str(other)]) == linked
+            chain = all(n in present for n in range(min(one, other), max(one, other) + 1))
+            assert (keys[str(one)] == keys[str(other)]) == chain
 
 
 @pytest.mark.parametrize("reply", [float("nan"), 0.5, None, 1, np.zeros(2)], ids=repr)
@@ -351,6 +351,6 @@ def test_selectors_take_a_type_as_a_value_also_two_of_one_name() -> None:
     for kind, n in ((Near(), 1), (Strict(), 1)):
         assert len(Selector(answer=kind, rule="majority")(question="?", candidates=["3", "4"]).votes) == n
     near, strict = Selector(answer=Near()), Selector(answer=Strict())
-    asked = Question("?", "near", ("3", "4"))
-    assert asked.type is strict.type  # the one that was loaded last
-    assert [Case(asked, one.settings).type for one in (near, strict)] == [near.type, strict.type]
+    question = Question("?", "near", ("3", "4"))
+    assert question.type is strict.type  # the one that was loaded last
+    assert [Case(question, one.settings).type for one in (near, strict)] == [near.type, strict.type]

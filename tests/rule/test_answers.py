@@ -73,10 +73,10 @@ def test_numeric_equality_ignores_the_spelling_of_a_number_and_is_exact(answer: 
 @pytest.mark.parametrize("scorer", [exact_match, token_f1, numeric_equal])
 @pytest.mark.parametrize("gold", [[], (), "18", ""])
 def test_gold_must_be_a_sequence_of_at_least_one(scorer: Callable[..., Any], gold: Sequence[str]) -> None:
-    with pytest.raises(ArgumentError) as raised:
+    with pytest.raises(ArgumentError) as info:
         scorer("18", gold)
     expected = f"gold must be a list of one or more gold answers; got {gold!r}. Pass one such as ['18']."
-    assert str(raised.value) == expected
+    assert str(info.value) == expected
 
 
 @pytest.mark.parametrize("call", [lambda task: score("1", ["1"], task), lambda task: answer_class("1", task)])
@@ -169,7 +169,7 @@ def test_words_without_marks_are_read_like_those_that_have_a_mark_without_meanin
 
 
 tasks = st.sampled_from(TASKS)
-tangled = st.text("0159.,/%$-−e aAthe:'_\\½٣²\"<>#+c\u200b", max_size=7)
+tangles = st.text("0159.,/%$-−e aAthe:'_\\½٣²\"<>#+c\u200b", max_size=7)
 """Short texts over the characters that the guard treats apart, so that near misses are common."""
 numerals = st.tuples(
     st.sampled_from(("", "", "-", "+", "−", "- ")), st.sampled_from(("", "", "$", "$ ", "€", "\\$")),
@@ -187,7 +187,7 @@ positive = st.one_of(
 )
 
 
-@given(any_text | tangled, tasks)
+@given(any_text | tangles, tasks)
 @example("\ud800", "retrieval")
 @example("-" * 50_000, "retrieval")  # once took minutes
 @example("'a" * 50_000, "retrieval")
@@ -201,7 +201,7 @@ def test_every_text_has_a_class_or_nothing_to_show(text: str, task: Task) -> Non
     assert result is None or any(character.strip() for character in result.key.removeprefix("text:"))
 
 
-@given(any_text | tangled)
+@given(any_text | tangles)
 @example("5 %a")
 @example("-a")
 @example("- a")
@@ -236,7 +236,7 @@ def test_numbers_of_one_class_are_equal(one: str, other: str, task: Task) -> Non
         assert first == second
 
 
-@given(numerals, numerals | tangled)
+@given(numerals, numerals | tangles)
 @example("-1,000.", "-1,000..")  # two full stops: a number only after stripping
 def test_arithmetic_classes_are_equality_of_numbers_and_no_text_joins_them(one: str, other: str) -> None:
     first, second = parse_number(one), parse_number(strip_answer(other))
@@ -261,12 +261,12 @@ def test_a_sign_is_never_lost(text: str, task: Task, frame: str) -> None:  # haz
     assert key(frame.format(f"-{text}"), task) != key(frame.format(text), task)
 
 
-@given(tangled, tasks)
+@given(tangles, tasks)
 def test_case_and_outer_space_do_not_make_another_class(text: str, task: Task) -> None:
     assert key(text, task) == key(f"  {text.upper()}\n", task)
 
 
-@given(tangled)
+@given(tangles)
 def test_an_ambiguous_comma_is_always_noted(text: str) -> None:  # hazard 16
     if is_ambiguous(text):
         result = answer_class(text, "arithmetic")

@@ -79,8 +79,8 @@ def test_a_refusal_is_a_sentence_also_for_sides_and_quotes_sixty_characters() ->
         "Write only numbers, + - * / // % ** and parentheses."
     )
     refuses(UnexecutableError, "it has 1000000 characters", parse_sides, "1=" * 500_000)
-    for text, quoted in [("a" * 60, "a" * 60), ("a" * 61, "a" * 57 + "..."), ("1" * 100_000, "1" * 57 + "...")]:
-        refuses(UnexecutableError, rf"^The expression '{re.escape(quoted)}' cannot", evaluate, text)
+    for text, quote in [("a" * 60, "a" * 60), ("a" * 61, "a" * 57 + "..."), ("1" * 100_000, "1" * 57 + "...")]:
+        refuses(UnexecutableError, rf"^The expression '{re.escape(quote)}' cannot", evaluate, text)
 
 
 def test_an_expression_has_operands_operations_parts_and_sides_also_in_full_width() -> None:
@@ -99,8 +99,8 @@ def test_an_expression_has_operands_operations_parts_and_sides_also_in_full_widt
 
 
 def test_numbers_and_percentages_are_replaced_wherever_they_are_written() -> None:
-    replaced = parse("5 + 2 * -5 - 5%").substitute({5: 7})
-    assert replaced.operands == (Operand(7), Operand(2), Operand(-7), Operand(Fraction(7, 100), percent=True))
+    result = parse("5 + 2 * -5 - 5%").substitute({5: 7})
+    assert result.operands == (Operand(7), Operand(2), Operand(-7), Operand(Fraction(7, 100), percent=True))
     assert parse("-5%").substitute({5: 7}).operands == (Operand(Fraction(-7, 100), percent=True),)
     assert parse("5%").substitute({Fraction(1, 20): 2}).operands == (Operand(2, percent=True),)
     assert parse("-5%").substitute({Fraction(1, 20): 2}).operands == (Operand(-2, percent=True),)

@@ -16,7 +16,7 @@ from tests.refusing import refused
 from tests.rule.keys import cases
 
 LONGEST = "a" * LONGEST_ANSWER
-ABSENT, MIXED = "does not occur in the evidence", "; mixed script: {!r} has letters that are {}"
+ABSENT, MIX = "does not occur in the evidence", "; mixed script: {!r} has letters that are {}"
 LATIN_LIKE = {"а": "Cyrillic", "α": "Greek", "օ": "Armenian", "Ꭺ": "Cherokee"}
 UNCERTIFIED: list[tuple[str | None, list[Passage], str]] = [
     *((answer, [Passage("a", "a b")], "empty answer") for answer in (None, "", " \n\t ")),
@@ -29,7 +29,7 @@ UNCERTIFIED: list[tuple[str | None, list[Passage], str]] = [
     *(("Paris", passages, "no evidence") for passages in ([], [Passage("", "")], [Passage(" ", "\n")])),
     (f"{LONGEST}a", [Passage("", f"{LONGEST}a")], "the answer is longer than 2,000 characters"),
     *(
-        (f"P{letter}ris", [Passage("", "Paris")], ABSENT + MIXED.format(f"P{letter}ris", " and ".join(sorted(scripts))))
+        (f"P{letter}ris", [Passage("", "Paris")], ABSENT + MIX.format(f"P{letter}ris", " and ".join(sorted(scripts))))
         for letter, scripts in ((letter, ("Latin", script)) for letter, script in LATIN_LIKE.items())
     ),
     ("Пушкин-Pushkin", [Passage("", "Pushkin")], ABSENT),  # each word is of one script
@@ -53,8 +53,8 @@ def test_yes_or_no_is_inapplicable_and_what_is_short_a_stop_word_or_in_the_quest
     assert value("no", "They left", policy="substring") is False
     assert value("No", "Everyone knows", policy="substring") is False
     assert value("art", "the party", policy="substring") is True
-    unknown: Any = "verbatim"
-    assert refused(lambda: Evidence([], unknown)) == ("policy must be one of substring, token, folded; got 'verbatim'.")
+    alien: Any = "verbatim"
+    assert refused(lambda: Evidence([], alien)) == ("policy must be one of substring, token, folded; got 'verbatim'.")
     for answer in ["yes", "No", " TRUE.", "false", "ｙｅｓ"]:  # hazard 31
         evidence = [Passage("", f"They said {answer}, no man knows")]
         assert certify(answer, evidence).certified is None
@@ -71,8 +71,8 @@ def test_yes_or_no_is_inapplicable_and_what_is_short_a_stop_word_or_in_the_quest
     assert (article.certified, article.reason.partition(":")[0]) == (False, "does not occur in the evidence as a name")
     text = "Who wrote Dune? Dune was written by Herbert."  # hazard 32
     assert witness_of("dune", text, question="Who wrote Dune?").flags == ("in_question",)
-    titled = certify("Rome? Paris", [Passage("Rome? Paris", "")], question="Was it Rome? Paris it was.")
-    assert witness_in(titled).flags == ()  # a sentence ends within a text, not within a title
+    result = certify("Rome? Paris", [Passage("Rome? Paris", "")], question="Was it Rome? Paris it was.")
+    assert witness_in(result).flags == ()  # a sentence ends within a text, not within a title
     assert witness_of("Herbert", text, question="Who wrote Dune?").flags == ()
     for answer in filter(str.isalnum, printable):
         assert witness_in(certify(answer, [Passage("", answer)], "substring")).flags[:1] == ("short",)
@@ -113,8 +113,8 @@ def test_a_witness_names_its_place_and_holds_nowhere_else() -> None:
 @pytest.mark.parametrize("invisible", [*"\u200b\u200c\u200d\u2060\ufeff\u00ad\u200e\u200f\u061c\u2064"])
 def test_invisible_characters_are_dropped_and_those_of_the_evidence_are_said(invisible: str) -> None:  # hazard 35
     assert witness_of(f"Par{invisible}is", "It is Paris.").level == "exact"
-    seen = witness_of("Paris", f"It is Par{invisible}is{invisible}.")
-    assert (seen.text, seen.level) == (f"Par{invisible}is", "folded")
+    witness = witness_of("Paris", f"It is Par{invisible}is{invisible}.")
+    assert (witness.text, witness.level) == (f"Par{invisible}is", "folded")
 
 
 # hazards 38, 39 and 40
@@ -141,7 +141,7 @@ def test_the_witness_is_the_first_occurrence_and_none_crosses_a_seam(policy: Pol
 def test_each_field_is_read_once_however_many_answers_are_asked_about_and_not_before() -> None:
     read: list[str] = []
 
-    class Watched:
+    class Watcher:
         title = ""
 
         def __init__(self, text: str) -> None:
@@ -152,7 +152,7 @@ def test_each_field_is_read_once_however_many_answers_are_asked_about_and_not_be
             read.append(self._text)
             return self._text
 
-    passages: Any = [Watched("Paris and Rome"), Watched("Bonn")]
+    passages: Any = [Watcher("Paris and Rome"), Watcher("Bonn")]
     evidence = Evidence(passages)
     assert read == []
     assert evidence.certify("Paris").certified and evidence.certify("Rome").certified

@@ -110,8 +110,8 @@ def test_the_search_finds_an_occurrence_wherever_there_is_one(answer: str, text:
         if plain[start].isalnum() and plain[end - 1].isalnum() and not in_word(plain, start) and not in_word(plain, end)
     ]
     results = [span for span in spans if answer_class(plain[slice(*whole(plain, *span))], "retrieval") == key]
-    crossed = [span for span in results if BIDI_CONTROLS.isdisjoint(text) and not sentence_ends(plain[slice(*span)])]
-    if any(map(str.isalnum, answer)) and len(crossed) == len(results):
+    rest = [span for span in results if BIDI_CONTROLS.isdisjoint(text) and not sentence_ends(plain[slice(*span)])]
+    if any(map(str.isalnum, answer)) and len(rest) == len(results):
         assert bool(value(answer, text)) is bool(results)
 
 
@@ -168,8 +168,8 @@ def test_a_witness_of_a_certified_answer_is_that_answer(answer: str, passages: l
 def check_witness(witness: Witness, answer: str, passages: list[Passage], policy: Policy) -> None:
     assert holds(witness, passages)
     assert policy != "substring" or witness.level == "exact"
-    given = answer.strip() if policy == "substring" else strip_answer(answer)
-    assert (witness.text == given) is (witness.level == "exact")
+    own = answer.strip() if policy == "substring" else strip_answer(answer)
+    assert (witness.text == own) is (witness.level == "exact")
     if policy != "substring":
         assert answer_class(witness.text, "retrieval") == answer_class(answer, "retrieval")
 
@@ -184,8 +184,8 @@ def test_more_evidence_is_no_worse(answer: str, passages: list[Passage], more: l
 def test_order_and_copies_change_nothing(
     answer: str, orders: tuple[list[Passage], list[Passage]], policy: Policy
 ) -> None:
-    passages, permuted = orders
-    assert certify(answer, passages, policy).certified == certify(answer, permuted + passages, policy).certified
+    passages, other = orders
+    assert certify(answer, passages, policy).certified == certify(answer, other + passages, policy).certified
 
 
 @given(ANSWERS, PASSAGES)
@@ -250,10 +250,10 @@ def test_variants_of_answer_or_evidence_do_not_matter(variant: Callable[[str], s
 
 def test_on_real_questions_no_right_answer_is_uncertified(pools_dir: Path) -> None:
     """On hotpotqa-reflexion12, of 336 uncertified answers none is right; 56 more say yes or no."""
-    seen: Counter[tuple[bool | None, bool]] = Counter()
+    counts: Counter[tuple[bool | None, bool]] = Counter()
     with gzip.open(pools_dir / "hotpotqa-reflexion12.jsonl.gz", "rt", encoding="utf-8", newline="\n") as lines:
         for row in map(json.loads, lines):
             evidence = Evidence([Passage(passage["title"], passage["text"]) for passage in row["evidence"]])
             answers = [candidate["answer"] for candidate in row["candidates"] if candidate["answer"] is not None]
-            seen.update((evidence.certify(answer).certified, exact_match(answer, row["gold"])) for answer in answers)
-    assert seen == {(True, True): 522, (True, False): 259, (False, False): 336, (None, True): 50, (None, False): 6}
+            counts.update((evidence.certify(answer).certified, exact_match(answer, row["gold"])) for answer in answers)
+    assert counts == {(True, True): 522, (True, False): 259, (False, False): 336, (None, True): 50, (None, False): 6}

@@ -30,20 +30,20 @@ class Says(ShortText):
     """Short text whose evidence is what it was made with."""
 
     def __init__(self, evidence: Any) -> None:
-        self.found = evidence
+        self.result = evidence
 
     def evidence(self, passages: Sequence[Passage], policy: Any) -> Any:
-        return self.found
+        return self.result
 
 
 class Answering:
     """Evidence that says one thing of every answer, and counts how often."""
 
     def __init__(self, certificate: Any) -> None:
-        self.certificate, self.asked = certificate, list[tuple[str | None, str]]()
+        self.certificate, self.calls = certificate, list[tuple[str | None, str]]()
 
     def certify(self, answer: str | None, question: str = "") -> Any:
-        self.asked.append((answer, question))
+        self.calls.append((answer, question))
         return self.certificate
 
 
@@ -59,16 +59,16 @@ def test_a_passage_that_only_repeats_a_candidate_is_no_evidence_for_its_class_al
     assert result.passages_for("doha") == (whole[0], BLANK, BLANK, whole[3])
     assert result.passages_for("dubai") == (BLANK, *whole[1:])
     assert result.passages_for("oslo") == result.passages_for(None) == whole
-    titled = replace(
+    own = replace(
         QUESTION,
         passages=(Passage("Qatar", CAPITAL), Passage("It is", "Doha")),
         texts=("", "It is\nDoha", "", CAPITAL, ""),
     )
-    assert evidence_of(titled).own_texts == {"doha": {1}, "dubai": {0}}
+    assert evidence_of(own).own_texts == {"doha": {1}, "dubai": {0}}
     copies = ("It\tis\r\nX\x0b\x0c  ", "**It is** X.", "It is X. \n")
     for copy, is_copy in (*((copy, True) for copy in copies), ("It is", False), ("It is \ud800", False)):
-        copied = replace(QUESTION, passages=(Passage("", copy),), texts=("It is  X", "", "", "", ""))
-        assert evidence_of(copied).own_texts == ({"doha": {0}} if is_copy else {})
+        question = replace(QUESTION, passages=(Passage("", copy),), texts=("It is  X", "", "", "", ""))
+        assert evidence_of(question).own_texts == ({"doha": {0}} if is_copy else {})
     assert evidence_of(replace(QUESTION, passages=(BLANK,), texts=("",) * 5)).own_texts == {"doha": {0}, "dubai": {0}}
     assert evidence_of(replace(QUESTION, texts=())).own_texts == {}
 
@@ -76,13 +76,13 @@ def test_a_passage_that_only_repeats_a_candidate_is_no_evidence_for_its_class_al
 def test_a_spelling_is_certified_once_also_by_a_function_of_ones_own_or_a_consulted_one() -> None:
     answering = Answering(Certificate(True, "so"))
     result = evidence_of(QUESTION, kind=Says(answering))
-    listed = Structure(["Doha"])
-    for answer in ("Oslo", "Oslo", listed, str(listed), "Oslo"):
+    structure = Structure(["Doha"])
+    for answer in ("Oslo", "Oslo", structure, str(structure), "Oslo"):
         assert result.certify(answer, "oslo") == Certificate(True, "so")
-    assert answering.asked == [(answer, QUESTION.text) for answer in ("Oslo", listed, str(listed))]
+    assert answering.calls == [(answer, QUESTION.text) for answer in ("Oslo", structure, str(structure))]
     answering = Answering(None)
     result = evidence_of(QUESTION, own_certificate(lambda _, evidence: bool(evidence)), Says(answering))
-    assert (result.is_consulted, result.certify("Oslo", "oslo").certified, answering.asked) == (False, True, [])
+    assert (result.is_consulted, result.certify("Oslo", "oslo").certified, answering.calls) == (False, True, [])
     assert not evidence_of(QUESTION).is_consulted
     result = evidence_of(QUESTION, own_certificate(consulted))
     result.supply("doha", Certificate(True, "so"))

@@ -73,13 +73,13 @@ def eq3(m: bool | None, s: bool | None, r: bool | None) -> str:
 
 
 def asked_by(rule: Rule, case: Table, replies: Mapping[Role, Any]) -> tuple[Choice, list[Role]]:
-    asked: list[Role] = []
+    roles: list[Role] = []
 
     def ask(role: Role) -> Any:
-        asked.append(role)
+        roles.append(role)
         return replies[role]
 
-    return drive(rule(case), ask), asked
+    return drive(rule(case), ask), roles
 
 
 @pytest.mark.parametrize(("m", "s", "r"), list(itertools.product(MARKS, repeat=3)))
@@ -93,13 +93,13 @@ def test_the_lazy_rule_the_full_rule_and_the_table_agree_with_eq_3(
     replies.update(dict.fromkeys(silent))
     expected = eq3(m, None if "judge" in silent else s, None if "repairer" in silent else r)
     table = decide("m", replies["judge"], replies["repairer"], marks.__getitem__)
-    lazy, asked = asked_by(evidence_locked, case, replies)
+    lazy, roles = asked_by(evidence_locked, case, replies)
     full, every = asked_by(always(evidence_locked, lambda c: ("judge", "repairer") if c is case else ()), case, replies)
     assert (table.branch, table.answer) == tuple(lazy) == tuple(full)
     assert lazy.branch == expected
     assert every == ["judge", "repairer"]
-    assert "judge" not in asked or (m is False and s is True)
-    assert "repairer" not in asked or (m is False and lazy.branch != "judge")
+    assert "judge" not in roles or (m is False and s is True)
+    assert "repairer" not in roles or (m is False and lazy.branch != "judge")
 
 
 @pytest.mark.parametrize("marks", list(itertools.product(MARKS, repeat=2)))
@@ -124,56 +124,56 @@ def test_rules_ask_only_whose_reply_could_matter() -> None:
     marks = {"m": False, "s": None, "t": True, "u": True}
     case = Table("m", marks, {one: one for one in "mstu"}, ("m", "s", "u", "t", "t", "s", "s", "m", "m", "m"))
     assert asked_by(decision.certified_majority, case, {}) == (("certified", "t"), [])
-    kept = Choice("consensus", "m")
+    keep = Choice("consensus", "m")
     case.task = "arithmetic"
-    assert asked_by(decision.certified_majority, case, {}) == (kept, [])
-    for preference, choice in (("s", Choice("judge", "s")), ("M", kept), (None, kept)):
+    assert asked_by(decision.certified_majority, case, {}) == (keep, [])
+    for preference, choice in (("s", Choice("judge", "s")), ("M", keep), (None, keep)):
         case = Table("m", {"m": True, "s": False}, {"m": 1, "M": 1, "s": 2}, ("m", "M", "s"))
         assert asked_by(scalar_judge, case, {"judge": preference}) == (choice, ["judge"])
-    tied, close = decision.TiedChoice("judge", "s"), decision.NearChoice("judge", "s")
+    tie, close = decision.TiedChoice("judge", "s"), decision.NearChoice("judge", "s")
     for k, pool, mark, choice in [
-        (0, "mms", False, kept),
+        (0, "mms", False, keep),
         (1, "mms", False, close),
-        (2, "ms", False, tied),
-        (2, "ms", True, kept),
+        (2, "ms", False, tie),
+        (2, "ms", True, keep),
     ]:
         case = Table("m", {"m": mark, "s": False}, {"m": 1, "s": 2}, tuple(pool), repairable=False)
         near, roles = asked_by(decision.near(k), case, {"judge": "s"})
-        assert (near, type(near), roles) == (choice, type(choice), [] if choice is kept else ["judge"])
-    for derived, expected in [("r", ("repair", "r")), ("s", ("consensus", "m")), (None, ("consensus", "m"))]:
+        assert (near, type(near), roles) == (choice, type(choice), [] if choice is keep else ["judge"])
+    for answer, expected in [("r", ("repair", "r")), ("s", ("consensus", "m")), (None, ("consensus", "m"))]:
         case = Table("m", {"m": True}, {"m": 1, "s": 1, "r": 2}, ("m", "r"), task="arithmetic")
-        assert asked_by(evidence_locked, case, {"deriver": derived}) == (expected, ["deriver"])
+        assert asked_by(evidence_locked, case, {"deriver": answer}) == (expected, ["deriver"])
 
 
-@pytest.mark.parametrize(("mark", "judge", "repair", "expected", "asked"), cases("locked, then certified"))
+@pytest.mark.parametrize(("mark", "judge", "repair", "expected", "roles"), cases("locked, then certified"))
 def test_certified_majority_follows_where_the_judge_abstains_and_no_repair_is_certified(
-    mark: bool, judge: str | None, repair: str | None, expected: list[str], asked: list[str]
+    mark: bool, judge: str | None, repair: str | None, expected: list[str], roles: list[str]
 ) -> None:
     classes = {one: one for one in ("m", "s", "r", None)}
     case = Table("m", {"m": mark, "s": True, "r": True}, classes, ("m", "m", "s"))
     replies: dict[Role, Any] = {"judge": judge, "repairer": repair}
-    assert asked_by(decision.locked_then_certified, case, replies) == (tuple(expected), asked)
+    assert asked_by(decision.locked_then_certified, case, replies) == (tuple(expected), roles)
 
 
-@pytest.mark.parametrize(("k", "pool", "derived", "expected"), cases("supported by a derivation"))
+@pytest.mark.parametrize(("k", "pool", "answer", "expected"), cases("supported by a derivation"))
 def test_a_derivation_supports_only_a_candidate_with_enough_votes(
-    k: int | None, pool: str, derived: str, expected: str
+    k: int | None, pool: str, answer: str, expected: str
 ) -> None:
     case = Table("m", {}, {one: one for one in ("m", "s", "r", "x", None)}, tuple(pool), task="arithmetic")
-    choice, asked = asked_by(decision.support(k), case, {"deriver": derived})
-    assert " ".join([*asked, *choice]) == expected
+    choice, roles = asked_by(decision.support(k), case, {"deriver": answer})
+    assert " ".join([*roles, *choice]) == expected
 
 
 @pytest.mark.parametrize("consensus", [None, ""])
 def test_an_empty_answer_is_uncertified_and_never_asked_about(consensus: str | None) -> None:
-    asked: list[str] = []
+    questions: list[str] = []
 
     def certified(answer: str) -> bool:
-        asked.append(answer)
+        questions.append(answer)
         return True
 
     assert decide(consensus, None, "r", certified).branch == "repair"
-    assert asked == ["r"]
+    assert questions == ["r"]
 
 
 @pytest.mark.parametrize(("marks", "answer", "branch", "reason"), cases("what ships and why"))
@@ -224,14 +224,14 @@ async def length(question: str) -> int:
 def test_the_drivers_send_each_reply_back_and_raise_what_a_role_raises() -> None:
     assert drive(two_questions(), len) == (5, 6)
     assert asyncio.run(decision.adrive(two_questions(), length)) == (5, 6)
-    taken: list[Any] = []
+    steps: list[Any] = []
 
     async def take(step: Any) -> Any:
-        taken.append(step())
-        return taken[-1]
+        steps.append(step())
+        return steps[-1]
 
     assert asyncio.run(decision.adrive(two_questions(), length, take)) == (5, 6)
-    assert taken == [(False, "first"), (False, "second"), (True, (5, 6))]
+    assert steps == [(False, "first"), (False, "second"), (True, (5, 6))]
     case = Table("m", {"m": False, "s": True}, {"m": 1, "s": 2}, ("m", "s"))
     with pytest.raises(StopIteration):
         drive(evidence_locked(case), raise_stop)

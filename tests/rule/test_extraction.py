@@ -25,7 +25,7 @@ pieces = st.sampled_from(cases("pieces of samples"))
 
 
 LONG = "1" * 5_000
-STATED = [
+CASES = [
     *(("arithmetic", *case) for case in cases("stated numbers")),
     *(("retrieval", *case) for case in cases("stated answers")),
     *(("arithmetic", text, "7", "last_number") for text in cases("looks like a mark")),
@@ -34,7 +34,7 @@ STATED = [
 ]
 
 
-@pytest.mark.parametrize(("task", "text", "answer", "form"), STATED)  # hazards 12, 16, 20, 21, 24 and 25
+@pytest.mark.parametrize(("task", "text", "answer", "form"), CASES)  # hazards 12, 16, 20, 21, 24 and 25
 def test_the_answer_is_what_is_stated_last_in_a_mark_or_a_box_that_stays_whole(
     task: Task, text: str, answer: str, form: Form
 ) -> None:
@@ -124,23 +124,23 @@ def test_the_recorded_answers_of_the_real_pools_are_found_again(pools_dir: Path)
     assert others == [("-1.8", "-1.8 billion")]
 
 
-def _same(answer: str, recorded: str, tolerance: float) -> bool:
+def _same(answer: str, record: str, tolerance: float) -> bool:
     """Whether two answers agree; the pool of arithmetic was recorded with six decimals."""
-    one, other = parse_number(answer), parse_number(recorded)
+    one, other = parse_number(answer), parse_number(record)
     if not tolerance or one is None or other is None:
-        return answer == recorded
+        return answer == record
     return math.isclose(one.value, other.value, rel_tol=tolerance, abs_tol=tolerance)
 
 
 # `expected` is the answer of a sample, null if it gives none, `not:X` if it must not be read as X; more of the same
 # kinds may lie in `../shared/cases`.
 OWN = json.loads(Path(__file__).with_name("written_answers.json").read_text("utf-8"))
-SHARED = Path(__file__).resolve().parents[3] / "shared" / "cases"
+SHARED_CASES = Path(__file__).resolve().parents[3] / "shared" / "cases"
 
 
 def shared_cases(name: str, own: str) -> list[Any]:
     """Return our cases, and those that are shared."""
-    lines = (SHARED / name).read_text("utf-8").splitlines() if SHARED.is_dir() else []
+    lines = (SHARED_CASES / name).read_text("utf-8").splitlines() if SHARED_CASES.is_dir() else []
     return [*OWN[own], *map(json.loads, lines)]
 
 

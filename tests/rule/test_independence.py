@@ -15,14 +15,14 @@ from tests.naive.naive_derivations import levels
 from tests.rule.keys import cases
 
 DUCKS = ("16 - 3 - 4", "9 * 2")  # 18 dollars, from 16 eggs, of which 3 and 4 are used, at 2 dollars
-KNOWN = (16, 3, 4, 2, 1, 0, 20)
+FACTS = (16, 3, 4, 2, 1, 0, 20)
 
 GOOD = cases("checks that check")
 SUSPECT = cases("checks that check nothing")
 
 
-def fault(check: str, steps: tuple[str, ...] = DUCKS, answer: int = 18, known: tuple[int, ...] = KNOWN) -> str | None:
-    return fault_of_check(check, [parse_sides(step) for step in steps], known, Fraction(answer))
+def fault(check: str, steps: tuple[str, ...] = DUCKS, answer: int = 18, facts: tuple[int, ...] = FACTS) -> str | None:
+    return fault_of_check(check, [parse_sides(step) for step in steps], facts, Fraction(answer))
 
 
 OF_SUM = (("18 + 6",), 24, (18, 6, 2, 1, 0))
@@ -90,16 +90,16 @@ def test_a_check_executes_works_back_to_the_answer_and_restates_nothing() -> Non
     assert fault("6 - 12 = -6", ("-6 + 12",), 6, (-6, 12)) is None
     assert fault("-12 + 6 = -6", ("-6 + 12",), 6, (-6, 12)) is None
     assert "restates" in str(fault("12 - 6 = 6", ("-6 + 12",), 6, (-6, 12)))
-    padded = (*DUCKS, "18 + 20", "38 - 20")
-    assert fault("38 - 18 = 20", padded) == (
+    longer = (*DUCKS, "18 + 20", "38 - 20")
+    assert fault("38 - 18 = 20", longer) == (
         "The check '38 - 18 = 20' uses 38, which neither the question nor a step apart from the answer supplies."
     )
     assert fault("18 = (20 - 1 - 1) % 20", ("20 - 2",)) == fault("18 = (20 - 1 - 1) % 20", ("20 - 1 - 1",))
     assert "restates the steps" in str(fault("18 = (20 - 1 - 1) % 20", ("20 - 2",)))
     assert fault("1 / (17 - 16) = 1", ("16 + 1",), 17) is None
     never = "1 / ((64 - 647) * (64 - 65) * (64 - 63)) = 1 / 583"
-    known = (1, 4, 16, 63, 65, 583, 647)
-    assert fault(never, ("16 * 4",), 64, known) == (f"The check '{never}' could not be tested with any other answer.")
+    facts = (1, 4, 16, 63, 65, 583, 647)
+    assert fault(never, ("16 * 4",), 64, facts) == (f"The check '{never}' could not be tested with any other answer.")
     assert fault("18 / 2 = 9", (*DUCKS, "18 / 2", "9 * 2")) is not None
     for check in ["eighteen / 2 = 9", "18 / 0 = 9", "= 18", "18 / 2 == 9", "1" * 10_000]:
         reason = fault(check)
@@ -122,8 +122,8 @@ TYPICAL = cases("typical derivations")
 def test_a_typical_derivation_passes_with_each_of_its_checks(question: str, steps: str, checks: str) -> None:
     lines = tuple(Step(*step.split(" := ")) for step in steps.split("; "))
     for check in checks.split("; "):
-        checked = check_derivation(Derivation(lines, lines[-1].value, check), question)
-        assert checked.passed, checked.reason
+        result = check_derivation(Derivation(lines, lines[-1].value, check), question)
+        assert result.passed, result.reason
 
 
 numbers = st.integers(2, 50)
@@ -136,5 +136,5 @@ def test_a_check_that_passes_fails_for_every_other_answer(left: int, right: int,
     check = f"{answer} {'-' if sign == '+' else '+' if sign == '-' else '/'} {right} = {left}"
     assume(fault_of_check(check, [parse_sides(step)], (left, right), Fraction(answer)) is None)
     assume(other != answer)
-    varied = [side.substitute({answer: other}).value() for side in parse_sides(check)]
-    assert varied[0] != varied[1]
+    values = [side.substitute({answer: other}).value() for side in parse_sides(check)]
+    assert values[0] != values[1]

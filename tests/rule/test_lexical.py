@@ -74,8 +74,8 @@ def test_support_is_measured_by_passages_reasoning_and_equations() -> None:
     assert result is not None
     assert [one.triang for one in result] == [pytest.approx(2 / 3), pytest.approx(1 / 3), 0.0]
     # 'no' stands in most English text; only the reasoning speaks for or against a yes or a no.
-    reasoned = show_candidate("Saint-Denis is north of Paris", "no")
-    result = support("Is Wembley in Paris?", EVIDENCE, [reasoned, "no"])  # hazard 31
+    candidate = show_candidate("Saint-Denis is north of Paris", "no")
+    result = support("Is Wembley in Paris?", EVIDENCE, [candidate, "no"])  # hazard 31
     assert result is not None
     assert result[0] == Support(scalar=1.0, fact=1.0)
     assert result[1].triang is None

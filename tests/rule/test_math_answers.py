@@ -68,8 +68,8 @@ POOL = [*dict.fromkeys(answer for pair in (*ALIKE[:8], *APART[:6]) for answer in
 @settings(max_examples=20, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_the_order_of_the_pool_changes_no_class(random: Random) -> None:
-    shuffled = random.sample(POOL, len(POOL))
-    assert parts(shuffled) == parts(POOL)
+    order = random.sample(POOL, len(POOL))
+    assert parts(order) == parts(POOL)
 
 
 def test_classes_are_a_partition_of_which_the_shortest_answers_are_compared() -> None:
@@ -89,9 +89,9 @@ def test_a_class_has_the_key_of_its_earliest_answer_and_a_derivation_certifies_n
     assert (grouping.class_of("3"), grouping.class_of(None)) == (MATH.class_of("3"), None)
     question = "A cake is cut in 8 pieces and Jo eats 4 of them. Which part of the cake is that?"
     case = Case(Question(question, "math", (r"$\frac{1}{2}$", "2", "0.5")), Settings(derivation="chained"))
-    derived = case.derived(Derivation((Step("4 / 8", "1/2"),), "1/2", "1/2 * 8 = 4"))
-    assert (case.task, case.roles(), derived) == ("arithmetic", ("deriver",), "1/2")
-    assert case.same(derived, case.consensus) and not case.same(derived, "2")
+    number = case.derived(Derivation((Step("4 / 8", "1/2"),), "1/2", "1/2 * 8 = 4"))
+    assert (case.task, case.roles(), number) == ("arithmetic", ("deriver",), "1/2")
+    assert case.same(number, case.consensus) and not case.same(number, "2")
     assert case.certified(r"$\frac{1}{2}$") is False  # by itself, without a derivation
     for text in [r"\{1, 2\}", "(1, 2)", "[0, 1]", "x + 1", r"\sqrt{2}"]:
         case = Case(Question("What are 1 and 2?", "math", (text, "3")), Settings(derivation="stated"))
@@ -111,7 +111,7 @@ def test_the_final_answer_of_a_text_stays_whole(text: str, answer: str, form: st
     assert isinstance(reading, Extraction)
 
 
-def nested(n: int, outer: str) -> str:
+def nest(n: int, outer: str) -> str:
     """Return x within n layers."""
     text = "x"
     for _ in range(n):
@@ -119,7 +119,7 @@ def nested(n: int, outer: str) -> str:
     return text
 
 
-@each_case("rule", "what could take long", times=mul, nested=nested, join=lambda *parts: "".join(parts))
+@each_case("rule", "what could take long", times=mul, nested=nest, join=lambda *parts: "".join(parts))
 def test_what_could_take_long_votes_by_its_text(bomb: str) -> None:
     class_ = MATH.class_of(bomb)
     assert class_ is not None and class_.note is not None and class_.note.startswith("not compared as mathematics: ")
@@ -155,6 +155,6 @@ def test_what_takes_too_long_votes_by_its_text_and_says_so() -> None:
     late = Math(Comparisons(ends=0.0))
     grouping = late.grouping(["1/2", "0.5 + 0/7", "1/2", "no"])
     assert [class_ and class_.key for class_ in grouping.classes] == ["1/2", "0.5 + 0/7", "1/2", "text:no"]
-    noted = ["the question longer than" in (class_.note or "") for class_ in grouping.classes if class_]
-    assert noted == [True, True, True, False]
+    notes = ["the question longer than" in (class_.note or "") for class_ in grouping.classes if class_]
+    assert notes == [True, True, True, False]
     assert grouping.class_of("2/4 + 0/7") == MATH.class_of("2/4 + 0/7")

@@ -66,13 +66,13 @@ def test_a_pair_without_guards_ends_at_the_deadline_and_the_next_is_compared(bom
 
 
 def test_memory_is_limited_and_the_process_survives_it() -> None:
-    limited = "from eldgr_dspy.answer_types import comparing as m; m.MEMORY = 160 << 20; m.serve()"
+    script = "from eldgr_dspy.answer_types import comparing as m; m.MEMORY = 160 << 20; m.serve()"
     requests = [[], [60, "2^{30000000000}", "5", True], [60, "1/2", "0.5", True]]
-    asked = "".join(f"{json.dumps(request)}\n" for request in requests)
-    done = subprocess.run(
-        [sys.executable, "-c", limited], input=asked, capture_output=True, text=True, check=True, timeout=120
+    lines = "".join(f"{json.dumps(request)}\n" for request in requests)
+    result = subprocess.run(
+        [sys.executable, "-c", script], input=lines, capture_output=True, text=True, check=True, timeout=120
     )
-    ready, *replies = map(json.loads, done.stdout.splitlines())
+    ready, *replies = map(json.loads, result.stdout.splitlines())
     assert (ready, [equal for equal, _ in replies]) == (None, [False, True])
 
 
@@ -82,9 +82,9 @@ def test_a_program_that_ignores_the_signal_of_the_limit_does_not_lift_it() -> No
         "import signal; signal.signal(signal.SIGPROF, signal.SIG_IGN)\n"
         "from eldgr_dspy.answer_types import comparing; comparing.serve()"
     )
-    asked = f"[]\n{json.dumps([0.2, '9^{9^{9}}', '5', True])}\n"
-    done = subprocess.run([sys.executable, "-c", ignoring], input=asked, capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout) == (-signal.SIGPROF, "null\n")
+    lines = f"[]\n{json.dumps([0.2, '9^{9^{9}}', '5', True])}\n"
+    result = subprocess.run([sys.executable, "-c", ignoring], input=lines, capture_output=True, text=True, timeout=60)
+    assert (result.returncode, result.stdout) == (-signal.SIGPROF, "null\n")
 
 
 def test_a_process_that_is_killed_between_two_questions_is_replaced() -> None:
@@ -141,9 +141,9 @@ print(worker)
 def test_a_program_without_a_main_guard_may_fork_and_leaves_no_process_behind(tmp_path: Path) -> None:
     (tmp_path / "json.py").write_text("raise SystemExit('a module of the user was imported')\n")
     command = [sys.executable, "-W", "error::ResourceWarning", "-P", "-c", PROGRAM]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert not Path(f"/proc/{done.stdout.strip()}").exists()
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert not Path(f"/proc/{result.stdout.strip()}").exists()
 
 
 WAITING = """
@@ -178,9 +178,9 @@ def test_without_the_library_the_error_says_what_to_install(tmp_path: Path) -> N
         "from eldgr_dspy.answer_types import answer_type\n"
         "answer_type('math').grouping(['1', '2/2'])"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 1
-    assert "need math-verify; run: pip install 'eldgr_dspy[math]'" in done.stderr
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert result.returncode == 1
+    assert "need math-verify; run: pip install 'eldgr_dspy[math]'" in result.stderr
 
 
 def test_a_pair_whose_caller_does_not_wait_leaves_the_next_one_its_time() -> None:
@@ -197,5 +197,5 @@ def test_ctrl_c_ends_the_pair_that_is_compared() -> None:
         "compare('1', '1', True)\nTimer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
         "compare('10^{10^{10}}+5', '2', True, seconds=60)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=False)
-    assert "KeyboardInterrupt" in done.stderr
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=False)
+    assert "KeyboardInterrupt" in result.stderr

@@ -31,35 +31,35 @@ DOHA = (
 )
 
 
-def decided(question: Question, preferred: int | None, policy: Policy = "folded") -> Decision:
+def decide(question: Question, preferred: int | None, policy: Policy = "folded") -> Decision:
     replies = SILENT if preferred is None else {**SILENT, "judge": Verdict(preferred)}
     return decided_case(Case(question, Settings(certificate=policy)), replies)[0]
 
 
 @pytest.mark.parametrize("policy", ["token", "folded"])
-@pytest.mark.parametrize("spelled", DOHA)
-def test_a_right_consensus_stands_however_it_is_spelled(spelled: str, policy: Policy) -> None:
-    question = Question("Capital?", "retrieval", (spelled, spelled, "Qatar"), (), (Passage("", "Doha is in Qatar"),))
-    result = decided(question, 2, policy)
-    assert (result.answer, result.branch, result.certified) == (spelled, "consensus", True)
+@pytest.mark.parametrize("spelling", DOHA)
+def test_a_right_consensus_stands_however_it_is_spelled(spelling: str, policy: Policy) -> None:
+    question = Question("Capital?", "retrieval", (spelling, spelling, "Qatar"), (), (Passage("", "Doha is in Qatar"),))
+    result = decide(question, 2, policy)
+    assert (result.answer, result.branch, result.certified) == (spelling, "consensus", True)
 
 
-@pytest.mark.parametrize("spelled", DOHA)
-def test_each_spelling_is_one_answer_everywhere(spelled: str) -> None:
-    assert key(spelled) == "doha"
-    assert exact_match(spelled, ["Doha"]) and exact_match("Doha", [spelled])
-    assert value(spelled, "in Doha now") is True and value(spelled, "in Dohan now") is False
+@pytest.mark.parametrize("spelling", DOHA)
+def test_each_spelling_is_one_answer_everywhere(spelling: str) -> None:
+    assert key(spelling) == "doha"
+    assert exact_match(spelling, ["Doha"]) and exact_match("Doha", [spelling])
+    assert value(spelling, "in Doha now") is True and value(spelling, "in Dohan now") is False
 
 
-@pytest.mark.parametrize("spelled", ["yes", r"\boxed{yes}", "**Yes.**", "“no”", "<b>True</b>", "ｙｅｓ", "(false)"])
-def test_a_yes_or_no_is_inapplicable_in_any_wrapper(spelled: str) -> None:
-    assert is_polar(spelled) and certify(spelled, []).certified is None
+@pytest.mark.parametrize("spelling", ["yes", r"\boxed{yes}", "**Yes.**", "“no”", "<b>True</b>", "ｙｅｓ", "(false)"])
+def test_a_yes_or_no_is_inapplicable_in_any_wrapper(spelling: str) -> None:
+    assert is_polar(spelling) and certify(spelling, []).certified is None
 
 
 def test_numbers_are_stripped_too_and_the_official_score_of_the_raw_text_is_told_apart() -> None:
-    spelled = ("18", "18.", "**18**", r"\boxed{18}", "“18”", "$18$", "<answer>18</answer>", "(18)", "18。")
-    assert {answer_class(one, "arithmetic") for one in spelled} == {answer_class("18", "arithmetic")}
-    assert all(numeric_equal(one, ["18"]) for one in spelled)
+    spellings = ("18", "18.", "**18**", r"\boxed{18}", "“18”", "$18$", "<answer>18</answer>", "(18)", "18。")
+    assert {answer_class(one, "arithmetic") for one in spellings} == {answer_class("18", "arithmetic")}
+    assert all(numeric_equal(one, ["18"]) for one in spellings)
     assert exact_match(r"\boxed{Doha}", ["Doha"])
     assert not official_score(r"\boxed{Doha}", ["Doha"], "retrieval").em
 
@@ -120,8 +120,8 @@ def test_a_title_is_one_sentence_and_the_earliest_spelling_that_stands_as_writte
     witness = certify("smith a", [Passage("", "by Smith (A)& others; then")]).witness
     assert witness is not None and ";" not in witness.text
     answers = ("doha.", "**Doha**", "Doha", "DOHA", "Qatar")
-    assert decided(Question("?", "retrieval", answers, (), (Passage("", "In Doha now"),)), None).answer == "**Doha**"
-    assert decided(Question("?", "retrieval", answers, (), (Passage("", "In DohA now"),)), None).answer == "doha."
+    assert decide(Question("?", "retrieval", answers, (), (Passage("", "In Doha now"),)), None).answer == "**Doha**"
+    assert decide(Question("?", "retrieval", answers, (), (Passage("", "In DohA now"),)), None).answer == "doha."
     for answer, text in [("Café", "the Caf&eacute; is"), ("5½", "some 5&frac12; m")]:
         witness = certify(answer, [Passage("", text)]).witness
         assert witness is not None and witness.text == text[witness.start : witness.end] and witness.text.endswith(";")
@@ -140,12 +140,12 @@ def test_on_real_pools_no_decoration_changes_a_decision(pools_dir: Path, name: s
         question = row.to_question()
         plain = outcomes(question)
         for decoration in DECORATIONS:
-            spelled = tuple(decorate(answer, decoration) for answer in question.answers)
-            assert outcomes(Question(question.text, question.task, spelled, question.texts, question.passages)) == plain
+            forms = tuple(decorate(answer, decoration) for answer in question.answers)
+            assert outcomes(Question(question.text, question.task, forms, question.texts, question.passages)) == plain
 
 
 def outcomes(question: Question) -> Sequence[object]:
     """What ships under each judge: branch, certificate and class."""
     preferences = [None, *(index for index, answer in enumerate(question.answers) if answer and answer.strip())]
-    results = [decided(question, preferred) for preferred in preferences]
+    results = [decide(question, preferred) for preferred in preferences]
     return [(one.branch, one.certified, answer_class(one.answer, question.task)) for one in results]

@@ -29,8 +29,8 @@ def chain(steps: str, check: str) -> Derivation:
 
 @pytest.mark.parametrize(("question", "steps", "check"), HONEST)
 def test_an_honest_chain_passes(question: str, steps: str, check: str) -> None:
-    checked = check_derivation(chain(steps, check), question)
-    assert checked.passed, checked.reason
+    result = check_derivation(chain(steps, check), question)
+    assert result.passed, result.reason
 
 
 def test_from_one_number_an_attacker_certifies_every_wrong_integer_unless_answers_are_bounded() -> None:
@@ -44,9 +44,9 @@ def test_from_one_number_an_attacker_certifies_every_wrong_integer_unless_answer
 def test_what_a_number_gives_by_itself_is_refused(what: str, steps: str, check: str) -> None:
     derivation = chain(steps, check)
     assert check_derivation(derivation, PENS, "executed").passed, what
-    checked = check_derivation(derivation, PENS)
-    assert not checked.passed
-    assert "is not within reach" in checked.reason
+    result = check_derivation(derivation, PENS)
+    assert not result.passed
+    assert "is not within reach" in result.reason
 
 
 @settings(max_examples=30)
@@ -54,9 +54,9 @@ def test_what_a_number_gives_by_itself_is_refused(what: str, steps: str, check: 
 def test_whatever_passes_is_within_reach_and_passes_the_level_before(honest: tuple[str, str, str], answer: int) -> None:
     question = honest[0]
     for derivation in islice(ways(question, answer), 4):
-        passed = check_derivation(derivation, question).passed
-        executed = check_derivation(derivation, question, "executed").passed
-        assert passed is (executed and (answer == 0 or answer in reach(question)))
+        passes = check_derivation(derivation, question).passed
+        executes = check_derivation(derivation, question, "executed").passed
+        assert passes is (executes and (answer == 0 or answer in reach(question)))
 
 
 amounts = st.one_of(

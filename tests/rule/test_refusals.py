@@ -45,10 +45,10 @@ CAPITAL = Question(
     "What is the capital of Qatar?", "retrieval", ("I don't know", "i don’t know.", "Doha"),
     passages=(Passage("", "Doha is the capital of Qatar. None of the others is; I don't know why."),),
 )  # fmt: skip
-JUDGED = {**SILENT, "judge": Verdict(2)}
+REPLIES = {**SILENT, "judge": Verdict(2)}
 
 
-def settled(answers: tuple[str | None, ...], replies: Any = JUDGED, **settings: Any) -> tuple[Any, ...]:
+def settle(answers: tuple[str | None, ...], replies: Any = REPLIES, **settings: Any) -> tuple[Any, ...]:
     """What ships, by which branch and for which reason, and who was asked."""
     decision, roles = decided(Case(replace(CAPITAL, answers=answers), Settings(**settings)), replies)
     return decision.answer, decision.branch, decision.reason, tuple(roles)
@@ -56,13 +56,13 @@ def settled(answers: tuple[str | None, ...], replies: Any = JUDGED, **settings: 
 
 def test_a_refusing_consensus_is_final_and_one_that_does_not_vote_leaves_the_answer_to_others() -> None:
     # Found in use: two refusals and one certified answer let a judge override.
-    result, roles = decided(Case(CAPITAL), JUDGED)
+    result, roles = decided(Case(CAPITAL), REPLIES)
     assert (result.answer, result.branch, result.reason) == ("I don't know", "consensus", "consensus_inapplicable")
     assert (result.certified, roles) == (None, {})
     assert "consensus: the answer refuses, and an occurrence does not support a refusal" in result.notes
     case = Case(replace(CAPITAL, answers=("None", "Dubai", "yes", "Doha", "None")))
     assert case.ranking({}) == (2, 3, 0, 1, 4)
-    decision, roles = decided(Case(CAPITAL, Settings(refusal="no_answer")), JUDGED)
+    decision, roles = decided(Case(CAPITAL, Settings(refusal="no_answer")), REPLIES)
     assert (decision.answer, decision.branch, decision.reason) == ("Doha", "consensus", "consensus_certified")
     assert (decision.notes, roles) == (("2 of 3 candidates refuse and do not vote",), {})
     answers = ("Dubai", "Dubai", "Doha", "None")
@@ -72,8 +72,8 @@ def test_a_refusing_consensus_is_final_and_one_that_does_not_vote_leaves_the_ans
     assert (result.answer, result.abstentions["judge"]) == ("Dubai", "preferred=3 is not a candidate with an answer")
     refusing = ("None", "I don't know", None)
     off: Any = {"refusal": "no_answer"}
-    assert settled(refusing, {**SILENT, "repairer": Repair("None")}, **off)[:3] == (None, "consensus", "no_answers")
-    assert settled(refusing, {**SILENT, "repairer": Repair("Doha")}, **off)[:2] == ("Doha", "repair")
+    assert settle(refusing, {**SILENT, "repairer": Repair("None")}, **off)[:3] == (None, "consensus", "no_answers")
+    assert settle(refusing, {**SILENT, "repairer": Repair("Doha")}, **off)[:2] == ("Doha", "repair")
     notes = Case(replace(CAPITAL, answers=refusing), Settings(**off)).vote.notes
     assert notes == ("1 of 3 candidates have no answer", "2 of 3 candidates refuse and do not vote")
     pens = Question("Two boxes hold 9 pens each. How many pens?", "arithmetic", ("None", "None", "16"))
@@ -87,16 +87,16 @@ def test_a_refusing_consensus_is_final_and_one_that_does_not_vote_leaves_the_ans
 @pytest.mark.parametrize("settings", [{"refusals": ()}, {"certificate": "substring"}], ids=["none", "substring"])
 def test_without_refusals_and_under_the_letter_of_the_paper_a_judge_overrides(settings: Any) -> None:
     answers = ("I do not know", "I do not know", "Doha")
-    assert settled(answers, **settings) == ("Doha", "judge", "preference_certified", ("judge",))
+    assert settle(answers, **settings) == ("Doha", "judge", "preference_certified", ("judge",))
 
 
-@pytest.mark.parametrize("refused", ["I don't know", "None", "**none.**"])
-def test_a_refusal_that_occurs_in_the_evidence_never_overrides(refused: str) -> None:
-    case = Case(replace(CAPITAL, answers=("Dubai", "Dubai", refused)))
-    result, roles = decided(case, {**JUDGED, "repairer": Repair(refused)})
+@pytest.mark.parametrize("refusal", ["I don't know", "None", "**none.**"])
+def test_a_refusal_that_occurs_in_the_evidence_never_overrides(refusal: str) -> None:
+    case = Case(replace(CAPITAL, answers=("Dubai", "Dubai", refusal)))
+    result, roles = decided(case, {**REPLIES, "repairer": Repair(refusal)})
     assert (result.answer, result.branch, [*roles]) == ("Dubai", "consensus", ["repairer"])
-    kept = ("Dubai", "Dubai", refused, "Doha")
-    assert settled(kept, {**JUDGED, "repairer": Repair("None")})[:2] == ("Dubai", "consensus")
+    answers = ("Dubai", "Dubai", refusal, "Doha")
+    assert settle(answers, {**REPLIES, "repairer": Repair("None")})[:2] == ("Dubai", "consensus")
 
 
 WHOLE = ("I don't know.", "i DON’T know!", "“I don't know”", r"\boxed{I don't know}", "none")
@@ -136,17 +136,17 @@ def test_what_a_type_of_one_question_says_is_forgotten_with_the_question() -> No
 
 
 def test_a_function_finds_refusals_inside_answers_by_the_spellings_of_the_pool() -> None:
-    asked: list[str] = []
+    calls: list[str] = []
 
-    def found(answer: str) -> bool:
-        asked.append(answer)
+    def find(answer: str) -> bool:
+        calls.append(answer)
         return hedges(answer)
 
     answers = ("Sorry, I don't know", "Sorry, I don't know", "Sorry i don't know.", "Doha", None, "", " ")
-    case = Case(replace(CAPITAL, answers=answers), Settings(refusals=found))  # type: ignore[arg-type]
+    case = Case(replace(CAPITAL, answers=answers), Settings(refusals=find))  # type: ignore[arg-type]
     assert [case.refuses(one) for one in answers] == [True, True, True, False, False, False, False]
-    assert decided(case, JUDGED)[0].answer == "Sorry, I don't know"
-    assert asked == ["Sorry, I don't know", "Doha"]
+    assert decided(case, REPLIES)[0].answer == "Sorry, I don't know"
+    assert calls == ["Sorry, I don't know", "Doha"]
     case = Case(replace(CAPITAL, answers=("i dont know", "I don't know", "Doha")), Settings(refusals=hedges))  # type: ignore[arg-type]
     assert case.refuses("i dont know") and case.refuses("I DONT KNOW")
     assert not Case(replace(CAPITAL, answers=("i dont know",)), case.settings).refuses("I don't know")
@@ -163,16 +163,16 @@ def test_a_function_is_stated_by_its_name_and_what_is_unknown_or_changed_is_refu
     }  # fmt: skip
     assert Settings.from_json(before).refusals == ()
     assert Settings(refusals=()).to_json() == before
-    stated = Settings(refusals=hedges).to_json()  # type: ignore[arg-type]
-    assert stated["refusals"]["name"] == "tests.refusing_function:hedges"
-    stated["refusals"]["source"] = "0" * 16
+    entry = Settings(refusals=hedges).to_json()  # type: ignore[arg-type]
+    assert entry["refusals"]["name"] == "tests.refusing_function:hedges"
+    entry["refusals"]["source"] = "0" * 16
     message = r'^refusals=.* is not what the file states: source: "0000000000000000" -> "[0-9a-f]{16}"\.'
-    refuses(ArgumentError, message, Settings.from_json, stated, {"refusals": hedges})
+    refuses(ArgumentError, message, Settings.from_json, entry, {"refusals": hedges})
     with pytest.raises(ArgumentError, match=r"^refusal='drop' is not known; use one of 'inapplicable', 'no_answer'"):
         Settings(refusal="drop")  # type: ignore[arg-type]
 
 
-async def awaited(answer: str) -> bool:
+async def awaits(answer: str) -> bool:
     return bool(answer)
 
 
@@ -188,7 +188,7 @@ def raising(answer: str) -> bool:
             r"^refusals\(.I don't know., \.\.\.\)|^refusals\(.* must be True or False; got 'yes'\. Change",
         ),
         (lambda _: None, "must be True or False; got None"),
-        (awaited, "^refusals is async, and it was called without await; give a function that is not"),
+        (awaits, "^refusals is async, and it was called without await; give a function that is not"),
         (
             raising,
             r"raising'.* failed on the answer .*: ValueError: cannot read I don't know \(.*test_refusals\.py, line",
@@ -213,10 +213,10 @@ def test_what_is_not_refusals_is_refused(value: Any, message: str) -> None:
 
 
 def test_a_certificate_of_ones_own_is_not_asked_about_a_refusal() -> None:
-    asked: list[str] = []
+    calls: list[str] = []
 
     def certificate(answer: str, evidence: Any) -> bool:
-        asked.append(answer)
+        calls.append(answer)
         return True
 
     async def consulted(answer: str, evidence: Any) -> bool:
@@ -225,7 +225,7 @@ def test_a_certificate_of_ones_own_is_not_asked_about_a_refusal() -> None:
     answers = ("Dubai", "I don't know", "Doha")
     case = Case(replace(CAPITAL, answers=answers), Settings(certificate=certificate))  # type: ignore[arg-type]
     assert [case.certified(answer) for answer in answers] == [True, None, True]
-    assert asked == ["Dubai", "Doha"]
+    assert calls == ["Dubai", "Doha"]
     case = Case(replace(CAPITAL, answers=answers), Settings(certificate=consulted))  # type: ignore[arg-type]
     assert case.to_certify() == ("Dubai", "Doha")
     assert case.to_certify(Repair("None")) == ()
@@ -243,5 +243,5 @@ def test_a_certificate_of_ones_own_is_not_asked_about_a_refusal() -> None:
     ids=["default", "none", "phrases", "function"],
 )
 def test_settings_read_back_from_a_file_as_they_were(settings: Settings) -> None:
-    given = {"refusals": settings.refusals} if isinstance(settings.refusals, OwnRefusals) else {}
-    assert Settings.from_json(settings.to_json(), given) == settings
+    own = {"refusals": settings.refusals} if isinstance(settings.refusals, OwnRefusals) else {}
+    assert Settings.from_json(settings.to_json(), own) == settings

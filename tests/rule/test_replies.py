@@ -28,7 +28,7 @@ SCORES = {"logic": 1, "fact": 1.0, "epist": 0.5, "info": 1, "triang": 0, "adv": 
 DERIVATION = {"derivation_steps": [{"expression": "3*12", "value": "36"}], "derived_answer": " 36 "}
 
 
-def nested(depth: int) -> Any:
+def nest(depth: int) -> Any:
     value: Any = 0
     for _ in range(depth):
         value = [value]
@@ -93,8 +93,8 @@ def test_a_repair_is_a_span_and_a_derivation_its_steps_with_at_most_15_further_s
         assert read("deriver", **{**DERIVATION, "derived_answer": number}) == expected
     plain = read("deriver", **DERIVATION)
     assert isinstance(plain, consultations.Derivation)
-    nested_ = {**DERIVATION, "other_derivations": [DERIVATION]}
-    assert read("deriver", **DERIVATION, other_derivations=[nested_] * 20) == replace(plain, others=(plain,) * 15)
+    inner = {**DERIVATION, "other_derivations": [DERIVATION]}
+    assert read("deriver", **DERIVATION, other_derivations=[inner] * 20) == replace(plain, others=(plain,) * 15)
     # Whether that is enough is for the level of strictness to say.
     assert read("deriver", **DERIVATION) == consultations.Derivation((Step("3*12", "36"),), "36", "")
     for passage in [None, -1]:  # It is certified against all passages, whatever the repairer says.
@@ -120,7 +120,7 @@ def test_a_role_abstains_by_its_own_word(role: Role) -> None:
     assert read(role, abstained=["no idea"]) == Abstention("['no idea']")
 
 
-@pytest.mark.parametrize("value", [10**5000, nested(5000), "x" * 100_000], ids=["digits", "depth", "length"])
+@pytest.mark.parametrize("value", [10**5000, nest(5000), "x" * 100_000], ids=["digits", "depth", "length"])
 def test_a_reason_is_short_whatever_was_returned(value: Any) -> None:  # hazards 59 and 63
     """Python refuses to write down some values at all; that must not end a run."""
     for content in ({"preferred": value}, {"abstained": value if not isinstance(value, str) else [value]}):
@@ -129,7 +129,7 @@ def test_a_reason_is_short_whatever_was_returned(value: Any) -> None:  # hazards
     assert len(remark([{"scalar": value}] * 4)) < 200
 
 
-@pytest.mark.parametrize(("value", "kind"), [(10**5000, "int"), (nested(5000), "list")], ids=["digits", "depth"])
+@pytest.mark.parametrize(("value", "kind"), [(10**5000, "int"), (nest(5000), "list")], ids=["digits", "depth"])
 def test_a_value_that_cannot_be_written_down_is_named_by_its_type(value: Any, kind: str) -> None:
     assert reason("judge", preferred=value).startswith(f"preferred={kind} that is too large to show is not ")
 
@@ -162,18 +162,18 @@ QUESTION = Question("Which?", "retrieval", ANSWERS, passages=(Passage("", "Doha"
 @pytest.mark.parametrize(("role", "content"), cases("replies to a question"))
 def test_a_reply_to_a_question_is_read_with_its_answers_and_its_passages(role: Role, content: dict[str, Any]) -> None:
     expected = read_reply(role, content, ANSWERS, 2)
-    journaled = consultations.Consultation("pool", "q", role, "ok", content=content)
+    line = consultations.Consultation("pool", "q", role, "ok", content=content)
     assert reply_to(QUESTION, role, content) == expected
     assert heard_from(QUESTION, role, content) == expected
-    assert journaled_reply(QUESTION, journaled) == expected
+    assert journaled_reply(QUESTION, line) == expected
 
 
 def test_a_certificate_s_reply_is_read_as_certificates_and_an_invalid_one_is_raised_as_a_sentence() -> None:
     content = {"answers": ["Doha"], "certified": [True], "reasons": ["so"]}
     expected = consultations.Certificates({"Doha": Certificate(True, "so")})
     assert heard_from(QUESTION, "certificate", content) == expected
-    journaled = consultations.Consultation("pool", "q", "certificate", "ok", content=content)
-    assert journaled_reply(QUESTION, journaled) == expected
+    line = consultations.Consultation("pool", "q", "certificate", "ok", content=content)
+    assert journaled_reply(QUESTION, line) == expected
     message = "The judge returned an invalid reply: preferred=7 is not a whole number from 0 to 3."
     assert refused(lambda: require_reply("judge", {"preferred": 7}, ANSWERS, 2), ReplyError) == message
 
@@ -204,7 +204,7 @@ def test_an_abstention_names_its_kind_or_the_error_of_its_call() -> None:
 
 def test_a_reply_may_be_as_large_as_a_line_of_a_journal_that_is_read() -> None:
     for content, larger in [
-        ([0] * 498_996, [0] * 498_997), (nested(99), nested(100)), ("x" * (2**24 - 11), "x" * (2**24 - 10)),
+        ([0] * 498_996, [0] * 498_997), (nest(99), nest(100)), ("x" * (2**24 - 11), "x" * (2**24 - 10)),
     ]:  # fmt: skip
         assert (is_readable({"a": content}), is_readable({"a": larger})) == (True, False)
 
@@ -213,8 +213,8 @@ def lawful(result: Reply, answers: tuple[str | None, ...], n_passages: int) -> b
     """Whether a reply is one that a rule may rely on without looking."""
     match result:
         case Verdict(preferred, scores, rationale):
-            scored = scores is None or (len(scores) == len(answers) and all(0 <= score <= 1 for score in scores))
-            return (answers[preferred] or "").strip() != "" and scored and isinstance(rationale, str)
+            has_scores = scores is None or (len(scores) == len(answers) and all(0 <= score <= 1 for score in scores))
+            return (answers[preferred] or "").strip() != "" and has_scores and isinstance(rationale, str)
         case Repair(answer, passage):
             return answer.strip() != "" and (passage is None or 0 <= passage < n_passages)
         case consultations.Derivation(steps, answer, check):
@@ -240,10 +240,10 @@ def test_no_json_object_crashes_or_passes_unchecked(
     result = read_reply(role, content, answers, n_passages)
     assert lawful(result, answers, n_passages)
     try:
-        required: Reply | None = require_reply(role, content, answers, n_passages)
+        reply: Reply | None = require_reply(role, content, answers, n_passages)
     except ReplyError:
-        required = None
-    assert required == result or (required is None and isinstance(result, Abstention))
+        reply = None
+    assert reply == result or (reply is None and isinstance(result, Abstention))
 
 
 @given(raw_contents)

@@ -71,11 +71,11 @@ def mine(here: Path, request: pytest.FixtureRequest) -> str:
     return name
 
 
-def decided(name: str) -> object:
+def decide(name: str) -> object:
     return drive(rule_named(name)(CASE), lambda role: None).answer
 
 
-def asks_until_it_is_answered(case: Any) -> Any:
+def asks_without_end(case: Any) -> Any:
     while (preference := case.stated((yield "judge"))) is None:
         pass
     return Choice("judge", preference)
@@ -84,9 +84,9 @@ def asks_until_it_is_answered(case: Any) -> Any:
 def test_rules_go_by_their_names_and_one_that_asks_without_end_is_stopped() -> None:
     assert {name: rule_named(name) for name in RULES} == RULES
     assert [rule_given(rule)[0] for rule in RULES.values()] == list(RULES)
-    known = "'first', 'majority', 'certified', 'judge', 'eldgr', 'eldgr_certified', 'support', 'support(K)', 'near(K)'"
-    refuses(ArgumentError, re.escape(f"rule='best' is not known; use one of {known}."), rule_named, "best")
-    rule = rule_named("tests.rule.test_rules:asks_until_it_is_answered")
+    names = "'first', 'majority', 'certified', 'judge', 'eldgr', 'eldgr_certified', 'support', 'support(K)', 'near(K)'"
+    refuses(ArgumentError, re.escape(f"rule='best' is not known; use one of {names}."), rule_named, "best")
+    rule = rule_named("tests.rule.test_rules:asks_without_end")
     case = Case(Question("Who?", "retrieval", ("Ada", "Bob")))
     with pytest.raises(ArgumentError, match="has asked 100 times on one question"):
         drive(rule(case), lambda _: Abstention("nothing to say"))
@@ -106,7 +106,7 @@ def test_a_margin_of_no_whole_number_is_not_known(name: str) -> None:
 
 def test_a_rule_of_the_working_directory_is_found_and_nothing_stays_on_the_path(mine: str) -> None:
     before = list(sys.path)
-    assert decided(f"{mine}:last") == "Paris"
+    assert decide(f"{mine}:last") == "Paris"
     assert sys.path == before
 
 
@@ -120,7 +120,7 @@ def test_a_module_of_the_working_directory_hides_no_other_and_its_faults_are_nam
 
 @pytest.mark.parametrize(("function", "message"), cases("what is not a rule"))
 def test_what_is_not_a_rule_is_said_in_a_sentence(mine: str, function: str, message: str) -> None:
-    refuses(ArgumentError, message, decided, f"{mine}:{function}")
+    refuses(ArgumentError, message, decide, f"{mine}:{function}")
 
 
 @pytest.mark.parametrize("name", ["a:", ":b", "a.py:", "a b:c", "a/b:c", "../a:b", "a:b:c", "1a:b", "a:b()"])
@@ -131,5 +131,5 @@ def test_a_name_of_another_form_imports_nothing(here: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["judge[x]", "near(1)[x]", "eldgr[gpt4]"])
 def test_where_no_judge_has_a_name_a_rule_cannot_name_one(name: str) -> None:
-    for refused in (lambda: rule_given(name), lambda: Selector(rule=name), lambda: check_laws(name)):
-        refuses(ArgumentError, f"rule={re.escape(repr(name))} must not name a judge", refused)
+    for call in (lambda: rule_given(name), lambda: Selector(rule=name), lambda: check_laws(name)):
+        refuses(ArgumentError, f"rule={re.escape(repr(name))} must not name a judge", call)

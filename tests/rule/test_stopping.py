@@ -35,18 +35,18 @@ DERIVATION = Derivation((Step("3 * 4", "12"),), "12", "")
 samples = st.tuples(st.sampled_from(SPELLINGS), st.sampled_from(TEXTS))
 
 
-def case_of(drawn: list[Any], passages: tuple[Passage, ...], task: Task, settings: Settings) -> Case:
-    answers, texts = tuple(answer for answer, _ in drawn), tuple(text for _, text in drawn)
+def case_of(pairs: list[Any], passages: tuple[Passage, ...], task: Task, settings: Settings) -> Case:
+    answers, texts = tuple(answer for answer, _ in pairs), tuple(text for _, text in pairs)
     return Case(Question("Which 3 times 4 is it?", task, answers, texts, passages), settings)
 
 
-def shipped(case: Case, derived: bool) -> str | None:
+def ships(case: Case, repeats: bool) -> str | None:
     """The class that ships when judge and repairer are as hostile as they can be, and the deriver repeats its reply."""
     voters = [index for index, key in enumerate(case.vote.classes) if key is not None]
     replies = {
         "judge": Verdict(voters[-1], None, "") if voters else Abstention("no one"),
         "repairer": Repair("Dubai"),
-        "deriver": DERIVATION if derived else Abstention("no sum"),
+        "deriver": DERIVATION if repeats else Abstention("no sum"),
     }
     choice = drive(case.rule("eldgr")(case), replies.__getitem__)
     result = answer_class(choice.answer, case.task)
@@ -70,18 +70,18 @@ def shipped(case: Case, derived: bool) -> str | None:
     False,
 )
 def test_where_it_is_settled_no_remaining_sample_changes_the_class_that_ships(
-    drawn: list[Any],
+    pairs: list[Any],
     further: list[Any],
     passages: list[Passage],
     later: list[Passage],
     task: Task,
     settings: Settings,
-    derived: bool,
+    repeats: bool,
 ) -> None:
-    now = case_of(drawn, tuple(passages), task, settings)
-    assume(next_batch(Settled(), now, len(drawn) + len(further)) == 0)
-    then = case_of([*drawn, *further], (*passages, *(later if further else ())), task, settings)
-    assert shipped(then, derived) == shipped(now, derived)
+    now = case_of(pairs, tuple(passages), task, settings)
+    assume(next_batch(Settled(), now, len(pairs) + len(further)) == 0)
+    then = case_of([*pairs, *further], (*passages, *(later if further else ())), task, settings)
+    assert ships(then, repeats) == ships(now, repeats)
 
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=4), st.integers(0, 6))
@@ -96,15 +96,15 @@ def test_votes_are_settled_exactly_where_no_class_can_pass_the_leader(votes: lis
 
 @pytest.mark.parametrize(("answers", "n", "more"), cases("fewest further samples"))
 def test_a_batch_is_the_fewest_samples_after_which_it_may_stop(answers: list[str], n: int, more: int) -> None:
-    drawn = case_of([(one, "") for one in answers], PASSAGES[:1], "retrieval", Settings())
-    assert next_batch(Settled(), drawn, n) == more
+    case = case_of([(one, "") for one in answers], PASSAGES[:1], "retrieval", Settings())
+    assert next_batch(Settled(), case, n) == more
 
 
 @pytest.mark.parametrize(("answer", "passage", "more"), cases("passages that may be repeated"))
 def test_a_passage_that_a_candidate_may_repeat_settles_nothing(answer: str, passage: Any, more: int) -> None:
     """A passage that is a candidate's own text no longer certifies its answer."""
-    shown = PASSAGES[passage] if isinstance(passage, int) else Passage("", passage)
-    assert next_batch(Settled(), case_of([(answer, "")] * 3, (shown,), "retrieval", Settings()), 5) == more
+    own = PASSAGES[passage] if isinstance(passage, int) else Passage("", passage)
+    assert next_batch(Settled(), case_of([(answer, "")] * 3, (own,), "retrieval", Settings()), 5) == more
 
 
 def test_a_passage_that_is_too_long_to_read_may_be_repeated() -> None:
@@ -113,24 +113,24 @@ def test_a_passage_that_is_too_long_to_read_may_be_repeated() -> None:
         assert next_batch(Settled(), case_of([("Doha", "")] * 3, (passage,), "retrieval", Settings()), 5) == more
 
 
-def quoted(answer: str, evidence: tuple[Passage, ...], question: str) -> bool:
+def quotes(answer: str, evidence: tuple[Passage, ...], question: str) -> bool:
     return any(answer in passage.text for passage in evidence)
 
 
 @pytest.mark.parametrize(("stop", "answers", "certificate", "more"), cases("what settles it"))
 def test_what_settles_it_depends_on_the_rule(stop: Any, answers: list[str], certificate: Any, more: int) -> None:
-    settings = Settings(certificate=quoted if certificate == "quoted" else certificate)  # type: ignore[arg-type]
-    drawn = case_of([(one, "") for one in answers], PASSAGES[:1], "retrieval", settings)
-    assert next_batch(Settled(**stop), drawn, 5) == more
+    settings = Settings(certificate=quotes if certificate == "quoted" else certificate)  # type: ignore[arg-type]
+    case = case_of([(one, "") for one in answers], PASSAGES[:1], "retrieval", settings)
+    assert next_batch(Settled(**stop), case, 5) == more
 
 
 def test_letters_lists_and_sums_are_settled_as_what_they_name_unless_a_passage_may_be_repeated() -> None:
     # A later sample may give its letter and repeat the passage, which then no longer certifies the option.
-    repeated, other = Passage("", "The answer is Doha."), PASSAGES[0]
-    for passages, more in (((repeated,), 2), ((other,), 0), ((other, repeated), 0)):
+    repeat, other = Passage("", "The answer is Doha."), PASSAGES[0]
+    for passages, more in (((repeat,), 2), ((other,), 0), ((other, repeat), 0)):
         cases = [
             Case(Question("Which?", "choice", ("B",) * 3, (text,) * 3, passages, ("Dubai", "Doha")))
-            for text in ("B", repeated.text)
+            for text in ("B", repeat.text)
         ]
         assert [case.certified("B") for case in cases] == [True, other in passages]
         assert next_batch(Settled(), cases[0], 5) == more
@@ -156,8 +156,8 @@ def test_the_lead_is_the_tail_of_a_beta_distribution(first: int, second: int) ->
 def test_the_beta_rule_compares_the_two_largest_classes_and_stops_at_four_votes_to_none() -> None:
     # At the published threshold: 31 of 32, where three votes give 15 of 16.
     assert (lead(3, 0), lead(4, 0)) == (Fraction(15, 16), Fraction(31, 32))
-    drawn = [case_of([("Nice", "")] * votes, (), "retrieval", Settings()) for votes in (0, 3, 4)]
-    assert [next_batch(Posterior(), case, 40) for case in drawn] == [4, 1, 0]
+    pools = [case_of([("Nice", "")] * votes, (), "retrieval", Settings()) for votes in (0, 3, 4)]
+    assert [next_batch(Posterior(), case, 40) for case in pools] == [4, 1, 0]
     assert [Posterior().is_decided(v, 9) for v in ([1, 7], [7, 1, 1], [1, 1, 7], [7, 7])] == [True, True, True, False]
     assert Posterior(31 / 32).is_decided([4], 9)
     assert not Posterior(0.7).is_decided([], 9)

@@ -48,13 +48,13 @@ Candidate = tuple[bool, bool, float | None]
 candidates = st.lists(st.tuples(st.booleans(), st.booleans(), st.none() | st.floats(0, 1)), max_size=6)
 
 
-def ranked(pool: list[Candidate]) -> tuple[int, ...]:
+def ranks(pool: list[Candidate]) -> tuple[int, ...]:
     return rank([one[0] for one in pool], [one[1] for one in pool], [one[2] for one in pool])
 
 
 def test_without_scores_or_support_the_position_decides_last() -> None:
     assert rank([], []) == ()
-    assert ranked([(False, False, 0.5), (False, True, 0.4)]) == (0, 1)
+    assert ranks([(False, False, 0.5), (False, True, 0.4)]) == (0, 1)
     assert rank([True, True, False, True], [False, True, False, False]) == (1, 0, 3, 2)
 
 
@@ -68,21 +68,21 @@ FIRST = {
 
 @pytest.mark.parametrize("pool", FIRST.values(), ids=FIRST)
 def test_the_second_comes_first_for(pool: list[Candidate]) -> None:
-    assert ranked(pool) == (1, 0)
+    assert ranks(pool) == (1, 0)
 
 
 @given(candidates)
 def test_a_score_moves_no_candidate_across_strata_and_equal_ones_keep_their_order(pool: list[Candidate]) -> None:
-    order = ranked(pool)
+    order = ranks(pool)
     assert sorted(order) == list(range(len(pool)))
     strata = [(pool[index][0], pool[index][0] and pool[index][1]) for index in order]
     assert strata == sorted(strata, reverse=True)
-    order = ranked(pool)
+    order = ranks(pool)
     for before, after in pairwise(order):
         assert pool[before] != pool[after] or before < after
 
 
-class Drawn(NamedTuple):
+class Draw(NamedTuple):
     """A pool of one question, an entry a candidate."""
 
     classes: list[str | None]
@@ -92,63 +92,63 @@ class Drawn(NamedTuple):
 
 
 @st.composite
-def drawn(draw: st.DrawFn, texts: str = "pqr") -> Drawn:
+def draws(draw: st.DrawFn, texts: str = "pqr") -> Draw:
     """Candidates whose part and rightness are those of their class, as certificates and scores are."""
     classes = draw(st.lists(st.sampled_from([None, "a", "b", "c", "d"]), max_size=8))
     part = {key: draw(st.sampled_from([True, False, None])) for key in (None, *"abcd")}
     right = {key: draw(st.booleans()) for key in (None, *"abcd")}
     replies = [draw(st.sampled_from(texts)) for _ in classes]
-    return Drawn(classes, replies, [part[key] for key in classes], [right[key] for key in classes])
+    return Draw(classes, replies, [part[key] for key in classes], [right[key] for key in classes])
 
 
-def distinct(pool: Drawn) -> Drawn:
+def distinct(pool: Draw) -> Draw:
     """The same pool with a text of its own for each candidate."""
     return pool._replace(texts=[f"text {number}" for number in range(len(pool.classes))])
 
 
-@given(drawn(), st.integers(1, 20))
-def test_pairs_are_of_two_parts_none_rejects_a_right_answer_and_more_begin_with_fewer(pool: Drawn, most: int) -> None:
+@given(draws(), st.integers(1, 20))
+def test_pairs_are_of_two_parts_none_rejects_a_right_answer_and_more_begin_with_fewer(pool: Draw, most: int) -> None:
     result = preferences(*pool, most=most)
     assert len(result.pairs) == len(set(result.pairs)) <= most
-    for chosen, rejected in result.pairs:
-        assert pool.upper[chosen] is True and pool.upper[rejected] is False
-        assert pool.classes[chosen] is not None and pool.classes[rejected] is not None
-        assert pool.texts[chosen] != pool.texts[rejected]
-        assert pool.right[chosen] or not pool.right[rejected]
+    for winner, loser in result.pairs:
+        assert pool.upper[winner] is True and pool.upper[loser] is False
+        assert pool.classes[winner] is not None and pool.classes[loser] is not None
+        assert pool.texts[winner] != pool.texts[loser]
+        assert pool.right[winner] or not pool.right[loser]
     result = preferences(*pool, most=most)
     apart = taken_apart(result, pool.right)
     assert apart.outcome == result.outcome and apart.pairs[:1] == result.pairs[:1]
     assert set(apart.pairs) <= set(result.pairs)
     assert apart.dropped - result.dropped == len(result.pairs) - len(apart.pairs)
-    assert all(pool.right[chosen] or not pool.right[other] for chosen, _ in apart.pairs for _, other in apart.pairs)
+    assert all(pool.right[winner] or not pool.right[other] for winner, _ in apart.pairs for _, other in apart.pairs)
     fewer, more = (preferences(*pool, most=n).pairs for n in (most, most + 1))
     assert more[:most] == fewer
 
 
-@given(drawn())
-def test_without_a_limit_every_pair_of_the_parts_is_written_or_dropped(pool: Drawn) -> None:
+@given(draws())
+def test_without_a_limit_every_pair_of_the_parts_is_written_or_dropped(pool: Draw) -> None:
     pool = distinct(pool)
     voters = [index for index, key in enumerate(pool.classes) if key is not None]
     of_parts = {(i, j) for i in voters for j in voters if pool.upper[i] is True and pool.upper[j] is False}
-    kept = {(i, j) for i, j in of_parts if pool.right[i] or not pool.right[j]}
+    pairs = {(i, j) for i, j in of_parts if pool.right[i] or not pool.right[j]}
     result = preferences(*pool, most=100)
-    assert set(result.pairs) == kept and result.dropped == len(of_parts) - len(kept)
+    assert set(result.pairs) == pairs and result.dropped == len(of_parts) - len(pairs)
 
 
-@given(drawn().map(distinct).flatmap(lambda pool: st.tuples(st.just(pool), st.permutations(range(len(pool.classes))))))
-def test_the_order_of_candidates_changes_which_answers_are_paired_only_in_ties(values: tuple[Drawn, list[int]]) -> None:
+@given(draws().map(distinct).flatmap(lambda pool: st.tuples(st.just(pool), st.permutations(range(len(pool.classes))))))
+def test_the_order_of_candidates_changes_which_answers_are_paired_only_in_ties(values: tuple[Draw, list[int]]) -> None:
     pool, order = values
     columns: Any = pool
-    mixed = Drawn(*([column[at] for at in order] for column in columns))
-    result, again = preferences(*pool), preferences(*mixed)
+    other = Draw(*([column[at] for at in order] for column in columns))
+    result, again = preferences(*pool), preferences(*other)
     assert result.outcome == again.outcome
     votes = Counter(key for key in pool.classes if key is not None)
     if len(set(votes.values())) == len(votes):
-        assert (answers(pool, result), result.dropped) == (answers(mixed, again), again.dropped)
+        assert (answers(pool, result), result.dropped) == (answers(other, again), again.dropped)
 
 
-def answers(pool: Drawn, result: Preferences) -> list[tuple[str | None, str | None]]:
-    return [(pool.classes[chosen], pool.classes[rejected]) for chosen, rejected in result.pairs]
+def answers(pool: Draw, result: Preferences) -> list[tuple[str | None, str | None]]:
+    return [(pool.classes[winner], pool.classes[loser]) for winner, loser in result.pairs]
 
 
 @each_case("rule", "preferences of one question")
