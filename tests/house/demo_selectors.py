@@ -13,7 +13,7 @@ SOURCE = Path("artifacts/demo-retrieval.jsonl")
 TAGS = (("cot",), ("cot", "bm25"), ("react", "bm25"), ("direct",))
 
 
-def drawn(name: str) -> float:
+def draw(name: str) -> float:
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4]) / 2**32
 
 
@@ -23,7 +23,7 @@ def with_columns(row: dict[str, Any]) -> dict[str, Any]:
         right = 0.1 * (candidate["answer"] in row["gold"])
 
         def value(column: str, where: str = f"{row['id']} {place}", lift: float = right) -> float:
-            return round(0.9 * drawn(f"{where} {column}") + lift, 2)
+            return round(0.9 * draw(f"{where} {column}") + lift, 2)
 
         candidate |= {
             "confidence": value("confidence"),

@@ -17,7 +17,7 @@ class Block:
     follows: bool
 
 
-def named(page: Path) -> str:
+def name_of(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
@@ -26,12 +26,12 @@ def blocks(page: Path) -> list[Block]:
     for match in re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
         below = bool(results) and results[-1].language == "python" and not text[end : match.start()].strip()
         line = text.count("\n", 0, match.start()) + 2
-        results.append(Block(match[1], match[2], f"{named(page)}:{line}", below))
+        results.append(Block(match[1], match[2], f"{name_of(page)}:{line}", below))
         end = match.end()
     return results
 
 
-def listed(page: str, heading: str) -> list[str]:
+def column(page: str, heading: str) -> list[str]:
     """The names in code in the first column of the first table below a heading of a page of the reference."""
     text = (ROOT / "docs" / "reference" / page).read_text(encoding="utf-8")
     _, result, below = text.partition(f"# {heading}\n")

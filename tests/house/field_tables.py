@@ -12,7 +12,7 @@ from tests.house.package_files import ROOT
 _TABLE = re.compile(r"(<!-- The \w+ of (\w+), by `make fields`. -->\n\n)(?:\|.*\n)*")
 
 
-def published() -> Mapping[Path, str]:
+def field_pages() -> Mapping[Path, str]:
     texts = dict[Path, str]()
     for page in (ROOT / "docs" / "reference" / name for name in ("run-directory.md", "rules.md")):
         texts[page] = _TABLE.sub(lambda match: match[1] + table(match[2]), page.read_text(encoding="utf-8"))
@@ -28,5 +28,5 @@ def table(kind: str) -> str:
 
 
 if __name__ == "__main__":
-    for path, text in published().items():
+    for path, text in field_pages().items():
         path.write_text(text, encoding="utf-8")

@@ -22,8 +22,8 @@ from eldgr_dspy.words import STRICTNESS
 from tests.house.doc_blocks import ROOT, demo_rows
 
 ARTIFACTS = ROOT / "artifacts"
-MEANT = json.loads(Path(__file__).with_name("demos.json").read_text("utf-8"))
-VOTES, DERIVATIONS = MEANT["votes"], MEANT["derivations"]
+PLAN = json.loads(Path(__file__).with_name("demos.json").read_text("utf-8"))
+VOTES, DERIVATIONS = PLAN["votes"], PLAN["derivations"]
 POOLS = {"retrieval": 50, "arithmetic": 40, "choice": 12, "math": 12}
 # Rows whose right answer stands in no passage: yes/no, a difference of two years, a count, a name across a seam.
 GOLD_NOWHERE = {"r15", "r20", "r21", "r22", "r23", "r24", "r37"}
@@ -38,7 +38,7 @@ def rows() -> Mapping[str, Row]:
 
 
 @cache
-def recorded() -> Mapping[str, Mapping[str, Any]]:
+def recordings() -> Mapping[str, Mapping[str, Any]]:
     files = [ARTIFACTS / name for name in ("demo-replay.jsonl", "demo-math-replay.jsonl")]
     lines = [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
     return {line["id"]: line for line in lines}
@@ -49,7 +49,7 @@ def case_of(row_id: str) -> Case:
 
 
 def derivation(row_id: str) -> Derivation:
-    reply = read_reply("deriver", recorded()[row_id]["content"], (), 0)
+    reply = read_reply("deriver", recordings()[row_id]["content"], (), 0)
     assert isinstance(reply, Derivation), reply
     return reply
 
@@ -61,7 +61,7 @@ def verdict_on(row_id: str) -> str:
     return "right" if case.consensus is not None and case.type.class_of(case.consensus) in gold else "wrong"
 
 
-def voted(row_id: str) -> str:
+def vote_of(row_id: str) -> str:
     case = case_of(row_id)
     keys = case.vote.classes
     marks = (MARKS[case.certified(answer)] if answer else "." for answer in case.question.answers)
@@ -91,7 +91,7 @@ def test_what_is_meant_is_said_of_every_row_in_order() -> None:
 
 @pytest.mark.parametrize("row_id", VOTES)
 def test_each_vote_and_certificate_comes_out_as_meant_and_the_readme_says_so(row_id: str) -> None:
-    assert voted(row_id) == VOTES[row_id]
+    assert vote_of(row_id) == VOTES[row_id]
     case = case_of(row_id)
     marks, winner, *_, verdict = VOTES[row_id].split()
     keys = case.vote.classes
@@ -118,13 +118,13 @@ def test_an_answer_that_differs_in_type_only_has_a_folded_witness_and_doubtful_h
 
 
 def test_every_question_of_a_deriver_has_one_recorded_derivation_or_a_reason_and_executed_is_not_correct() -> None:
-    assert [*recorded()] == [*DERIVATIONS, *demo_rows("m")]
-    for row_id, line in recorded().items():
+    assert [*recordings()] == [*DERIVATIONS, *demo_rows("m")]
+    for row_id, line in recordings().items():
         pool = "demo-math" if row_id.startswith("m") else "demo-arithmetic"
         assert (line["kind"], line["pool"], line["role"], line["recorded"]) == ("consultation", pool, "deriver", True)
         assert line["outcome"] == "ok" or (line["reason"] and line["content"] is None)
     # One derivation that passes every check would replace a right consensus by a wrong answer.
-    assert [one for one, meant in DERIVATIONS.items() if meant[1:] == ["misleads", "right"]] == ["a15"]
+    assert [one for one, fate in DERIVATIONS.items() if fate[1:] == ["misleads", "right"]] == ["a15"]
 
 
 @pytest.mark.parametrize("row_id", DERIVATIONS)
@@ -133,7 +133,7 @@ def test_each_derivation_passes_the_levels_that_it_is_meant_to_pass_and_the_read
     fates = {"passes": "passes, right", "misleads": "passes, wrong", "fails": "fails", "abstains": "abstains"}
     word = fates[fate.partition(" ")[0]]
     assert demo_rows("a")[row_id] == [verdict if case_of(row_id).vote.n_classes else "none", word]
-    assert (recorded()[row_id]["outcome"] == "abstained") == (fate == "abstains")
+    assert (recordings()[row_id]["outcome"] == "abstained") == (fate == "abstains")
     number = parse_number(rows()[row_id].gold[0])
     assert number is not None and number.value == evaluate(expression)
     assert verdict_on(row_id) == verdict
@@ -141,8 +141,8 @@ def test_each_derivation_passes_the_levels_that_it_is_meant_to_pass_and_the_read
         return
     levels = STRICTNESS[:-1]  # the last needs a second derivation
     results = [check_derivation(derivation(row_id), rows()[row_id].question, level) for level in levels]
-    meant = [*levels, ""].index(fate.partition(" ")[2])
-    assert [one.passed for one in results] == [n < meant for n in range(len(levels))], results[-1].reason
+    stop = [*levels, ""].index(fate.partition(" ")[2])
+    assert [one.passed for one in results] == [n < stop for n in range(len(levels))], results[-1].reason
     assert not results[-1].passed or (results[-1].answer == evaluate(expression)) == (fate == "passes")
 
 
@@ -150,17 +150,17 @@ def test_each_derivation_passes_the_levels_that_it_is_meant_to_pass_and_the_read
 def test_a_row_of_mathematics_is_what_the_readme_says(row_id: str) -> None:
     """Classes as letters, whether consensus is right, and what the derivation does."""
     pytest.importorskip("math_verify", reason="math_verify is not installed; the extra `test` has it")
-    case, row, line = case_of(row_id), rows()[row_id], recorded()[row_id]
+    case, row, line = case_of(row_id), rows()[row_id], recordings()[row_id]
     letters = dict(zip(filter(None, dict.fromkeys(case.vote.classes)), ascii_lowercase, strict=False))
-    derived = case.derived(derivation(row_id)) if line["outcome"] == "ok" else None
+    value = case.derived(derivation(row_id)) if line["outcome"] == "ok" else None
     assert demo_rows("m")[row_id] == [
         "".join("." if key is None else letters[key] for key in case.vote.classes),
         "right" if score(case.consensus, row.gold, "math").em else "wrong",
-        "abstains" if line["outcome"] == "abstained" else "fails" if derived is None else "passes",
+        "abstains" if line["outcome"] == "abstained" else "fails" if value is None else "passes",
     ]
     if row_id in ("m01", "m02", "m03", "m04"):
-        assert score(derived, row.gold, "math").em
-        assert any(case.same(derived, answer) for answer in case.question.answers)
+        assert score(value, row.gold, "math").em
+        assert any(case.same(value, answer) for answer in case.question.answers)
 
 
 def test_the_heuristic_roles_run_on_the_choices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,6 +171,6 @@ def test_the_heuristic_roles_run_on_the_choices(tmp_path: Path, monkeypatch: pyt
     assert right == {"first": 6, "majority": 6, "certified": 9, "judge": 5, "eldgr": 10}
     assert pool["bounds"]["eldgr"] == [50.0, 75.0]
     assert set(pool["bounds_any_span"].values()) == {None}
-    shipped = {row["id"]: row for row in map(json.loads, Path("run/decisions.jsonl").read_text("utf-8").splitlines())}
-    assert (shipped["c12"]["answer"], shipped["c12"]["branch"]) == ("1854", "repair")
-    assert shipped["c06"]["branch"] == "consensus"
+    decisions = {row["id"]: row for row in map(json.loads, Path("run/decisions.jsonl").read_text("utf-8").splitlines())}
+    assert (decisions["c12"]["answer"], decisions["c12"]["branch"]) == ("1854", "repair")
+    assert decisions["c06"]["branch"] == "consensus"

@@ -38,24 +38,24 @@ from eldgr_dspy.programs.commands import main
 from eldgr_dspy.rule.consultations import Consultation
 from eldgr_dspy.words import ABSTENTION_KINDS, POLICIES, STRICTNESS, Branch
 from tests.commands.parisian import parisian
-from tests.house.doc_blocks import ROOT, Block, blocks, listed, named
-from tests.house.field_tables import published
+from tests.house.doc_blocks import ROOT, Block, blocks, column, name_of
+from tests.house.field_tables import field_pages
 from tests.ollama_server import ollama_server
 from tests.scorers import trained_nli
 
 COMMAND = ROOT / "docs" / "reference" / "command.md"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-LINKED = [*PAGES, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", ROOT / "artifacts" / "README.md"]
+WITH_LINKS = [*PAGES, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", ROOT / "artifacts" / "README.md"]
 REAL = "ELDGR_POOLS"
 """A block that names this variable needs the real pools."""
 
 
-def agrees(text: str, printed: str) -> bool:
-    """Whether `printed` is what is shown, white space at the ends of lines and around the whole aside."""
+def agrees(text: str, output: str) -> bool:
+    """Whether `output` is what is shown, white space at the ends of lines and around the whole aside."""
     lines = [line.rstrip() for line in text.strip("\n").split("\n")]
     parts = [r"(?:.*\n)*" if line == "..." else re.escape(line).replace(r"\.\.\.", ".*") + r"\n" for line in lines]
-    stripped = "".join(f"{line.rstrip()}\n" for line in printed.strip("\n").split("\n"))
-    return re.fullmatch("".join(parts), stripped) is not None
+    plain = "".join(f"{line.rstrip()}\n" for line in output.strip("\n").split("\n"))
+    return re.fullmatch("".join(parts), plain) is not None
 
 
 class Reader:
@@ -63,21 +63,21 @@ class Reader:
 
     def __init__(self) -> None:
         self.names: dict[str, Any] = {"__name__": "page"}
-        self.printed = ""
+        self.output = ""
         self.code = 0
 
     def take(self, block: Block) -> None:
         if block.language == "python":
             with contextlib.redirect_stdout(io.StringIO()) as out:
                 exec(compile(block.text, block.place, "exec"), self.names)  # noqa: S102 -- the page's own example
-            self.printed = out.getvalue()
+            self.output = out.getvalue()
         elif block.language == "console":
             for entry in re.split(r"^\$ ", block.text.replace("\\\n", " "), flags=re.MULTILINE)[1:]:
-                command, _, shown = entry.partition("\n")
-                self.printed = self.run(command)
-                assert agrees(shown, self.printed), f"{block.place}: {command}\n{self.printed}"
+                command, _, sample = entry.partition("\n")
+                self.output = self.run(command)
+                assert agrees(sample, self.output), f"{block.place}: {command}\n{self.output}"
         else:
-            assert agrees(block.text, self.printed), f"{block.place}:\n{self.printed}"
+            assert agrees(block.text, self.output), f"{block.place}:\n{self.output}"
 
     def run(self, command: str) -> str:
         """What a command prints: `eldgr` in this process, any other in a shell."""
@@ -92,8 +92,8 @@ class Reader:
             with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(out):
                 self.code = main(words[1:])
             return out.getvalue()
-        done = subprocess.run(command, shell=True, text=True, capture_output=True, check=False)
-        return done.stdout + done.stderr
+        result = subprocess.run(command, shell=True, text=True, capture_output=True, check=False)
+        return result.stdout + result.stderr
 
 
 @contextlib.contextmanager
@@ -128,11 +128,11 @@ def standing_in(page: str, folder: Path) -> Iterator[None]:
             (folder / "models").mkdir()
             (folder / "models" / "nli").symlink_to(trained_nli())
         if "train-a-policy" in page:
-            from tests.training.calling import kept, matched
+            from tests.training.calling import keep, logs_of
             from tests.training.saved import saved_policy
 
             for name in ("orm", "ra_msd"):
-                kept(folder / "runs" / name, matched(0.0, None, 1.0))
+                keep(folder / "runs" / name, logs_of(0.0, None, 1.0))
             (folder / "runs" / "grpo").symlink_to(saved_policy())
         yield
 
@@ -142,7 +142,7 @@ EXAMPLES = {
 }
 
 
-@pytest.mark.parametrize("page", [page for page, examples in EXAMPLES.items() if examples], ids=named)
+@pytest.mark.parametrize("page", [page for page, examples in EXAMPLES.items() if examples], ids=name_of)
 def test_every_example_of_a_page_does_what_the_page_shows(page: Path, tmp_path: Path) -> None:
     with standing_in(page.stem, tmp_path), desk(tmp_path) as reader:
         for block in EXAMPLES[page]:
@@ -172,8 +172,8 @@ def test_the_figures_of_the_demo_in_the_text_of_the_readme_are_those_of_a_run() 
     pools = demo_run()["summary.json"]["pools"]
     bounds = pools["demo-retrieval"]["bounds"]
     text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    judge, locked = bounds["judge"][0], bounds["eldgr"][0]
-    assert f"`judge` can fall to {judge:.0f} and `eldgr` to {locked:.0f}" in text
+    judge, eldgr = bounds["judge"][0], bounds["eldgr"][0]
+    assert f"`judge` can fall to {judge:.0f} and `eldgr` to {eldgr:.0f}" in text
     assert f"{sum(pool['n'] for pool in pools.values())} questions in all" in text
     lost = [pool["audit"]["correct_to_incorrect"] for pool in pools.values()]
     assert lost == [3, 1]
@@ -201,20 +201,20 @@ def links(page: Path) -> Iterator[tuple[Path, str]]:
             yield (page.parent / path).resolve() if path else page, anchor
 
 
-@pytest.mark.parametrize("page", LINKED, ids=named)
+@pytest.mark.parametrize("page", WITH_LINKS, ids=name_of)
 def test_every_internal_link_leads_somewhere(page: Path) -> None:
     for other, anchor in links(page):
-        assert other.exists() and (not anchor or anchor in anchors(other)), f"{named(page)}: {other}#{anchor}"
+        assert other.exists() and (not anchor or anchor in anchors(other)), f"{name_of(page)}: {other}#{anchor}"
 
 
 def test_every_page_can_be_reached_from_the_readme() -> None:
-    reached, ahead = set[Path](), [ROOT / "README.md"]
+    pages, ahead = set[Path](), [ROOT / "README.md"]
     while ahead:
         page = ahead.pop()
-        if page.suffix == ".md" and page not in reached:
-            reached.add(page)
+        if page.suffix == ".md" and page not in pages:
+            pages.add(page)
             ahead += [other for other, _ in links(page)]
-    assert set(PAGES) <= reached
+    assert set(PAGES) <= pages
 
 
 @functools.cache
@@ -229,9 +229,9 @@ def demo_run() -> dict[str, Any]:
         return {**result, "decisions.jsonl": decisions, "files": sorted(path.name for path in run.iterdir())}
 
 
-@pytest.mark.parametrize("path", published(), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", field_pages(), ids=lambda path: path.name)
 def test_the_fields_of_results_are_published_as_their_types_document_them(path: Path) -> None:
-    assert path.read_text(encoding="utf-8") == published()[path], f"Run make fields to write {path.name}."
+    assert path.read_text(encoding="utf-8") == field_pages()[path], f"Run make fields to write {path.name}."
 
 
 def test_every_field_of_a_type_of_results_is_documented_and_a_decision_has_those_of_the_rule_s_own() -> None:
@@ -248,7 +248,7 @@ def test_the_fields_of_a_freeze_are_those_that_the_page_lists() -> None:
     with tempfile.TemporaryDirectory() as folder, desk(Path(folder)) as reader:
         reader.run("eldgr freeze --rules majority")
         freeze = json.loads(Path("rule.freeze.json").read_text("utf-8"))
-    assert listed("../how-to/freeze-and-confirm.md", "Freeze") == list(freeze)
+    assert column("../how-to/freeze-and-confirm.md", "Freeze") == list(freeze)
 
 
 def test_the_tables_of_the_reference_list_what_there_is() -> None:
@@ -263,22 +263,22 @@ def test_the_tables_of_the_reference_list_what_there_is() -> None:
         ("run-directory.md", "Kinds of abstention"): ABSTENTION_KINDS,
         ("run-directory.md", "Files of a run directory"): demo_run()["files"],
     }
-    assert {table: sorted(listed(*table)) for table in tables} == {table: sorted(own) for table, own in tables.items()}
+    assert {table: sorted(column(*table)) for table in tables} == {table: sorted(own) for table, own in tables.items()}
 
 
 def test_the_reference_lists_what_a_rule_may_ask_and_the_reasons_that_a_decision_may_have() -> None:
-    asked = [name.partition("(")[0] for name in listed("rules.md", "What a rule may ask")]
-    assert asked == [name for name in vars(Case) if not name.startswith("_")]
-    assert all(vars(Case)[name].__doc__ for name in asked)
-    documented = re.findall(r"`(\w+)`", str(Decision.__doc__).partition("reason:")[2].partition("certified:")[0])
-    assert listed("rules.md", "Reasons") == documented
-    assert {row["reason"] for row in demo_run()["decisions.jsonl"]} <= set(documented)
+    names = [name.partition("(")[0] for name in column("rules.md", "What a rule may ask")]
+    assert names == [name for name in vars(Case) if not name.startswith("_")]
+    assert all(vars(Case)[name].__doc__ for name in names)
+    reasons = re.findall(r"`(\w+)`", str(Decision.__doc__).partition("reason:")[2].partition("certified:")[0])
+    assert column("rules.md", "Reasons") == reasons
+    assert {row["reason"] for row in demo_run()["decisions.jsonl"]} <= set(reasons)
 
 
 def test_the_reference_lists_what_an_answer_type_must_have_and_nothing_that_it_has_not() -> None:
-    named = {name.partition("(")[0] for name in listed("answer-types.md", "Your own")}
-    assert {"way", "scores"} | AnswerType.__abstractmethods__ <= named
-    assert named <= {*dir(AnswerType), *AnswerType.__annotations__}
+    names = {name.partition("(")[0] for name in column("answer-types.md", "Your own")}
+    assert {"way", "scores"} | AnswerType.__abstractmethods__ <= names
+    assert names <= {*dir(AnswerType), *AnswerType.__annotations__}
 
 
 def test_the_site_has_every_page_of_docs_and_the_api_of_every_module_that_the_pages_import() -> None:
@@ -307,15 +307,15 @@ def command_page(reader: Reader) -> str:
 
 def without_repeats(text: str, earlier: set[str]) -> str:
     """A help with `...` for each option and paragraph that an earlier one has in the same words."""
-    kept = list[str]()
+    parts = list[str]()
     for part in re.split(r"^(?=  -|\n)", text, flags=re.MULTILINE):
         words = " ".join(part.split())
         if words not in earlier or words.endswith(":"):
-            kept.append(part)
-        elif not kept[-1].endswith("...\n"):
-            kept.append("\n...\n" if part.startswith("\n") else "...\n")
+            parts.append(part)
+        elif not parts[-1].endswith("...\n"):
+            parts.append("\n...\n" if part.startswith("\n") else "...\n")
         earlier.add(words)
-    return "".join(kept)
+    return "".join(parts)
 
 
 def test_the_help_of_the_command_is_on_its_page(tmp_path: Path) -> None:

@@ -38,9 +38,9 @@ def loaded_by(*modules: str) -> frozenset[str]:
     script = "import importlib, sys; before = set(sys.modules); "
     script += "[importlib.import_module(name) for name in sys.argv[1:]]; print(*sorted(set(sys.modules) - before))"
     command = [sys.executable, "-W", "error", "-c", script, *modules]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return frozenset(done.stdout.split())
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return frozenset(result.stdout.split())
 
 
 # Each module is imported in a fork of an interpreter that has only the libraries which the first floor may load.
@@ -60,9 +60,9 @@ for name in sys.argv[1:]:
 
 @functools.cache
 def loaded_by_each(*modules: str) -> dict[str, frozenset[str]]:
-    done = subprocess.run([sys.executable, "-W", "error", "-c", EACH, *modules], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return {module: frozenset(loaded) for module, *loaded in map(str.split, done.stdout.splitlines())}
+    result = subprocess.run([sys.executable, "-W", "error", "-c", EACH, *modules], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    return {module: frozenset(names) for module, *names in map(str.split, result.stdout.splitlines())}
 
 
 def packages(modules: frozenset[str]) -> set[str]:
@@ -78,12 +78,12 @@ def room(name: str) -> list[str]:
 
 
 def test_importing_the_package_loads_no_dspy_and_signatures_nothing_above_them() -> None:
-    loaded = loaded_by("eldgr_dspy")
-    assert packages(loaded) & ABOVE == set()
-    assert rooms(loaded) == set()
-    loaded = loaded_by(*room("signatures"))
-    assert packages(loaded) & {"scipy", "click", "jinja2", *LEARNING, *LATER} == set()
-    assert rooms(loaded) == {"eldgr_dspy.signatures"}
+    modules = loaded_by("eldgr_dspy")
+    assert packages(modules) & ABOVE == set()
+    assert rooms(modules) == set()
+    modules = loaded_by(*room("signatures"))
+    assert packages(modules) & {"scipy", "click", "jinja2", *LEARNING, *LATER} == set()
+    assert rooms(modules) == {"eldgr_dspy.signatures"}
 
 
 def test_the_package_has_the_names_of_its_face_and_each_is_what_its_home_has() -> None:
@@ -105,15 +105,15 @@ def test_the_rule_and_what_it_stands_on_need_the_standard_library_alone(module: 
 def test_a_module_of_the_first_floor_loads_no_room_and_no_framework() -> None:
     """jinja2 is loaded when a report is rendered, and not when the module that does it is imported."""
     result = loaded_by_each(*FLOOR_1)
-    assert result.keys() == {*FLOOR_1} and all(module in loaded for module, loaded in result.items())
-    above = {module: packages(loaded) & ABOVE or rooms(loaded) for module, loaded in result.items()}
+    assert result.keys() == {*FLOOR_1} and all(module in others for module, others in result.items())
+    above = {module: packages(others) & ABOVE or rooms(others) for module, others in result.items()}
     assert {module: names for module, names in above.items() if names} == {}
     assert packages(loaded_by("numpy", "pydantic", "scipy.special")) & ABOVE == set()
 
 
 def test_programs_load_no_trainer_and_no_torch_and_training_no_torch_until_it_trains() -> None:
     for_tests = {f"eldgr_dspy.programs.checks.{name}" for name in ("checking", "program_checks")}  # with Hypothesis
-    loaded = loaded_by(*(module for module in room("programs") if module not in for_tests))
-    assert packages(loaded) & {*LEARNING, *LATER} == set()
-    assert "eldgr_dspy.training" not in loaded
+    modules = loaded_by(*(module for module in room("programs") if module not in for_tests))
+    assert packages(modules) & {*LEARNING, *LATER} == set()
+    assert "eldgr_dspy.training" not in modules
     assert packages(loaded_by(*room("training"))) & {*LEARNING, *LATER} == set()

@@ -27,8 +27,8 @@ def trees() -> dict[str, ast.Module]:
 
 def checkout(folder: Path, *, links: bool) -> Path:
     """A copy of what a wheel is made from; without links, git writes each as a text file that holds its target."""
-    ignored = shutil.ignore_patterns("__pycache__", *([] if links else ROOMS))
-    shutil.copytree(ROOT / "eldgr_dspy", folder / "eldgr_dspy", symlinks=True, ignore=ignored)
+    ignore = shutil.ignore_patterns("__pycache__", *([] if links else ROOMS))
+    shutil.copytree(ROOT / "eldgr_dspy", folder / "eldgr_dspy", symlinks=True, ignore=ignore)
     for room in ROOMS:
         shutil.copytree(ROOT / room, folder / room, ignore=shutil.ignore_patterns("__pycache__"))
         if not links:
@@ -41,8 +41,8 @@ def checkout(folder: Path, *, links: bool) -> Path:
 def build_wheel(folder: Path) -> set[str]:
     script = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
     command = [sys.executable, "-c", script, str(folder / "dist")]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
     (wheel,) = (folder / "dist").glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         return set(archive.namelist())
@@ -135,9 +135,9 @@ NEEDING += [("torch", "tests/training/test_randomness.py")]
 @pytest.mark.parametrize(("absent", "tests"), NEEDING)
 def test_tests_are_skipped_with_a_reason_where_what_they_need_is_not_installed(absent: str, tests: str) -> None:
     run = f"import sys, pytest; sys.modules[{absent!r}] = None; sys.exit(pytest.main([{tests!r}, '-q', '-rs']))"
-    done = subprocess.run([sys.executable, "-c", run], cwd=ROOT, capture_output=True, text=True, timeout=300)
-    assert done.returncode in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED), done.stdout
-    assert f"{absent} is not installed; the extra `test` has it" in done.stdout
+    result = subprocess.run([sys.executable, "-c", run], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert result.returncode in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED), result.stdout
+    assert f"{absent} is not installed; the extra `test` has it" in result.stdout
 
 
 def test_helpers_are_imported_from_helper_modules() -> None:
@@ -176,15 +176,15 @@ def is_of_the_source(argument: ast.expr) -> bool:
 
 def test_one_function_imports_a_text_that_is_not_of_the_source_and_looks_names_up_where_a_caller_gives_them() -> None:
     """Nothing that reads a run, a freeze, a recording or a pool is among the modules that look a name up."""
-    named, others = set[str](), list[tuple[str, str]]()
+    modules, others = set[str](), list[tuple[str, str]]()
     for module, name, call in calls():
         if name == "load_object":
-            named.add(module.removeprefix("eldgr_dspy."))
+            modules.add(module.removeprefix("eldgr_dspy."))
         elif not is_of_the_source(call.args[0]):
             others.append((module, name))
     assert others == [("eldgr_dspy.base.named_objects", "import_module")]
     assert (
-        sorted(named)
+        sorted(modules)
         == (
             "answer_types programs.judges.named programs.pools.devsets"
             " rule.own_certificates rule.refusals rule.rules training.recipe"
@@ -228,6 +228,6 @@ def test_a_test_that_stands_still_fails(tmp_path: Path, workers: str, message: s
     (tmp_path / "tests_that_stand.py").write_text(STANDING)
     arguments = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", ".", "-o", "faulthandler_timeout=3", "-n", workers]
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments, "tests_that_stand.py"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, timeout=120)
-    assert done.returncode == 1
-    assert message in done.stdout + done.stderr
+    result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, timeout=120)
+    assert result.returncode == 1
+    assert message in result.stdout + result.stderr

@@ -19,26 +19,26 @@ from eldgr_dspy.programs.testing import scripted_lm
 from tests.house.package_files import ROOT
 
 DEMO = [str(ROOT / "artifacts" / name) for name in ("demo-retrieval.jsonl", "demo-arithmetic.jsonl")]
-REPLAYED = ["--replay", str(ROOT / "artifacts" / "demo-replay.jsonl"), "--workers", "1"]
+REPLAY = ["--replay", str(ROOT / "artifacts" / "demo-replay.jsonl"), "--workers", "1"]
 
 
-class Arrived(Exception):
+class Arrival(Exception):
     """Ends a walk where it was going."""
 
 
 def stays(way: Callable[[], object]) -> list[str]:
     """Return the files of a walk in the order in which they are read, no two equal ones beside each other."""
-    seen, reading, visited = set[Any](), set[FrameType](), list[str]()
+    codes, reading, files = set[Any](), set[FrameType](), list[str]()
     folders = tuple(str(ROOT / name) + "/" for name in ("eldgr_dspy", "signatures", "programs", "training"))
 
     def stay(frame: FrameType | None) -> None:
         name = frame.f_code.co_filename if frame else ""
-        if name.startswith(folders) and visited[-1:] != [name]:
-            visited.append(name)
+        if name.startswith(folders) and files[-1:] != [name]:
+            files.append(name)
 
     def follow(frame: FrameType, event: str, _: object) -> None:
-        if event == "call" and frame.f_code not in seen and frame.f_code.co_name != "<module>":
-            seen.add(frame.f_code)
+        if event == "call" and frame.f_code not in codes and frame.f_code.co_name != "<module>":
+            codes.add(frame.f_code)
             reading.add(frame)
             stay(frame)
         elif event == "return" and frame in reading:
@@ -47,11 +47,11 @@ def stays(way: Callable[[], object]) -> list[str]:
 
     threading.setprofile(follow)
     sys.setprofile(follow)
-    with suppress(Arrived):
+    with suppress(Arrival):
         way()
     sys.setprofile(None)
     threading.setprofile(None)
-    return visited
+    return files
 
 
 def command(*words: str) -> None:
@@ -62,7 +62,7 @@ def command(*words: str) -> None:
 def to_the_lm() -> None:
     def arrive(request: object) -> str:
         sys.setprofile(None)
-        raise Arrived
+        raise Arrival
 
     select = Selector()
     select.set_lm(scripted_lm(arrive))
@@ -73,7 +73,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         out = str(Path(folder) / "run")
         walks: dict[str, Callable[[], object]] = {
-            "eldgr evaluate, to the last file": lambda: command("evaluate", *DEMO, *REPLAYED, "--out", out),
+            "eldgr evaluate, to the last file": lambda: command("evaluate", *DEMO, *REPLAY, "--out", out),
             "eldgr report, to the page": lambda: command("report", out, "--format", "html"),
             "eldgr bound, to the table": lambda: command("bound", *DEMO),
             "Selector(), to the LM": to_the_lm,

@@ -50,7 +50,7 @@ class Page(HTMLParser):
         return (pair for _, attributes in self.tags for pair in attributes.items())
 
 
-def summary(name: str = "hotpot", **changed: Any) -> Any:
+def summary(name: str = "hotpot", **changes: Any) -> Any:
     rules = {
         "first": rule_figures(32, 42.17, seconds=0.0),
         "majority": rule_figures(58, 68.31, seconds=0.0),
@@ -67,7 +67,7 @@ def summary(name: str = "hotpot", **changed: Any) -> Any:
         "n": 100, "rules": rules, "contrasts": contrasts, "bounds": {"judge": [14.0, 78.0], "eldgr": [58.0, 69.0]},
         "bounds_any_span": {"judge": [14.0, 78.0], "eldgr": [58.0, 81.0]}, "audit": audit, "decided": AUDITED,
     }  # fmt: skip
-    return summary_figures({name: pool_figures(**figures | changed)})
+    return summary_figures({name: pool_figures(**figures | changes)})
 
 
 def undrawn() -> Any:
@@ -75,7 +75,7 @@ def undrawn() -> Any:
     return summary(rules={"eldgr": rule_figures(61, 71.5)}, contrasts=[], bounds={}, bounds_any_span={})
 
 
-def audited() -> Any:
+def full_summary() -> Any:
     """The summary of a run whose audit is whole."""
     return summary(decided=tables_of("results")["an audit"])
 
@@ -86,13 +86,13 @@ def place(certificate: Certificate) -> dict[str, Any] | None:
     return None if witness is None else {part: getattr(witness, part) for part in parts}
 
 
-def decision(**changed: Any) -> Any:
+def decision(**changes: Any) -> Any:
     return {
         "pool": "hotpot", "id": "q1", "question": "Where is the seat?", "gold": ["Doha"], "rule": "eldgr",
         "answer": "Doha", "branch": "judge", "reason": "preference_certified", "certified": True,
         "consensus": "Dubai", "preference": 2, "repair": None, "tie": False, "consulted": ["judge"], "abstentions": {},
         "ranking": [2, 0, 1], "notes": [], "em": True, "f1": 1.0, "majority_em": False,
-    } | changed  # fmt: skip
+    } | changes  # fmt: skip
 
 
 def html(of: Any = None) -> str:

@@ -63,7 +63,7 @@ def repairs(one: Case) -> list[Reply]:
     return [SILENT, *map(Repair, dict.fromkeys(spans))]
 
 
-def shipped(one: Case, rule: str, judge: Reply, repair: Reply) -> str | None:
+def ship(one: Case, rule: str, judge: Reply, repair: Reply) -> str | None:
     replies: dict[Any, Reply] = {"judge": judge, "repairer": repair, "deriver": SILENT}
     answer: str | None = drive(one.rule(rule)(one), replies.__getitem__).answer
     return answer
@@ -76,12 +76,12 @@ def test_the_bound_is_what_every_judge_and_every_span_give(one: Case, gold: list
         return exact_match(answer, gold)
 
     pairs = product(judges(one), repairs(one))
-    results = {correct(shipped(one, "eldgr", *pair)) for pair in pairs}
+    results = {correct(ship(one, "eldgr", *pair)) for pair in pairs}
     answers = answers_over_any(one.rule("eldgr"), one, spans=extreme_spans(one, gold, correct))
     assert ends_of(answers, correct) == (min(results), max(results))
     for rule in RULES:
-        judged = {correct(shipped(one, rule, judge, SILENT)) for judge in judges(one)}
-        assert ends_of(answers_over_any(one.rule(rule), one), correct) == (min(judged), max(judged))
+        outcomes = {correct(ship(one, rule, judge, SILENT)) for judge in judges(one)}
+        assert ends_of(answers_over_any(one.rule(rule), one), correct) == (min(outcomes), max(outcomes))
 
 
 @given(cases)
@@ -90,8 +90,8 @@ def test_the_bound_is_what_every_judge_and_every_span_give(one: Case, gold: list
 @example(case(["Rome", "Rome", "Oslo"], "Oslo"))  # a repair that the certified majority ships anyway
 def test_a_role_can_change_what_ships_where_two_of_its_replies_lead_to_two_answers(one: Case) -> None:
     for rule in (*RULES, "near(0)", "near(1)"):
-        by_judge = {shipped(one, rule, judge, SILENT) for judge in judges(one)}
-        by_repairer = {shipped(one, rule, SILENT, repair) for repair in repairs(one)}
+        by_judge = {ship(one, rule, judge, SILENT) for judge in judges(one)}
+        by_repairer = {ship(one, rule, SILENT, repair) for repair in repairs(one)}
         assert bounds.differ(one, answers_over_any(one.rule(rule), one)) == differ(one, by_judge)
         assert sways(one.rule(rule), one, "repairer") == differ(one, by_repairer)
 
@@ -140,7 +140,7 @@ def test_the_reference_values(pools_dir: Path) -> None:
     assert (lost["majority"], lost["judge"], lost["eldgr"]) == ((0, 100), (44, 100), (0, 100))
 
 
-PRICED = ("first", "majority", "certified", "eldgr", "near(0)", "near(1)", "judge")
+RULE_NAMES = ("first", "majority", "certified", "eldgr", "near(0)", "near(1)", "judge")
 CITIES = ("Paris", "Nice", "Lyon", None)
 
 pools_of_cities = st.lists(st.lists(st.sampled_from(CITIES), min_size=1, max_size=5), min_size=1, max_size=4)
@@ -153,18 +153,18 @@ def read(*rows: dict[str, Any]) -> list[Row]:
 def lost(one: Row, rule: str) -> bool:
     """Whether majority is right, and some judge, tried candidate by candidate, makes the rule ship what is not."""
     case = Case(one.to_question())
-    answers = [shipped(case, rule, judge, SILENT) for judge in judges(case)]
+    answers = [ship(case, rule, judge, SILENT) for judge in judges(case)]
     return exact_match(case.consensus, one.gold) and not all(exact_match(answer, one.gold) for answer in answers)
 
 
 @given(pools_of_cities)
-def test_a_question_is_lost_where_some_judge_ships_what_is_wrong_and_majority_is_right(given_: list[Any]) -> None:
-    rows = read(*(row(number, answers=answers) for number, answers in enumerate(given_)))
-    price: Any = pool_authority(rows, "retrieval", rules=PRICED)["price"]
-    for rule in PRICED:
+def test_a_question_is_lost_where_some_judge_ships_what_is_wrong_and_majority_is_right(pools: list[Any]) -> None:
+    rows = read(*(row(number, answers=answers) for number, answers in enumerate(pools)))
+    price: Any = pool_authority(rows, "retrieval", rules=RULE_NAMES)["price"]
+    for rule in RULE_NAMES:
         assert (price[rule]["lost"], price[rule]["of"]) == (sum(lost(one, rule) for one in rows), len(rows))
-    for wide in PRICED:
-        assert all(price[rule]["lost"] <= price[wide]["lost"] for rule in PRICED if at_most(rule, wide))
+    for wide in RULE_NAMES:
+        assert all(price[rule]["lost"] <= price[wide]["lost"] for rule in RULE_NAMES if at_most(rule, wide))
 
 
 def test_a_text_counts_once_in_the_price_and_majority_costs_nothing() -> None:
@@ -174,10 +174,10 @@ def test_a_text_counts_once_in_the_price_and_majority_costs_nothing() -> None:
     assert [(of["lost"], of["of"]) for of in results] == [(1, 2), (1, 2)]
     sums = authority([["1"], ["2"]], "arithmetic", ["1", "1", "2"], derivation="executed")["price"]
     assert sums["eldgr"] == sums["judge"]
-    unscored = pool_authority(read(row(0, gold=[])), "retrieval", rules=PRICED)["price"]
-    assert unscored == dict.fromkeys(PRICED)
+    bare = pool_authority(read(row(0, gold=[])), "retrieval", rules=RULE_NAMES)["price"]
+    assert bare == dict.fromkeys(RULE_NAMES)
     assert price_of("eldgr", {}) is None
-    assert allowance(unscored, 50)["passing"] == []
+    assert allowance(bare, 50)["passing"] == []
     result: Any = pool_authority(read(row(0)), "retrieval", rules=("majority", "eldgr"))["price"]
     assert (result["majority"]["at_most"], result["eldgr"]["at_most"]) == (0.0, pytest.approx(95.0))
     for x, n, points in [(0, 100, 2.95), (13, 2298, 0.90), (5, 400, 2.61)]:
@@ -191,9 +191,9 @@ def test_the_price_is_no_lower_than_what_new_questions_cost_as_often_as_promised
     kinds = read(row(0, answers=("Paris", "Paris", "Paris")), row(0, answers=("Paris", "Paris", "Nice")))
     under = [frozenset(["judge"] * lost(kind, "judge")) for kind in kinds]
     assert under == [frozenset(), {"judge"}]
-    chance, held = random.Random(4), 0
+    chance, count = random.Random(4), 0
     for _ in range(400):
-        drawn: Units[frozenset[str]] = Counter((under[chance.random() < 0.1],) for _ in range(60))
-        price = price_of("judge", drawn)
-        held += price is not None and price["at_most"] >= 10.0
-    assert held / 400 >= 0.95 - 0.033
+        units: Units[frozenset[str]] = Counter((under[chance.random() < 0.1],) for _ in range(60))
+        price = price_of("judge", units)
+        count += price is not None and price["at_most"] >= 10.0
+    assert count / 400 >= 0.95 - 0.033

@@ -39,33 +39,33 @@ SILENT = Abstention("silent")
 DUBAI = ("Dubai", "Dubai", "Doha", "Lusail")  # Dubai is nowhere in the evidence, Doha and Lusail are
 
 
-def asked(answers: Sequence[str | None], text: str = "Q?") -> Case:
+def case_of(answers: Sequence[str | None], text: str = "Q?") -> Case:
     return Case(Question(text, "retrieval", tuple(answers), (), (Passage("", "Doha is north of Lusail."),)))
 
 
 def figures_of(rows: Sequence[Any], task: Task = "retrieval", **how: Any) -> Any:
     """The baselines of questions, each a case, its gold answers, the sources, and what judges said."""
-    scored = [row for row in rows if row[1]]
-    chances: Column[Chances] = Column(chances_of(*row) for row in scored)
-    return baselines_of(task, chances.units(np.arange(len(scored))), **how)  # each question by itself
+    golden = [row for row in rows if row[1]]
+    chances: Column[Chances] = Column(chances_of(*row) for row in golden)
+    return baselines_of(task, chances.units(np.arange(len(golden))), **how)  # each question by itself
 
 
-def found(cases: Sequence[Any], sources: Sequence[str] = ()) -> Any:
+def results_of(cases: Sequence[Any], sources: Sequence[str] = ()) -> Any:
     """The scores of the baselines on questions, each a case and its gold answer."""
     return figures_of([(case, [gold], sources, {}) for case, gold in cases])["scores"]
 
 
 def scores(cases: Sequence[Any], sources: Sequence[str] = ()) -> Any:
-    return {name: of["em"] for name, of in found(cases, sources).items()}
+    return {name: of["em"] for name, of in results_of(cases, sources).items()}
 
 
 @each_case("results", "baselines by hand")
 def test_a_baseline_scores_what_is_counted_by_hand(cases: list[Any], expected: dict[str, Any]) -> None:
     """Of Dubai (2 votes), Doha and Lusail, Doha is right. The lock lets Doha and Lusail ship, and not Dubai."""
-    em = scores([(asked(answers), gold) for answers, gold in cases])
+    em = scores([(case_of(answers), gold) for answers, gold in cases])
     thirds = {name: pytest.approx(value) if value % 25 else value for name, value in expected.items()}
     assert {name: em[name] for name in expected} == thirds
-    nobody = scores([(asked([None, "  "]), "Doha")])
+    nobody = scores([(case_of([None, "  "]), "Doha")])
     assert {nobody[name] for name in {*get_args(BaselineName)} - {"best_source"}} == {0.0}
 
 
@@ -79,28 +79,28 @@ def test_the_best_source_of_one_half_is_scored_on_the_other() -> None:
     # A is best on one half (2 of 2) and has 0 of 2 on the other, where B has 1 of 2; B has 0 of 2 on the first.
     rows = [(False, "A"), (False, "A"), (True, "B"), (True, "neither")]
     cases = [
-        (asked(["yes" if right == source else "no" for source in "AB"], in_half(half, number)), "yes")
+        (case_of(["yes" if right == source else "no" for source in "AB"], in_half(half, number)), "yes")
         for number, (half, right) in enumerate(rows)
     ]
-    of = found(cases, ["A", "B"])
+    of = results_of(cases, ["A", "B"])
     assert (of["best_source"]["em"], of["best_source"]["sources"]) == (0.0, ["A", "B"])
-    cases = [(asked(["Doha", "Rome"], text), "Doha") for text in ("Where is it?", "where  IS it?")]
-    of = found(cases, ["A", "B"])
+    cases = [(case_of(["Doha", "Rome"], text), "Doha") for text in ("Where is it?", "where  IS it?")]
+    of = results_of(cases, ["A", "B"])
     assert (of["best_source"]["em"], of["best_source"]["reason"]) == (None, "all questions are in one half")
-    halves = [(asked(["Doha", "Rome", "Oslo"], in_half(half, 0)), "Doha") for half in (False, True)]
+    halves = [(case_of(["Doha", "Rome", "Oslo"], in_half(half, 0)), "Doha") for half in (False, True)]
     assert scores(halves, sources=["A", "A", "B"])["best_source"] == 50.0
 
 
 @each_case("results", "no best source")
 def test_without_the_same_sources_on_every_question_there_is_no_best_one(sources: Any, reason: str) -> None:
-    reply = figures_of([(asked(["Doha", "Rome"]), ["Doha"], of, {}) for of in sources])["scores"]
+    reply = figures_of([(case_of(["Doha", "Rome"]), ["Doha"], of, {}) for of in sources])["scores"]
     assert reply["best_source"]["reason"] == reason
     assert reply["majority"]["em"] == 100.0
 
 
-def judged(questions: list[Any], times: int = 1, task: Task = "retrieval", **how: Any) -> Any:
+def judge_all(questions: list[Any], times: int = 1, task: Task = "retrieval", **how: Any) -> Any:
     """The baselines of questions that stand so often, each with its answers, gold answer and replies."""
-    cases = {"retrieval": asked, "arithmetic": lambda answers, text: arithmetic(answers)}
+    cases = {"retrieval": case_of, "arithmetic": lambda answers, text: arithmetic(answers)}
     texts = [f"Q{number}?" for number in range(times)]
     rows = [(cases[task](answers, text), [gold], (), of) for text in texts for answers, gold, of in questions]
     return figures_of(rows, task, **how)
@@ -110,7 +110,7 @@ def judged(questions: list[Any], times: int = 1, task: Task = "retrieval", **how
 def test_a_judge_is_useful_if_it_knows_more_than_the_evidence_on_enough_questions_where_it_is_asked(
     pool: dict[str, Any], expected: dict[str, Any]
 ) -> None:
-    figures: Any = {"task": pool.get("task", "retrieval"), "rules": {}, "baselines": judged(**pool)}
+    figures: Any = {"task": pool.get("task", "retrieval"), "rules": {}, "baselines": judge_all(**pool)}
     notes = baselines_table("pool", figures).notes
     result = {**figures["baselines"], "usefulness": [*usefulness(figures)], "last note": [None, *notes][-1]}
     for path, value in expected.items():
@@ -118,9 +118,9 @@ def test_a_judge_is_useful_if_it_knows_more_than_the_evidence_on_enough_question
 
 
 def test_without_certificates_nothing_that_needs_them_is_scored() -> None:
-    of = judged([(DUBAI, "Doha", {"judge": Verdict(2)})], withheld=True)
-    unknown = {name for name, score in of["scores"].items() if score["reason"] and "certificates" in score["reason"]}
-    assert unknown == {"certified", "random_candidate_locked", "random_class_locked"}
+    of = judge_all([(DUBAI, "Doha", {"judge": Verdict(2)})], withheld=True)
+    names = {name for name, score in of["scores"].items() if score["reason"] and "certificates" in score["reason"]}
+    assert names == {"certified", "random_candidate_locked", "random_class_locked"}
 
 
 answers = st.lists(st.sampled_from(["Dubai", "dubai", "Doha", "Lusail", "Rome", "yes", None]), min_size=1, max_size=6)
@@ -133,27 +133,27 @@ def right(case: Case, rule: str, judge: Any, gold: str) -> bool:
 
 
 @given(answers, golds)
-def test_a_random_judge_is_the_mean_of_all_judges(given_: list[str | None], gold: str) -> None:
-    case, em = asked(given_), scores([(asked(given_), gold)])
+def test_a_random_judge_is_the_mean_of_all_judges(pool: list[str | None], gold: str) -> None:
+    case, em = case_of(pool), scores([(case_of(pool), gold)])
     voters = [index for index, key in enumerate(case.vote.classes) if key is not None]
     firsts = [index for index in voters if case.vote.classes.index(case.vote.classes[index]) == index]
     for rule, suffix in (("judge", ""), ("eldgr", "_locked")):
-        for drawn, indices in (("random_candidate", voters), ("random_class", firsts)):
+        for kind, indices in (("random_candidate", voters), ("random_class", firsts)):
             every = [right(case, rule, Verdict(index), gold) for index in indices] or [right(case, rule, SILENT, gold)]
-            assert em[drawn + suffix] == float(100 * Fraction(sum(every), len(every)))
+            assert em[kind + suffix] == float(100 * Fraction(sum(every), len(every)))
 
 
 @given(st.lists(st.sampled_from(["Dubai", "Doha", "Rome"]), min_size=1, max_size=5), golds)
-def test_uniform_ties_are_the_mean_over_all_orders(given_: list[str], gold: str) -> None:
-    orders = [right(asked(order), "majority", SILENT, gold) for order in permutations(given_)]
-    assert scores([(asked(given_), gold)])["majority_uniform_ties"] == float(100 * Fraction(sum(orders), len(orders)))
+def test_uniform_ties_are_the_mean_over_all_orders(pool: list[str], gold: str) -> None:
+    orders = [right(case_of(order), "majority", SILENT, gold) for order in permutations(pool)]
+    assert scores([(case_of(pool), gold)])["majority_uniform_ties"] == float(100 * Fraction(sum(orders), len(orders)))
 
 
 @given(st.data(), answers, golds)
-def test_the_order_of_candidates_does_not_matter_to_uniform_draws(data: Any, given_: list[Any], gold: str) -> None:
-    one, other = scores([(asked(given_), gold)]), scores([(asked(data.draw(st.permutations(given_))), gold)])
-    unordered = ("majority_uniform_ties", "random_candidate", "random_class")
-    assert [one[name] for name in unordered] == [other[name] for name in unordered]
+def test_the_order_of_candidates_does_not_matter_to_uniform_draws(data: Any, pool: list[Any], gold: str) -> None:
+    one, other = scores([(case_of(pool), gold)]), scores([(case_of(data.draw(st.permutations(pool))), gold)])
+    names = ("majority_uniform_ties", "random_candidate", "random_class")
+    assert [one[name] for name in names] == [other[name] for name in names]
 
 
 def test_the_table_has_the_baselines_that_are_no_rule_of_the_run_and_dashes_without_gold_answers() -> None:
@@ -166,7 +166,7 @@ def test_the_table_has_the_baselines_that_are_no_rule_of_the_run_and_dashes_with
     table = baselines_table("p", figures("retrieval", [(retrieval(DUBAI), [], {}, ())]))
     assert {row[1] for row in table.rows} == {"—"}
     assert table.notes[0] == "—: no question has a gold answer."
-    figures_ = figures_of([(asked(DUBAI), [], (), {"judge": Verdict(2)})])
+    figures_ = figures_of([(case_of(DUBAI), [], (), {"judge": Verdict(2)})])
     assert {(of["em"], of["reason"]) for of in figures_["scores"].values()} == {(None, "no question has a gold answer")}
     assert figures_["judges"] == {}
 

@@ -44,27 +44,27 @@ def test_a_right_span_is_found_however_the_evidence_spells_it(gold: str, text: s
 def test_roles_are_played_only_where_a_rule_asks_them_and_scores_where_they_matter() -> None:
     def only_where_the_two_readings_differ(one: Any) -> Steps:
         reply = yield "judge"
-        stated, preferred = one.stated(reply), one.preferred(reply)
-        return Choice("judge", preferred) if not one.same(stated, preferred) else Choice("consensus", one.consensus)
+        choice, preferred = one.stated(reply), one.preferred(reply)
+        return Choice("judge", preferred) if not one.same(choice, preferred) else Choice("consensus", one.consensus)
 
     question = Question("Q", "retrieval", ("Rome", "Rome", "Oslo"), (), (Passage("", "Oslo"),))
     for reading in PREFERENCE:
         answers = answers_over_any(only_where_the_two_readings_differ, Case(question, Settings(preference=reading)))
         assert ("Oslo" in answers) is (reading == "stratum")
-    heard = list[tuple[Reply, ...]]()
+    calls = list[tuple[Reply, ...]]()
 
     def stubborn(case: Case) -> Steps:
-        judged = yield "judge"
-        repaired = (yield "repairer") if isinstance(judged, Abstention) else None
+        first = yield "judge"
+        repair = (yield "repairer") if isinstance(first, Abstention) else None
         again = yield "judge"
-        assert again is judged
-        heard.append((judged, *([] if repaired is None else [repaired])))
-        return Choice("judge", str(len(heard)))
+        assert again is first
+        calls.append((first, *([] if repair is None else [repair])))
+        return Choice("judge", str(len(calls)))
 
     none, zero, one, span = Abstention("none"), Verdict(0), Verdict(1), Repair("Oslo")
     replies: dict[Role, list[Reply]] = {"deriver": [none, span], "judge": [none, zero, one], "repairer": [none, span]}
     assert len([*outcomes(stubborn, case(["Doha"]), replies)]) == 4
-    assert {*heard} == {(none, none), (none, span), (zero,), (one,)}
+    assert {*calls} == {(none, none), (none, span), (zero,), (one,)}
 
 
 ARITHMETIC_RULES = ("support", "support(0)", "support(1)", "eldgr", "eldgr_certified", "near(1)", "judge", "majority")
@@ -92,9 +92,9 @@ def test_a_deriver_gives_what_the_level_cannot_exclude(
 def test_a_deriver_sways_what_is_within_reach_of_another_class() -> None:
     assert over_derivers(pens("15%", "15%", "7"), "eldgr", "15%") == (False, True)
     assert over_derivers(pens("5", "5"), "eldgr", "5") == (True, True)
-    repaired = Case(pens("5", "5").question, Settings(homogeneous="repair"))
-    assert over_derivers(repaired, "eldgr", "5") == (False, True)
-    assert over_derivers(repaired, "support", "5") == (True, True)
+    own = Case(pens("5", "5").question, Settings(homogeneous="repair"))
+    assert over_derivers(own, "eldgr", "5") == (False, True)
+    assert over_derivers(own, "support", "5") == (True, True)
     sways_ = [sways(case.rule("support"), case, "deriver") for case in (pens("5", "7"), pens("7", "5"), pens("5"))]
     assert sways_ == [False, True, False]
 
@@ -106,12 +106,12 @@ NUMBERS = st.sampled_from(("35", "36", "36%", "$36.00", "0.36", "12", "3,600", N
 def test_the_papers_bound_is_the_range_over_all(answers: list[str | None], gold: str, data: st.DataObject) -> None:
     """There every number with a check passes, so that all derivations can be tried."""
     case = Case(Question("?", "arithmetic", tuple(answers)), Settings(derivation="stated"))
-    given_ = ["35", "36", "36%", "0.36", "12", "3600", "35%", "77", "1200%"]
-    real: list[Reply] = [Abstention("silent"), *(Derivation((), answer, "given") for answer in given_)]
-    judged: list[Reply] = [Abstention("no"), *(Verdict(i) for i, answer in enumerate(answers) if answer is not None)]
+    texts = ["35", "36", "36%", "0.36", "12", "3600", "35%", "77", "1200%"]
+    real: list[Reply] = [Abstention("silent"), *(Derivation((), answer, "given") for answer in texts)]
+    verdicts: list[Reply] = [Abstention("no"), *(Verdict(i) for i, answer in enumerate(answers) if answer is not None)]
     for rule in ARITHMETIC_RULES:
-        tried = outcomes(case.rule(rule), case, {"judge": judged, "deriver": real})
-        expected = ends_of(tried, lambda answer: numeric_equal(answer, [gold]))
+        results = outcomes(case.rule(rule), case, {"judge": verdicts, "deriver": real})
+        expected = ends_of(results, lambda answer: numeric_equal(answer, [gold]))
         assert over_derivers(case, rule, gold) == expected, rule
 
 

@@ -23,11 +23,11 @@ from tests.results.page_reader import Page, decision, link_to, place
 
 def row(text: str = "Doha", **changes: Any) -> Row:
     candidates = [{"answer": answer, "text": f"So {answer}.", "source": text} for answer in ("Dubai", "Dubai", text)]
-    made = {"id": "q1", "question": text, "task": "retrieval", "candidates": candidates, "gold": [text]}
-    return Row.model_validate({**made, "evidence": [{"title": text, "text": f"in {text}."}], **changes})
+    record = {"id": "q1", "question": text, "task": "retrieval", "candidates": candidates, "gold": [text]}
+    return Row.model_validate({**record, "evidence": [{"title": text, "text": f"in {text}."}], **changes})
 
 
-def decided(result: Row, **changes: Any) -> Any:
+def line(result: Row, **changes: Any) -> Any:
     """A decision of `eldgr` about a row, as `decisions.jsonl` has it."""
     case = Case(result.to_question())
     answer = result.candidates[2].answer
@@ -35,9 +35,9 @@ def decided(result: Row, **changes: Any) -> Any:
     return decision(**own, reason="preference_certified", notes=["one note"], **changes)
 
 
-def written(*rows: Row, pool: str = "hotpot", asked: Any = None, largest: int = LARGEST) -> str:
+def render(*rows: Row, pool: str = "hotpot", replies: Any = None, largest: int = LARGEST) -> str:
     page = QuestionsPage(largest=largest)
-    body = (page.question(RunQuestion(pool, one, Case(one.to_question()), [decided(one)], asked or {})) for one in rows)
+    body = (page.question(RunQuestion(pool, one, Case(one.to_question()), [line(one)], replies or {})) for one in rows)
     return "".join([page.head, *body, page.foot()])
 
 
@@ -48,13 +48,13 @@ def data(html: str) -> list[tuple[dict[str, Any], Page]]:
 
 
 def test_a_question_has_all_that_is_shown_of_it_and_a_link() -> None:
-    asked = {"judge": Consultation("hotpot", "q1", "judge", "ok", content={"preferred": 2}, asked="m", calls=1)}
-    ((head, body),) = data(written(row(), asked=asked))
+    replies = {"judge": Consultation("hotpot", "q1", "judge", "ok", content={"preferred": 2}, asked="m", calls=1)}
+    ((head, body),) = data(render(row(), replies=replies))
     assert (head["name"], head["pool"], head["id"], head["question"]) == ("hotpot/q1", "hotpot", "q1", "Doha")
     assert head["rules"] == [["eldgr", "judge", "won"]]
     assert head["answers"] == ["Doha", "Dubai", "Doha"]
-    shown = " ".join(body.text.split())
-    assert [title in shown for title in ("hotpot: q1", "votes", "what the roles said", "candidates")] == [True] * 4
+    text = " ".join(body.text.split())
+    assert [title in text for title in ("hotpot: q1", "votes", "what the roles said", "candidates")] == [True] * 4
     for cells in (
         ["eldgr", "Doha", "right", "judge", "certified"],
         ["Dubai (consensus)", "2", "0 1", "uncertified", "Doha", "1", "2", "certified"],
@@ -62,11 +62,11 @@ def test_a_question_has_all_that_is_shown_of_it_and_a_link() -> None:
         ["[2]", "Doha", "votes", "Doha"],
     ):
         assert any(body.cells[at : at + len(cells)] == cells for at in range(len(body.cells))), cells
-    assert "The judge's preference ships, with its certificate. “Doha” ships." in shown
-    assert "Doha: occurs in the evidence as written" in shown
+    assert "The judge's preference ships, with its certificate. “Doha” ships." in text
+    assert "Doha: occurs in the evidence as written" in text
     assert ("mark", {"title": "witness of what ships by eldgr"}) in body.tags
-    asked = {"repairer": Consultation("hotpot", "q1", "repairer", "abstained", "no span")}
-    assert "No role was asked." in data(written(row(), asked=asked))[0][1].text
+    replies = {"repairer": Consultation("hotpot", "q1", "repairer", "abstained", "no span")}
+    assert "No role was asked." in data(render(row(), replies=replies))[0][1].text
     assert link_to("questions.html", "a b", "1/2+3&é") == "questions.html#question=a%20b%2F1%2F2%2B3%26%C3%A9"
     candidates = [{"answer": "1"}, {"answer": None}]
     result = row(task="arithmetic", candidates=candidates, evidence=[])
@@ -79,7 +79,7 @@ def test_a_question_has_all_that_is_shown_of_it_and_a_link() -> None:
 
 @each_case("results", "hostile texts of a question")
 def test_hostile_text_is_data_and_never_markup(text: str) -> None:  # hazards 78 and 100
-    hostile, plain = written(row(text, id=text), pool=text), written(row())
+    hostile, plain = render(row(text, id=text), pool=text), render(row())
     assert [tag for tag, _ in Page(hostile).tags] == [tag for tag, _ in Page(plain).tags]
     ((head, body),), ((_, expected),) = data(hostile), data(plain)
     assert head["question"] == printable(text)
@@ -93,7 +93,7 @@ def test_hostile_text_is_data_and_never_markup(text: str) -> None:  # hazards 78
 @example("\x08\x0c\\")
 @example("\u202e")
 def test_any_text_is_read_back_as_it_is_shown(text: str) -> None:
-    html = written(row(id=f"q{text}?", question=f"{text}?"))
+    html = render(row(id=f"q{text}?", question=f"{text}?"))
     html.encode("utf-8")
     ((head, body),) = data(html)
     assert (head["id"], head["question"]) == (printable(f"q{text}?"), printable(f"{text}?"))
@@ -101,7 +101,7 @@ def test_any_text_is_read_back_as_it_is_shown(text: str) -> None:
 
 
 def test_the_policy_of_the_page_names_its_one_script_and_its_style_by_their_hashes() -> None:
-    html = written(row())
+    html = render(row())
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', html)
     script = re.search(r"<script>(.*?)</script>", html, re.DOTALL)
     style = re.search(r"<style>(.*?)</style>", html, re.DOTALL)
@@ -113,11 +113,11 @@ def test_the_policy_of_the_page_names_its_one_script_and_its_style_by_their_hash
 
 
 def test_beyond_its_size_a_page_counts_what_it_leaves_out_and_cuts_texts() -> None:
-    html = written(*(row(id=f"q{number}") for number in range(4)), largest=1)
+    html = render(*(row(id=f"q{number}") for number in range(4)), largest=1)
     assert [head["id"] for head, _ in data(html)] == ["q0"]
     assert "3 more questions are in decisions.jsonl alone." in html
     long = row("x" * 100_000, evidence=[{"title": "t" * 100_000, "text": "y" * 100_000}] * 40)
-    html = written(long)
+    html = render(long)
     assert len(html) < 120_000
     ((_, body),) = data(html)
     assert "more characters)" in body.text
@@ -127,7 +127,7 @@ def test_beyond_its_size_a_page_counts_what_it_leaves_out_and_cuts_texts() -> No
 @each_case("results", "ids that look alike")
 def test_questions_whose_ids_look_alike_have_links_of_their_own(ids: list[str]) -> None:  # hazards 37 and 92
     links = [link_to("", "hotpot", one) for one in ids]
-    heads = data(written(*(row(id=one) for one in ids)))
+    heads = data(render(*(row(id=one) for one in ids)))
     names = [head["name"] for head, _ in heads]
     assert links[0] != links[1]
     assert [unquote(link.removeprefix("#question=")) for link in links] == names

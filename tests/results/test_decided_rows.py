@@ -27,7 +27,7 @@ from eldgr_dspy.statistics import proportion_upper_bound
 from eldgr_dspy.tables.pool import shipping_table
 from tests.capitals import EVIDENCE, row, write_pool
 from tests.memory import memory_of
-from tests.results.audited import ARITHMETIC, OPEN, RETRIEVAL, Asked, figures, outcome, retrieval
+from tests.results.audited import ARITHMETIC, OPEN, RETRIEVAL, Entry, figures, outcome, retrieval
 from tests.results.demo_pools import ARTIFACTS
 
 OWN = "tests.results.test_decided_rows:repairing"
@@ -35,8 +35,8 @@ OWN = "tests.results.test_decided_rows:repairing"
 
 @settings(max_examples=10)
 @given(st.permutations(RETRIEVAL))
-def test_figures_do_not_depend_on_the_order_of_the_questions(asked: Any) -> None:
-    one, other = (json.dumps(figures("retrieval", of), sort_keys=True) for of in (asked, RETRIEVAL))
+def test_figures_do_not_depend_on_the_order_of_the_questions(entries: Any) -> None:
+    one, other = (json.dumps(figures("retrieval", of), sort_keys=True) for of in (entries, RETRIEVAL))
     assert one == other
     assert figures("arithmetic", ARITHMETIC[::-1]) == figures("arithmetic", ARITHMETIC)
 
@@ -62,17 +62,17 @@ def repairing(case: Case) -> Steps:
     return Choice("consensus", case.consensus if reply is None else case.repaired(reply))
 
 
-def bounded(*questions: str) -> Units[QuestionBounds]:
+def units_of(*questions: str) -> Units[QuestionBounds]:
     cases = [Case(Row.model_validate(row(1, question=text)).to_question()) for text in questions]
     return Column(question_bounds([OWN], case, ["Paris"]) for case in cases).units(np.arange(len(cases)))
 
 
 def test_what_one_question_leaves_without_bounds_is_without_bounds_in_the_pool() -> None:
-    covered, uncovered = bounded("Where is Paris?"), bounded("Where is Paris?", "Where is Rome?")
-    assert bounds_of("retrieval", [OWN], covered)["bounds_any_span"] == {OWN: [0.0, 0.0]}
-    assert bounds_of("retrieval", [OWN], uncovered)["bounds"] == {OWN: [0.0, 0.0]}
-    assert bounds_of("retrieval", [OWN], uncovered)["bounds_any_span"] == {OWN: None}
-    assert bounds_of("retrieval", [OWN], covered, withheld=True)["bounds"] == {OWN: None}
+    one, both = units_of("Where is Paris?"), units_of("Where is Paris?", "Where is Rome?")
+    assert bounds_of("retrieval", [OWN], one)["bounds_any_span"] == {OWN: [0.0, 0.0]}
+    assert bounds_of("retrieval", [OWN], both)["bounds"] == {OWN: [0.0, 0.0]}
+    assert bounds_of("retrieval", [OWN], both)["bounds_any_span"] == {OWN: None}
+    assert bounds_of("retrieval", [OWN], one, withheld=True)["bounds"] == {OWN: None}
     rows = DecidedRows("retrieval", ("first", "eldgr"))
     assert (pool_figures(rows)["n"], pool_figures(rows)["audit"]) == (0, figures("retrieval", [])["audit"])
     texts = np.array([text_key(text) for text in ("Who?", "who?  ", "WHO?", "When?")])
@@ -80,14 +80,14 @@ def test_what_one_question_leaves_without_bounds_is_without_bounds_in_the_pool()
 
 
 def fill(n: int) -> None:
-    column, spent = Column[bool](), RoleColumns()
+    column, costs = Column[bool](), RoleColumns()
     one = Consultation("p", "q", "judge", "ok", None, {}, calls=1, prompt_tokens=3, completion_tokens=4, seconds=0.5)
     marks = reply_marks(one, None)
     for place in range(n):
         column.append(place % 2 == 0)
-        spent.append(place, one, marks)
+        costs.append(place, one, marks)
     assert column.counts() == {True: n // 2, False: n // 2}
-    assert spent.sums(column.each(bool))[:3] == (n // 2, n // 2, 7 * n // 2)
+    assert costs.sums(column.each(bool))[:3] == (n // 2, n // 2, 7 * n // 2)
 
 
 def test_a_question_takes_a_few_bytes_a_column_and_a_consultation() -> None:
@@ -99,15 +99,15 @@ values = st.lists(st.sampled_from("abc"), max_size=20)
 
 
 @given(values, st.data())
-def test_columns_hold_the_values_of_the_questions(given_: list[str], data: Any) -> None:
-    column = Column(given_)
-    others = data.draw(st.lists(st.integers(0, 2), min_size=len(given_), max_size=len(given_)))
-    kept = data.draw(st.lists(st.booleans(), min_size=len(given_), max_size=len(given_)))
-    assert column.each(str.upper).tolist() == [value.upper() for value in given_]
-    assert column.counts(np.array(kept, bool)) == Counter(one for one, here in zip(given_, kept, strict=True) if here)
+def test_columns_hold_the_values_of_the_questions(texts: list[str], data: Any) -> None:
+    column = Column(texts)
+    others = data.draw(st.lists(st.integers(0, 2), min_size=len(texts), max_size=len(texts)))
+    mask = data.draw(st.lists(st.booleans(), min_size=len(texts), max_size=len(texts)))
+    assert column.each(str.upper).tolist() == [value.upper() for value in texts]
+    assert column.counts(np.array(mask, bool)) == Counter(one for one, here in zip(texts, mask, strict=True) if here)
     pairs = column.beside(Column(others))
-    assert [[*pairs][code] for code in pairs.codes()] == [*zip(given_, others, strict=True)]
-    assert counts_by(column.counts(), ord) == Counter(map(ord, given_))
+    assert [[*pairs][code] for code in pairs.codes()] == [*zip(texts, others, strict=True)]
+    assert counts_by(column.counts(), ord) == Counter(map(ord, texts))
 
 
 @given(st.lists(st.tuples(st.integers(0, 12), st.sampled_from("abc")), max_size=40))
@@ -134,18 +134,18 @@ ships = st.lists(st.tuples(st.booleans(), st.sampled_from((None, False, True)), 
 @example([(True, False, 0)] * 100 + [(True, True, text) for text in range(1, 101)])
 def test_the_point_is_a_count_question_by_question(questions: list[tuple[bool, bool | None, int]]) -> None:
     """Each question: whether it ships, whether its answer is right or nobody knows, and which text it has."""
-    scored = [(one, right, text) for one, right, text in questions if right is not None]
-    units = Column((one, right) for one, right, _ in scored).units(np.array([text for *_, text in scored], np.int64))
+    golden = [(one, right, text) for one, right, text in questions if right is not None]
+    units = Column((one, right) for one, right, _ in golden).units(np.array([text for *_, text in golden], np.int64))
     result: Any = shipment(sum(one for one, _, _ in questions), len(questions), units)
-    known = [(right, text) for one, right, text in questions if one and right is not None]
-    texts, wrong = {text for _, text in known}, {text for right, text in known if not right}
+    marks = [(right, text) for one, right, text in questions if one and right is not None]
+    texts, wrong = {text for _, text in marks}, {text for right, text in marks if not right}
     assert result["questions"] == sum(one for one, _, _ in questions)
     assert result["coverage"] == (pytest.approx(100 * result["questions"] / len(questions)) if questions else None)
-    assert result["scored"] == len(known)
-    if known:
-        errors = sum(not right for right, _ in known)
-        bound = 100 * max(errors / len(known), proportion_upper_bound(len(texts), len(wrong)))
-        assert (result["wrong"], result["risk"]) == (errors, pytest.approx(100 * errors / len(known)))
+    assert result["scored"] == len(marks)
+    if marks:
+        errors = sum(not right for right, _ in marks)
+        bound = 100 * max(errors / len(marks), proportion_upper_bound(len(texts), len(wrong)))
+        assert (result["wrong"], result["risk"]) == (errors, pytest.approx(100 * errors / len(marks)))
         assert result["risk_at_most"] == pytest.approx(bound)
     else:
         assert (result["wrong"], result["risk"], result["risk_at_most"]) == (None, None, None)
@@ -154,8 +154,8 @@ def test_the_point_is_a_count_question_by_question(questions: list[tuple[bool, b
 def test_copies_narrow_no_bound() -> None:
     rows = DecidedRows("retrieval", ("majority",))
     for case, gold, replies, _ in [RETRIEVAL[0]] * 50 + [RETRIEVAL[1]]:
-        named = replace(case.question, text=gold[0])  # the same text for the fifty, another one for the last
-        same = type(case)(named, case.settings)
+        question = replace(case.question, text=gold[0])  # the same text for the fifty, another one for the last
+        same = type(case)(question, case.settings)
         rows.add(same, gold, {"majority": outcome(same, "majority", replies)}, ())
     result = pool_figures(rows)["shipping"]["majority"]["abstain"]
     assert (result["scored"], result["wrong"]) == (51, 1)
@@ -163,7 +163,7 @@ def test_copies_narrow_no_bound() -> None:
 
 
 @pytest.mark.parametrize(("task", "questions"), [("retrieval", RETRIEVAL), ("arithmetic", ARITHMETIC)])
-def test_where_all_have_an_answer_shipping_all_errs_where_the_rule_does(task: Any, questions: list[Asked]) -> None:
+def test_where_all_have_an_answer_shipping_all_errs_where_the_rule_does(task: Any, questions: list[Entry]) -> None:
     result = figures(task, questions)
     for rule, shipping in result["shipping"].items():
         everything = shipping["consensus"]
@@ -190,13 +190,13 @@ def test_a_run_counts_as_shipped_what_a_selector_that_abstains_ships(tmp_path: P
         ("majority, certified only", "2", "50.00", "1", "50.00", "97.47"),
     )
     select = Selector(certificate=certified, rule="majority", uncertified="abstain", on_failure="abstain")
-    called = [select(question="Where?", candidates=[answer] * 2, evidence=EVIDENCE).answer for answer in gold]
-    assert called == ["Doha", None, None, "yes"]
+    answers = [select(question="Where?", candidates=[answer] * 2, evidence=EVIDENCE).answer for answer in gold]
+    assert answers == ["Doha", None, None, "yes"]
 
 
 def test_conflicts_are_counted_and_noted_in_the_decisions_of_a_run(tmp_path: Path) -> None:
     plan = Plan([ARTIFACTS / "demo-retrieval.jsonl"], tmp_path / "run", ["majority"])
     summary = evaluate(heuristic_selector(), plan)
     lines = (tmp_path / "run" / "decisions.jsonl").read_text("utf-8").splitlines()
-    noted = [line for line in lines if "different answers are certified" in line]
-    assert summary["pools"]["demo-retrieval"]["conflicts"] == len(noted) > 0
+    notes = [line for line in lines if "different answers are certified" in line]
+    assert summary["pools"]["demo-retrieval"]["conflicts"] == len(notes) > 0

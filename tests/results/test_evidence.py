@@ -13,11 +13,11 @@ from eldgr_dspy.programs.commands import main
 from eldgr_dspy.rule.named_judges import name_in
 from tests.evidence_page import PAGE, SHOWN, cells, column
 
-COMPARED = re.findall(r"^`python -m benchmarks\.selectors (.+)`\n\n((?:\|.*\n)+)", PAGE, flags=re.MULTILINE)
+COMPARISONS = re.findall(r"^`python -m benchmarks\.selectors (.+)`\n\n((?:\|.*\n)+)", PAGE, flags=re.MULTILINE)
 
 
 def test_each_table_of_results_has_a_command() -> None:
-    assert len(SHOWN) + len(COMPARED) == PAGE.count("| majority |") == 4
+    assert len(SHOWN) + len(COMPARISONS) == PAGE.count("| majority |") == 4
 
 
 @pytest.mark.slow
@@ -27,23 +27,23 @@ def test_the_command_prints_the_rows_of_its_table(
     """On one of the pools. For the others `test_pools_as_recorded.py` compares the figures of the same run."""
     monkeypatch.setenv("ELDGR_POOLS", str(pools_dir))
     evidence_tables.main(["svamp-codex8"])
-    printed = dict(row[:2] for row in cells(capsys.readouterr().out) if len(row) == 2)
-    assert column("svamp-codex8").items() <= printed.items()
+    output = dict(row[:2] for row in cells(capsys.readouterr().out) if len(row) == 2)
+    assert column("svamp-codex8").items() <= output.items()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for names, _ in COMPARED for name in names.split()])
+@pytest.mark.parametrize("name", [name for names, _ in COMPARISONS for name in names.split()])
 def test_a_command_prints_each_selector_alone_and_locked(
     name: str, pools_dir: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("ELDGR_POOLS", str(pools_dir))
     selectors.main([name, "--untimed"])
-    printed = {row[0]: row[1:3] for row in cells(capsys.readouterr().out) if len(row) == len(selectors.HEADERS)}
-    (head, *rows) = cells(COMPARED[0][1])
+    output = {row[0]: row[1:3] for row in cells(capsys.readouterr().out) if len(row) == len(selectors.HEADERS)}
+    (head, *rows) = cells(COMPARISONS[0][1])
     for row in rows:
-        shown = row[head.index(name)]
-        alone, locked = printed.get(row[0], ["", ""])
-        assert shown == (f"{alone} → {locked}" if locked not in ("", "N/A") else alone), row[0]
+        cell = row[head.index(name)]
+        alone, inside = output.get(row[0], ["", ""])
+        assert cell == (f"{alone} → {inside}" if inside not in ("", "N/A") else alone), row[0]
 
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,7 +63,7 @@ def test_the_kept_replies_give_the_accuracy_that_the_page_shows(
     replies, run = str(RESULTS / f"{name}.replies.jsonl.gz"), str(tmp_path / "run")
     assert main(["evaluate", str(tmp_path / f"{name}.jsonl"), "--replay", replies, "--out", run, *options]) == 0
     summary = json.loads((tmp_path / "run" / "summary.json").read_text(encoding="utf-8"))
-    decided = summary["pools"][name]["rules"]
-    shown = {(rule if rule in page else name_in(rule), f"{figures['em']:.2f}") for rule, figures in decided.items()}
-    assert shown == {*page.items()}  # a rule that asks no judge has one row for all of them
+    rules = summary["pools"][name]["rules"]
+    rows = {(rule if rule in page else name_in(rule), f"{figures['em']:.2f}") for rule, figures in rules.items()}
+    assert rows == {*page.items()}  # a rule that asks no judge has one row for all of them
     assert len(page) == 12

@@ -18,7 +18,7 @@ from eldgr_dspy.programs.commands import main
 from tests.capitals import row
 from tests.case_tables import each_case, each_example
 from tests.finished_runs import finished_run
-from tests.house.doc_blocks import listed
+from tests.house.doc_blocks import column
 
 HOSTILE = '=HYPERLINK("http://x","a"),\n@b'
 
@@ -81,29 +81,29 @@ def test_every_field_of_a_decision_has_its_column_and_its_line_in_the_reference(
     assert {name: row[f"witness_{name}"] for name in one["witness"] if name != "flags"} == {
         name: value for name, value in one["witness"].items() if name != "flags"
     }
-    assert sorted(listed("command.md", "`eldgr export`")) == sorted(COLUMNS)
+    assert sorted(column("command.md", "`eldgr export`")) == sorted(COLUMNS)
 
 
 @given(st.text(max_size=8))
 @each_example("results", "cells with signs")
 def test_taking_one_mark_away_gives_the_text_back(text: str) -> None:
-    shown = disarm(text)
-    assert (shown.removeprefix("'") if shown.startswith("'") else shown) == text
+    cell = disarm(text)
+    assert (cell.removeprefix("'") if cell.startswith("'") else cell) == text
     assert disarm(text)[:1] not in ("=", "@", "\t", "\r", "\n", "＝")
-    assert shown == text or not text[0].isalnum()
+    assert cell == text or not text[0].isalnum()
 
 
 # Space, controls, zero-width and direction marks, a variation selector, a filler and a blank.
-UNSEEN = (
+INVISIBLE = (
     "\x00\x1b\x85\xa0\xad\u034f\u061c\u115f\u180b\u200b\u200f\u202e\u2060\u2066"
     "\u2800\u3000\u3164\ufe0f\ufeff\uffa0\U000e0020"
 )
 
 
-@pytest.mark.parametrize("unseen", ["", *UNSEEN, UNSEEN], ids=ascii)
-def test_a_sign_in_any_form_is_disarmed_also_behind_what_is_not_seen(unseen: str) -> None:
+@pytest.mark.parametrize("mark", ["", *INVISIBLE, INVISIBLE], ids=ascii)
+def test_a_sign_in_any_form_is_disarmed_also_behind_what_is_not_seen(mark: str) -> None:
     for sign in "=+-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b\u207c\u208c\u207a\u208a\u2a75\ufb29":
-        assert disarm(f"{unseen}{sign}cmd|' /C calc'!A0") == f"'{unseen}{sign}cmd|' /C calc'!A0"
+        assert disarm(f"{mark}{sign}cmd|' /C calc'!A0") == f"'{mark}{sign}cmd|' /C calc'!A0"
 
 
 NUMBERS = ("-5", "+3.25", "-1,000", "-5%", "-0.5")

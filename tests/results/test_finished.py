@@ -21,13 +21,13 @@ from tests.refusing import refused, refuses
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return finished_run(tmp_path_factory.mktemp("made"))[0]
 
 
 @pytest.fixture
-def run(made: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(made, tmp_path / "run"))
+def run(source: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(source, tmp_path / "run"))
 
 
 def change(path: Path, how: Callable[[dict[str, Any]], object]) -> None:
@@ -72,7 +72,7 @@ def test_a_finished_run_reads_as_it_was_written_whatever_its_times_say(run: Path
     assert read_run(run).is_finished()
 
 
-FAILED = '{"kind": "consultation", "pool": "capitals", "id": "q9", "role": "judge", "outcome": "failed"}\n'
+FAILURE = '{"kind": "consultation", "pool": "capitals", "id": "q9", "role": "judge", "outcome": "failed"}\n'
 
 
 def test_what_is_not_a_run_is_said(tmp_path: Path) -> None:
@@ -80,14 +80,14 @@ def test_what_is_not_a_run_is_said(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").touch()
     refuses(ArgumentError, r"a\.jsonl: not a directory; give the directory of a run", read_run, tmp_path / "a.jsonl")
     refuses(ArgumentError, r"holds no journal\.jsonl; give the directory of a run", read_run, tmp_path)
-    (tmp_path / "journal.jsonl").write_text(FAILED.replace('"pool": "capitals", ', ""))
+    (tmp_path / "journal.jsonl").write_text(FAILURE.replace('"pool": "capitals", ', ""))
     message = r"does not state the settings of a run: it is a recording, or its run never"
     refuses(ArgumentError, message, read_run, tmp_path)
 
 
 def test_a_run_that_went_on_after_its_summary_is_not_finished(run: Path) -> None:
     with (run / "journal.jsonl").open("a", encoding="utf-8") as file:
-        file.write(FAILED)
+        file.write(FAILURE)
     assert not read_run(run).is_finished()
     refuses(
         ArgumentError, r"the run is not finished: its journal is not what summary\.json counts", read_run(run).summary
@@ -153,7 +153,7 @@ def discordant(n_scored: int, wins: int) -> Any:
     return lambda pool: pool.update(n_scored=n_scored, contrasts=[one | figures for one in pool["contrasts"]])
 
 
-UNSAID = r"eldgr\.asked: Value error, nothing is said of judge and deriver and"
+SILENCE = r"eldgr\.asked: Value error, nothing is said of judge and deriver and"
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ UNSAID = r"eldgr\.asked: Value error, nothing is said of judge and deriver and"
         (discordant(3, 4), r"capitals: Value error, 4 discordant questions of 3"),
         (discordant(0, 0), r"capitals: Value error, 0 discordant questions of 0"),
         (lambda pool: pool.update(n=10**400), r"capitals\.n: Input should be less than or equal to"),
-        (lambda pool: pool["rules"]["eldgr"].update(asked={}), UNSAID),
+        (lambda pool: pool["rules"]["eldgr"].update(asked={}), SILENCE),
     ],
     ids=["more questions", "no questions", "no float", "no role"],
 )

@@ -23,19 +23,19 @@ from tests.selecting import SILENT, selector_of
 
 N = 12
 LACKS = {"prm": "the pool states no score 'prm'", "drm": "the pool states no log-probabilities"}
-APPLIED = ("cisc", "last", "bcrl", "part")
+FIT = ("cisc", "last", "bcrl", "part")
 
 
-def last(counted: Ballot) -> int:
-    return len(counted.answers) - 1
+def last(votes: Ballot) -> int:
+    return len(votes.answers) - 1
 
 
 def judges(*names: str) -> dict[str, Any]:
-    made: Mapping[str, Any] = {
+    table: Mapping[str, Any] = {
         "cisc": WeightedVote("cisc:0.1"), "last": OwnSelector(last), "bcrl": WeightedVote("bcrl_max"),
         "part": WeightedVote("best_of_n:part"), "prm": WeightedVote("best_of_n:prm"), "drm": DimensionalSelector(),
     }  # fmt: skip
-    return {name: made[name] for name in names or made}
+    return {name: table[name] for name in names or table}
 
 
 def rows() -> Iterator[dict[str, Any]]:
@@ -45,11 +45,11 @@ def rows() -> Iterator[dict[str, Any]]:
     """
     for number in range(N):
         gold = ["Paris" if number % 4 == 3 else "Nice"]
-        made = row(number, answers=("Nice", "Nice", "Oslo", "Paris"), gold=gold)
-        for index, (candidate, share) in enumerate(zip(made["candidates"], (0.2, 0.1, 0.9, 0.3), strict=True)):
-            stated = number < 6 or (number == 6 and index == 0)
-            candidate |= {"confidence": share} | ({"scores": {"part": share}} if stated else {})
-        yield made
+        record = row(number, answers=("Nice", "Nice", "Oslo", "Paris"), gold=gold)
+        for index, (candidate, share) in enumerate(zip(record["candidates"], (0.2, 0.1, 0.9, 0.3), strict=True)):
+            has_score = number < 6 or (number == 6 and index == 0)
+            candidate |= {"confidence": share} | ({"scores": {"part": share}} if has_score else {})
+        yield record
 
 
 def run(folder: Path, *names: str, selector: Selector | None = None, **plan: Any) -> Any:
@@ -60,17 +60,17 @@ def run(folder: Path, *names: str, selector: Selector | None = None, **plan: Any
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
+def full_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
     """A run of all judges, and its figures; tests only read it."""
     folder = tmp_path_factory.mktemp("inapplicable")
     return folder / "run", run(folder)
 
 
 def test_every_figure_of_the_judge_is_undefined_and_the_reason_is_stated_in_each_place(
-    finished: tuple[Path, Any],
+    full_run: tuple[Path, Any],
 ) -> None:
-    directory, pool = finished
-    assert {name: one["lacks"] for name, one in pool["judges"].items()} == {**dict.fromkeys(APPLIED), **LACKS}
+    directory, pool = full_run
+    assert {name: one["lacks"] for name, one in pool["judges"].items()} == {**dict.fromkeys(FIT), **LACKS}
     assert pool["withheld"] == {f"{rule}[{name}]": {"judge": N} for rule in ("judge", "eldgr") for name in LACKS}
     assert not pool["withheld"].keys() & pool["rules"].keys()
     assert not any("judge[" in remark for remark in pool["remarks"])  # nor is it said that replies cannot be used
@@ -80,7 +80,7 @@ def test_every_figure_of_the_judge_is_undefined_and_the_reason_is_stated_in_each
         for figure in ("alone", "locked", "delta", "worst_alone", "worst_locked", "audit", "decided"):
             assert judge[figure] is None, figure
     labels = [f"{rule}[{name}]" for rule in ("judge", "eldgr") for name in LACKS]
-    assert [one["against"] for one in pool["contrasts"]] == [f"judge[{name}]" for name in APPLIED]
+    assert [one["against"] for one in pool["contrasts"]] == [f"judge[{name}]" for name in FIT]
     for figures in (pool["bounds"], pool["bounds_any_span"], pool["price"]):
         assert [figures[label] for label in labels if figures.get(label) is not None] == []
     assert pool["bounds"]["judge[cisc]"] is not None
@@ -93,55 +93,55 @@ def test_every_figure_of_the_judge_is_undefined_and_the_reason_is_stated_in_each
     assert judge["alone"] == pytest.approx(100 * 4 / N)
     alone: Any = judges_table("capitals", pool)
     for name, why in LACKS.items():
-        *figures, gold, logprobs = shown(alone, name)[1:]
+        *figures, gold, logprobs = row_of(alone, name)[1:]
         assert set(figures) == {UNDEFINED}
         assert (gold, logprobs) == ("false", "true" if name == "drm" else "false")
         assert f"{name} does not apply: {why}." in alone.notes
         main = paper_table("capitals", pool)
-        assert set(shown(main, f"judge[{name}]")[1:]) == {UNDEFINED}
+        assert set(row_of(main, f"judge[{name}]")[1:]) == {UNDEFINED}
         assert f"judge[{name}] is not applicable: {why}." in main.notes
-    assert UNDEFINED not in shown(alone, "cisc")
-    assert shown(alone, "last")[-2:] == (UNDEFINED, UNDEFINED)
+    assert UNDEFINED not in row_of(alone, "cisc")
+    assert row_of(alone, "last")[-2:] == (UNDEFINED, UNDEFINED)
     assert "prm does not apply: the pool states no score" in (directory / "report.html").read_text()
     again: Any = decide_again(read_run(directory), ["near(2)"]).figures["capitals"]
-    for name in (*APPLIED, *LACKS):
+    for name in (*FIT, *LACKS):
         assert {**again["judges"][name], "decided": None} == {**pool["judges"][name], "decided": None}
     assert again["withheld"].keys() == {*pool["withheld"], *(f"near(2)[{name}]" for name in LACKS)}
     assert [one["p_holm"] for one in again["contrasts"]] == [one["p_holm"] for one in pool["contrasts"]]
 
 
-def shown(table: Any, name: str) -> tuple[str, ...]:
+def row_of(table: Any, name: str) -> tuple[str, ...]:
     return next(tuple(cells) for cells in table.rows if cells[0] == name)
 
 
-def test_a_positioned_judge_has_a_p_and_is_not_in_the_family(finished: tuple[Path, Any], tmp_path: Path) -> None:
-    tested, without = (
+def test_a_positioned_judge_has_a_p_and_is_not_in_the_family(full_run: tuple[Path, Any], tmp_path: Path) -> None:
+    whole, without = (
         {one["against"]: (one["p"], one["p_holm"]) for one in of["contrasts"]}
-        for of in (finished[1], run(tmp_path, "cisc", "last", "part"))
+        for of in (full_run[1], run(tmp_path, "cisc", "last", "part"))
     )
     # Alone, cisc loses the nine questions that consensus has right, and part five of them; last prefers what ships.
     assert without == {
         "judge[cisc]": (2 / 2**9, 3 * 2 / 2**9), "judge[part]": (2 / 2**5, 2 * 2 / 2**5), "judge[last]": (1.0, 1.0),
     }  # fmt: skip
-    assert tested == without | {"judge[bcrl]": (2 / 2**9, None)}
-    table: Any = judges_table("capitals", finished[1])
-    assert shown(table, "bcrl")[4] == UNDEFINED
+    assert whole == without | {"judge[bcrl]": (2 / 2**9, None)}
+    table: Any = judges_table("capitals", full_run[1])
+    assert row_of(table, "bcrl")[4] == UNDEFINED
     assert any("not rerun" in note and "bcrl and drm" in note for note in table.notes)
 
 
-def test_a_resumed_run_says_the_same_and_asks_nobody(finished: tuple[Path, Any], tmp_path: Path) -> None:
+def test_a_resumed_run_says_the_same_and_asks_nobody(full_run: tuple[Path, Any], tmp_path: Path) -> None:
     first = run(tmp_path)
     old = (tmp_path / "run" / "journal.jsonl").read_bytes()
-    assert untimed(run(tmp_path)) == untimed(first) == untimed(finished[1])
+    assert untimed(run(tmp_path)) == untimed(first) == untimed(full_run[1])
     assert (tmp_path / "run" / "journal.jsonl").read_bytes().count(b'"role": "judge"') == old.count(b'"role": "judge"')
 
 
-def test_replayed_it_says_the_same_except_what_judges_are_made_of(finished: tuple[Path, Any], tmp_path: Path) -> None:
-    directory, before = finished
-    recorded = {name: Judge() for name in (*APPLIED, *LACKS)}
-    again = run(tmp_path, judges=recorded, replay=directory / "journal.jsonl", selector=Selector())
+def test_replayed_it_says_the_same_except_what_judges_are_made_of(full_run: tuple[Path, Any], tmp_path: Path) -> None:
+    directory, before = full_run
+    others = {name: Judge() for name in (*FIT, *LACKS)}
+    again = run(tmp_path, judges=others, replay=directory / "journal.jsonl", selector=Selector())
     assert again["withheld"] == before["withheld"]
-    for name in (*APPLIED, *LACKS):
+    for name in (*FIT, *LACKS):
         judge, was = again["judges"][name], before["judges"][name]
         assert [judge[fact] for fact in ("gold_in_training", "logprobs", "positioned")] == [None] * 3
         assert {k: judge[k] for k in ("lacks", "alone", "locked", "asked", "abstained")} == {
@@ -153,20 +153,20 @@ def test_replayed_it_says_the_same_except_what_judges_are_made_of(finished: tupl
 
 
 def test_a_judge_that_is_added_is_the_only_one_that_is_asked(tmp_path: Path) -> None:
-    asked: list[str] = []
+    calls: list[str] = []
 
     def judge(name: str) -> OwnSelector:
-        def choose(counted: Ballot) -> int:
-            asked.append(name)
+        def choose(votes: Ballot) -> int:
+            calls.append(name)
             return 0
 
         return OwnSelector(choose)
 
     first = {"one": judge("one"), **judges("prm")}
     run(tmp_path, judges=first)
-    assert asked == ["one"] * N
+    assert calls == ["one"] * N
     result = run(tmp_path, judges={**first, "two": judge("two"), **judges("drm")})
-    assert asked == ["one"] * N + ["two"] * N
+    assert calls == ["one"] * N + ["two"] * N
     assert {name: one["lacks"] for name, one in result["judges"].items()} == {"one": None, "two": None, **LACKS}
 
 

@@ -25,8 +25,8 @@ def compiles(tables: str, folder: Path) -> bool:
         f"\\documentclass{{article}}\n{PREAMBLE}\n\\begin{{document}}\n{tables}\n\\end{{document}}\n", encoding="utf-8"
     )
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "paper.tex"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
-    assert done.returncode == 0, "\n".join(line for line in done.stdout.splitlines() if line.startswith(("!", "l.")))
+    tex = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
+    assert tex.returncode == 0, "\n".join(line for line in tex.stdout.splitlines() if line.startswith(("!", "l.")))
     return (folder / "paper.pdf").read_bytes().startswith(b"%PDF")
 
 

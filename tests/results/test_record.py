@@ -50,8 +50,8 @@ def test_pools_and_roles_are_in_the_order_of_the_run_and_several_addresses_are_r
     assert record["roles"]["judge"]["lm"]["settings"]["api_base"] == "b"
 
 
-def consultations(said: list[Any]) -> list[Consultation]:
-    return [Consultation(**{"pool": "p", "role": "judge", **one}) for one in said]
+def consultations(entries: list[Any]) -> list[Consultation]:
+    return [Consultation(**{"pool": "p", "role": "judge", **one}) for one in entries]
 
 
 @each_case("results", "consultations and their totals")
@@ -101,8 +101,8 @@ def test_a_run_on_one_pool_states_nothing_of_another_that_its_directory_has_seen
 def test_a_role_s_fingerprint_is_the_journal_s_and_prompts_and_settings_have_their_own() -> None:
     details = {"prompts": {"predict": {"demos": []}}, "lm": {"model": "a", "settings": {}}, "adapter": "b", "code": {}}
 
-    def prints(**changed: Any) -> dict[str, str]:
-        role = {"kind": "role", "name": "judge", "details": details | changed}
+    def prints(**changes: Any) -> dict[str, str]:
+        role = {"kind": "role", "name": "judge", "details": details | changes}
         result: dict[str, str] = record_of({}, (), [role])["fingerprints"]["judge"]
         return result
 
@@ -125,13 +125,13 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("file", ["summary.json", "record.json", "decisions.jsonl"])
 def test_a_schema_has_every_field_that_is_written_and_takes_it(run: Path, file: str) -> None:
     name, text = file.partition(".")[0].removesuffix("s"), (run / file).read_text(encoding="utf-8")
-    written = text.splitlines() if file == "decisions.jsonl" else [text]
-    for one in written:
+    lines = text.splitlines() if file == "decisions.jsonl" else [text]
+    for one in lines:
         fields = SCHEMAS[name].validate_json(one, strict=True)
         assert json.loads(SCHEMAS[name].dump_json(fields)) == json.loads(one)
         assert name != "decision" or fields == json.loads(one)
     validator = pytest.importorskip("jsonschema").Draft202012Validator(schema_of(name))
-    for one in written:
+    for one in lines:
         validator.validate(json.loads(one))
 
 
@@ -148,18 +148,18 @@ def case(answers: Sequence[str | None] = ("Nice",), evidence: bool = True, task:
     return Case(Question("Which?", task, tuple(answers), passages=passages))
 
 
-def silent(role: Role, reason: str = "unparsable: why", **said: Any) -> Consultation:
-    return Consultation("p", "q", role, "abstained", reason, **said)
+def silent(role: Role, reason: str = "unparsable: why", **fields: Any) -> Consultation:
+    return Consultation("p", "q", role, "abstained", reason, **fields)
 
 
-SAID: dict[str, Any] = {
+WORDS: dict[str, Any] = {
     "silent": silent,
     "heard": lambda role: Consultation("p", "q", role, "ok", None, {"preferred": 0}),
     "failed": lambda role: Consultation("p", "q", role, "failed", "LMTimeoutError: late"),
 }
 
 
-@each_case("results", "remarks", case=case, **SAID)
+@each_case("results", "remarks", case=case, **WORDS)
 def test_a_pool_without_evidence_answers_or_usable_replies_is_remarked_upon_and_no_other(
     taken: list[Any], task: Task, expected: list[str]
 ) -> None:

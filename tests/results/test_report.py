@@ -18,7 +18,7 @@ from eldgr_dspy.tables.run import tables_of
 from tests.case_tables import each_case
 from tests.case_tables import tables_of as tables_in
 from tests.figures import pool_figures, rule_figures, summary_figures
-from tests.results.page_reader import Page, audited, html, summary, undrawn
+from tests.results.page_reader import Page, full_summary, html, summary, undrawn
 
 RECORD: Any = tables_in("results")["a record"]
 
@@ -36,8 +36,8 @@ def shown_in(cells: list[str], row: tuple[str, ...]) -> bool:
 
 
 def test_every_figure_and_the_record_stand_in_the_page_and_lost_questions_are_linked() -> None:
-    cells = page(of=audited()).cells
-    tables = [*tables_of(audited())]
+    cells = page(of=full_summary()).cells
+    tables = [*tables_of(full_summary())]
     assert len(tables) == 7
     for table in tables:
         for row in (table.headers, *table.rows):
@@ -48,15 +48,15 @@ def test_every_figure_and_the_record_stand_in_the_page_and_lost_questions_are_li
     for row in (("default to beat", "consensus"), silence, ("hotpot", "100", "ab" * 32)):
         assert shown_in(read.cells, row), row
     assert "The record" not in words(page())
-    written = "".join(render_report(undrawn(), beside="questions.html"))
-    links = [value for name, value in Page(written).attributes() if name == "href"]
+    output = "".join(render_report(undrawn(), beside="questions.html"))
+    links = [value for name, value in Page(output).attributes() if name == "href"]
     assert links == ["#pool-1", "questions.html", "questions.html#outcome=lost", "questions.html#outcome=won"]
     assert "There is no page of single questions" in words(page())
 
 
 def test_the_conclusion_is_first_and_then_the_bound_of_what_was_run() -> None:
-    shown = words(page())
-    assert shown.startswith("EL-DGR evaluation: hotpot EL-DGR evaluation hotpot ")
+    text = words(page())
+    assert text.startswith("EL-DGR evaluation: hotpot EL-DGR evaluation hotpot ")
     of: Any = summary()
     reply = bound(of["pools"]["hotpot"])
     assert f"EL-DGR evaluation hotpot No judge was compared here. {reply} Each question" in words(page(of=of))
@@ -68,8 +68,8 @@ def test_the_conclusion_is_first_and_then_the_bound_of_what_was_run() -> None:
     verdict = f"The judge is not useful here: alone {why}; inside the lock without repairs {why}."
     assert f"EL-DGR evaluation hotpot {verdict} {reply} Each question" in words(page(of=of))
     assert headline(of["pools"]["hotpot"]) == f"{verdict} {reply}"
-    asked, silent = rule_figures(80.0, 71.5, repairer=11), rule_figures(61.0, 71.5)
-    replies = [bound(summary(rules={"eldgr": one})["pools"]["hotpot"]) for one in (asked, silent)]
+    loud, silent = rule_figures(80.0, 71.5, repairer=11), rule_figures(61.0, 71.5)
+    replies = [bound(summary(rules={"eldgr": one})["pools"]["hotpot"]) for one in (loud, silent)]
     assert replies[0].startswith("Whatever judge and repairer say, eldgr scores 58–81 % here; the judge alone could")
     assert replies[1].startswith("Whatever the judge says (repairer and deriver silent), eldgr scores 58–69 % here;")
 
@@ -81,31 +81,31 @@ def test_the_headline_names_the_model_of_the_judge(changed: dict[str, Any], reco
     assert f" Judge: {named}. Each question" in words(Page("".join(render_report(run, RECORD | changed))))
 
 
-@pytest.mark.parametrize(("em", "moved"), [(80.0, True), (58.0, False), (69.0, False), (57.5, True)])
-def test_a_score_outside_the_only_bound_that_is_known_is_explained(em: float, moved: bool) -> None:
+@pytest.mark.parametrize(("em", "moves"), [(80.0, True), (58.0, False), (69.0, False), (57.5, True)])
+def test_a_score_outside_the_only_bound_that_is_known_is_explained(em: float, moves: bool) -> None:
     rules = {"eldgr": rule_figures(em, 71.5, repairer=11)}
     reply = bound(summary(rules=rules, bounds_any_span={"eldgr": None})["pools"]["hotpot"])
-    assert (f"The other roles of this run moved eldgr to {em:g}" in reply) is moved
+    assert (f"The other roles of this run moved eldgr to {em:g}" in reply) is moves
 
 
 def test_the_page_needs_no_network_and_runs_no_script() -> None:  # hazard 77
-    hostile = audited()
+    hostile = full_summary()
     remark = "![x](https://example.org/x.png) <img src=https://example.org onerror=alert(1)>"
     hostile["pools"]["hotpot"]["remarks"] = [remark]
-    written = html(hostile)
-    read = Page(written)
+    output = html(hostile)
+    read = Page(output)
     assert not {"script", "link", "img", "iframe", "object", "base", "use"} & {tag for tag, _ in read.tags}
     assert not [name for name, _ in read.attributes() if name.startswith("on") or name == "src"]
     assert [value for name, value in read.attributes() if name == "href"] == ["#pool-1"]
-    assert "url(" not in written
-    style = re.search(r"<style>(.*?)</style>", written, re.DOTALL)
+    assert "url(" not in output
+    style = re.search(r"<style>(.*?)</style>", output, re.DOTALL)
     assert style is not None
     digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
     assert ("content", f"default-src 'none'; style-src 'sha256-{digest}'") in set(read.attributes())
 
 
 def test_pools_are_linked_tables_name_their_rows_and_what_is_missing_is_said() -> None:
-    tags = page(of=audited()).tags
+    tags = page(of=full_summary()).tags
     headings = [attributes for tag, attributes in tags if tag == "th"]
     assert headings
     assert all(attributes["scope"] in ("row", "col") for attributes in headings)
@@ -126,26 +126,26 @@ def test_pools_are_linked_tables_name_their_rows_and_what_is_missing_is_said() -
 
 @each_case("results", "hostile texts of a report")
 def test_hostile_text_is_shown_and_never_read_as_markup(text: str) -> None:  # hazards 78 and 100
-    named = undrawn()
-    pool = named["pools"].pop("hotpot") | {"withheld": {text: {"judge": 1}}, "remarks": [text], "n_failed": 1}
-    named["pools"][text] = pool
+    run = undrawn()
+    pool = run["pools"].pop("hotpot") | {"withheld": {text: {"judge": 1}}, "remarks": [text], "n_failed": 1}
+    run["pools"][text] = pool
     record = RECORD | {"remarks": [text], "pools": {text: RECORD["pools"]["hotpot"]}}
-    read = Page("".join(render_report(named, record)))
+    read = Page("".join(render_report(run, record)))
     plain = Page("".join(render_report(undrawn(), RECORD)))
     assert {tag for tag, _ in read.tags} <= {tag for tag, _ in plain.tags} | {"bdi"}
     assert {name for name, _ in read.attributes()} <= {name for name, _ in plain.attributes()}
     assert read.text.count(text) >= 7
 
 
-def remarked(text: str) -> str:
+def page_with(text: str) -> str:
     run = undrawn()
     run["pools"]["hotpot"]["remarks"] = [text]
     return html(run)
 
 
 def test_lone_surrogates_and_control_characters_are_shown_by_their_code_points() -> None:  # hazards 37 and 92
-    written = remarked("a\ud800b x\x00\x1b[31my invoice\u202efdp.exe \uffff")
-    assert "a[U+D800]b x[U+0000][U+001B][31my invoice[U+202E]fdp.exe" in written.encode("utf-8").decode()
+    output = page_with("a\ud800b x\x00\x1b[31my invoice\u202efdp.exe \uffff")
+    assert "a[U+D800]b x[U+0000][U+001B][31my invoice[U+202E]fdp.exe" in output.encode("utf-8").decode()
 
 
 @settings(max_examples=30)
@@ -153,9 +153,9 @@ def test_lone_surrogates_and_control_characters_are_shown_by_their_code_points()
 @example("\u2066<\u2069")
 @example("&#0;")
 def test_any_text_gives_a_well_formed_page_that_encodes(text: str) -> None:
-    written = remarked(text)
-    written.encode("utf-8")
-    assert Page(written).tags
+    output = page_with(text)
+    output.encode("utf-8")
+    assert Page(output).tags
 
 
 def test_importing_statistics_and_report_loads_no_library_for_pages() -> None:

@@ -35,12 +35,12 @@ from tests.selecting import Returns
 
 JUDGE: Any = JudgeCandidates
 CASE = Case(Question("Which?", "retrieval", ("Oslo", "Rome", None)))
-STATED = st.sampled_from([*ABSTENTION_KINDS, "unparsable", "no idea", "failed"]).map("{}: x".format) | json_values
+REASONS = st.sampled_from([*ABSTENTION_KINDS, "unparsable", "no idea", "failed"]).map("{}: x".format) | json_values
 KINDS: Any = {"kind": st.sampled_from(ABSTENTION_KINDS) | json_values}
-silences = st.fixed_dictionaries({"abstained": STATED}, optional=KINDS)
+silences = st.fixed_dictionaries({"abstained": REASONS}, optional=KINDS)
 
 
-def journaled(role: Consulted, content: Mapping[str, Any]) -> tuple[Heard, Consultation]:
+def write_line(role: Consulted, content: Mapping[str, Any]) -> tuple[Heard, Consultation]:
     """A reply as rules see it, and its consultation as a run journals it."""
     fields, reply = _reply(role, RoleOutput(content), CASE)
     return reply, Consultation("p", "q", role, **fields)
@@ -52,8 +52,8 @@ def journaled(role: Consulted, content: Mapping[str, Any]) -> tuple[Heard, Consu
     silences | st.just({}),
 )
 @each_example("results", "abstentions", inf=lambda: math.inf)
-def test_an_abstention_keeps_its_kind(role: Consulted, content: Mapping[str, Any], stated: Mapping[str, Any]) -> None:
-    reply, line = journaled(role, ask(Returns({**content, **stated}), {}).content)
+def test_an_abstention_keeps_its_kind(role: Consulted, content: Mapping[str, Any], extra: Mapping[str, Any]) -> None:
+    reply, line = write_line(role, ask(Returns({**content, **extra}), {}).content)
     if isinstance(reply, Abstention):
         why = line.abstention
         assert why is not None and (why, why.kind) == (Abstention(reply.reason or "no reason given"), reply.kind)
@@ -78,7 +78,7 @@ def test_whatever_the_gate_of_replies_refuses_is_invalid(content: Mapping[str, A
         assert reply.kind == "invalid"
 
 
-UNREAD = dspy.AdapterParseError("JSON", JUDGE, "?", "no JSON")
+PARSE_ERROR = dspy.AdapterParseError("JSON", JUDGE, "?", "no JSON")
 
 
 def with_part(judge: Any, part: str, reply: Any) -> Any:
@@ -87,20 +87,20 @@ def with_part(judge: Any, part: str, reply: Any) -> Any:
 
 
 def own(*why: Any) -> dspy.Module:
-    return OwnSelector(lambda counted: Abstention(*why))
+    return OwnSelector(lambda votes: Abstention(*why))
 
 
 NAMES = "SwapConsistent PairwiseJudge PointwiseJudge SliceJudge PlanThenCheck WeightedVote DimensionalSelector Panel"
 WORDS: dict[str, Any] = {name: getattr(judges, name) for name in NAMES.split()}
-WORDS |= {"Returns": Returns, "with part": with_part, "own": own, "unread": lambda: Returns(UNREAD)}
+WORDS |= {"Returns": Returns, "with part": with_part, "own": own, "unread": lambda: Returns(PARSE_ERROR)}
 WORDS |= {"nan": lambda: math.nan, "too long": lambda: Returns(dspy.ContextWindowExceededError(message="too long"))}
 
 
 @each_case("results", "judges that abstain", **WORDS)
 def test_each_judge_says_of_which_kind_its_abstention_is(judge: dspy.Module, kind: str) -> None:
-    counted = {"ballot": ballot("ab")} if getattr(judge, "takes_ballot", False) else {}
-    response = ask(judge, {"question": "Which?", "evidence": [], "candidates": ["Oslo", "Rome"], **counted}, "judge")
-    reply, line = journaled("judge", response.content)
+    inputs = {"ballot": ballot("ab")} if getattr(judge, "takes_ballot", False) else {}
+    response = ask(judge, {"question": "Which?", "evidence": [], "candidates": ["Oslo", "Rome"], **inputs}, "judge")
+    reply, line = write_line("judge", response.content)
     assert isinstance(reply, Abstention) and line.abstention is not None
     assert reply.kind == line.abstention.kind == kind
 
@@ -120,14 +120,14 @@ def test_a_failed_call_is_of_the_kind_of_its_error_and_every_end_of_a_reply_of_i
 @example([{"order": [0, 2], "preferred": 0}])
 @example([{"order": "01", "preferred": None}])
 @example([{"order": [1, 0], "preferred": 1, "rationale": 7}])
-def test_whatever_orders_a_judge_of_pairs_states_the_pool_is_what_is_journaled(stated: Any) -> None:
-    judge = PairwiseJudge(Returns({"preferred": 1, "orders": stated}))
+def test_whatever_orders_a_judge_of_pairs_states_the_pool_is_what_is_journaled(orders: Any) -> None:
+    judge = PairwiseJudge(Returns({"preferred": 1, "orders": orders}))
     result = judge(question="Q?", candidates=["Dubai", "Doha"], evidence=[])
     for one in result.orders:
         assert {*one["order"]} <= {0, 1} and one["preferred"] in (*one["order"], None)
 
 
-def asked(folder: Path, judge: dspy.Module) -> list[dict[str, Any]]:
+def entries(folder: Path, judge: dspy.Module) -> list[dict[str, Any]]:
     """The consultations of a judge that the journal of its run holds."""
     rows = [row(k, answers=("Dubai", "Doha"), evidence=[], gold=[]) for k in range(2)]
     selector = heuristic_selector()
@@ -142,13 +142,13 @@ def test_the_orders_of_one_question_are_one_consultation_in_which_a_judge_that_g
 ) -> None:
     by_place, judge = tmp_path / "by place", PairwiseJudge(SwapConsistent(Comparer()))
     by_place.mkdir()
-    result = asked(by_place, SwapConsistent(Returns({"preferred": 0, "judge_rationale": "candidate 1 is right"})))
+    result = entries(by_place, SwapConsistent(Returns({"preferred": 0, "judge_rationale": "candidate 1 is right"})))
     assert {one["reason"] for one in result} == {"inconsistent: the orders prefer candidates 0, 1"}
-    stated = {"scores": None, "rationale": "candidate 1 is right"}
-    expected = [{"order": [0, 1], "preferred": 0, **stated}, {"order": [1, 0], "preferred": 1, **stated}]
+    fields = {"scores": None, "rationale": "candidate 1 is right"}
+    expected = [{"order": [0, 1], "preferred": 0, **fields}, {"order": [1, 0], "preferred": 1, **fields}]
     assert result[0]["content"]["orders"] == expected
     judge.set_lm(scripted_lm(lambda _: {"comparison_rationale": "", "better": 1}))
-    result = asked(tmp_path, judge)
+    result = entries(tmp_path, judge)
     assert [one["calls"] for one in result] == [2] * 2
     assert {one["asked"] for one in result} == {"scripted/lm"}
     assert sorted(one["order"] for one in result[0]["content"]["orders"]) == [[0, 1], [1, 0]]

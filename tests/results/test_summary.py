@@ -31,7 +31,7 @@ from tests.finished_runs import finished_run
 from tests.listed_contrasts import by_cluster
 from tests.refusing import refuses
 from tests.results import audited
-from tests.results.audited import ARITHMETIC, RETRIEVAL, Asked, arithmetic, figures, outcome, retrieval
+from tests.results.audited import ARITHMETIC, RETRIEVAL, Entry, arithmetic, figures, outcome, retrieval
 from tests.results.demo_pools import ARTIFACTS, demo_run
 
 
@@ -44,16 +44,16 @@ def pool_of(run: Path, pool: str) -> Any:
     return json.loads((run / "summary.json").read_text("utf-8"))["pools"][pool]
 
 
-def decided(run: Path, pool: str, one: dict[str, Any], score: str) -> Contrast:
+def contrast_in(run: Path, pool: str, one: dict[str, Any], score: str) -> Contrast:
     """The contrast of a score as the lines of decisions.jsonl have it, in percentage points."""
     lines = [json.loads(line) for line in (run / "decisions.jsonl").read_text("utf-8").splitlines()]
     arms = (
-        [100.0 * line[score] for line in lines if (line["pool"], line["rule"]) == (pool, rule)] for rule in named(one)
+        [100.0 * line[score] for line in lines if (line["pool"], line["rule"]) == (pool, rule)] for rule in pair(one)
     )
     return contrast(*arms)
 
 
-def named(one: dict[str, Any]) -> tuple[str, str]:
+def pair(one: dict[str, Any]) -> tuple[str, str]:
     return one["rule"], one["against"]
 
 
@@ -61,16 +61,16 @@ def named(one: dict[str, Any]) -> tuple[str, str]:
 def test_a_contrast_has_both_intervals_and_the_family_of_holm_is_the_matched_selectors(run: Path, pool: str) -> None:
     of_pool = pool_of(run, pool)["contrasts"]
     for one in of_pool:
-        result = decided(run, pool, one, "em")
+        result = contrast_in(run, pool, one, "em")
         assert (one["delta"], tuple(one["ci"]), one["p"]) == (result.delta, result.interval, result.p)
         assert (one["wins"], one["losses"]) == (result.wins, result.losses)
-        graded = decided(run, pool, one, "f1") if pool == "demo-retrieval" else None
-        assert one["f1"] == (graded and {"delta": graded.delta, "ci": list(graded.interval)})
-    tested = [one for one in of_pool if one["p_holm"] is not None]
-    matched = [("eldgr", "first"), ("eldgr", "majority"), ("eldgr", "judge"), ("judge", "majority")]
-    assert [named(one) for one in tested] == matched
-    assert [named(one) for one in of_pool if one["p_holm"] is None] == [("eldgr", "certified")]
-    assert [one["p_holm"] for one in tested] == list(holm([one["p"] for one in tested]))
+        f1 = contrast_in(run, pool, one, "f1") if pool == "demo-retrieval" else None
+        assert one["f1"] == (f1 and {"delta": f1.delta, "ci": list(f1.interval)})
+    family = [one for one in of_pool if one["p_holm"] is not None]
+    pairs = [("eldgr", "first"), ("eldgr", "majority"), ("eldgr", "judge"), ("judge", "majority")]
+    assert [pair(one) for one in family] == pairs
+    assert [pair(one) for one in of_pool if one["p_holm"] is None] == [("eldgr", "certified")]
+    assert [one["p_holm"] for one in family] == list(holm([one["p"] for one in family]))
 
 
 def test_a_text_that_stands_five_times_counts_once_in_a_contrast_and_one_alone_says_so(
@@ -93,7 +93,7 @@ def test_a_text_that_stands_five_times_counts_once_in_a_contrast_and_one_alone_s
         assert one["notes"][0] == expected
 
 
-def shipped(result: dict[str, Any]) -> set[tuple[str, str, str, int]]:
+def decisions(result: dict[str, Any]) -> set[tuple[str, str, str, int]]:
     keys = ("branch", "level", "outcome", "questions")
     rows = [tuple(one[key] for key in keys) for one in result["decided"]["outcomes"]]
     assert rows == sorted(rows) and len(rows) == len({row[:3] for row in rows})
@@ -107,12 +107,12 @@ def test_a_figure_of_known_questions_is_counted_by_hand(pool: Any, path: str, ex
 
 
 def test_a_stated_derivation_vouches_and_without_tokens_or_a_decision_what_is_unknown_is_none() -> None:
-    stated: list[Asked] = [(arithmetic(["8", "8", "7"], derivation="stated"), ["7"], {"deriver": audited.SOUND}, ())]
-    assert shipped(figures("arithmetic", stated)) == {("repair", "stated", "won", 1)}
+    entries: list[Entry] = [(arithmetic(["8", "8", "7"], derivation="stated"), ["7"], {"deriver": audited.SOUND}, ())]
+    assert decisions(figures("arithmetic", entries)) == {("repair", "stated", "won", 1)}
     case, rows = retrieval(audited.OPEN), DecidedRows("retrieval", ("eldgr",))
     replies: list[Any] = [("judge", {"completion_tokens": None}), ("repairer", {"calls": 0, "prompt_tokens": None})]
-    made = [Consultation("p", "q", role, "ok", content={}, **(audited.EACH | one)) for role, one in replies]
-    rows.add(case, ["Doha"], {"eldgr": replace(outcome(case, "eldgr", {}), consultations=made)}, ())
+    lines = [Consultation("p", "q", role, "ok", content={}, **(audited.EACH | one)) for role, one in replies]
+    rows.add(case, ["Doha"], {"eldgr": replace(outcome(case, "eldgr", {}), consultations=lines)}, ())
     assert pool_figures(rows)["rules"]["eldgr"]["tokens"] == {"judge": None, "deriver": 0, "repairer": 0}
     rows = DecidedRows("retrieval", ("eldgr",))
     rows.add(retrieval(audited.OPEN), ["Doha"], {"eldgr": Outcome(None, missing="judge")}, ())
@@ -120,40 +120,40 @@ def test_a_stated_derivation_vouches_and_without_tokens_or_a_decision_what_is_un
 
 
 @st.composite
-def pools(draw: st.DrawFn) -> tuple[Task, list[Asked]]:
+def pools(draw: st.DrawFn) -> tuple[Task, list[Entry]]:
     task: Task = draw(st.sampled_from(("retrieval", "arithmetic")))
-    asked: list[Asked] = []
+    entries: list[Entry] = []
     for one in draw(st.lists(consultations(task), max_size=6)):
-        failed: list[Role] = ["judge"] if draw(st.booleans()) else []
-        asked.append((Case(one.question, one.settings), [one.gold] if one.gold else [], one.replies, failed))
-    return task, asked
+        failures: list[Role] = ["judge"] if draw(st.booleans()) else []
+        entries.append((Case(one.question, one.settings), [one.gold] if one.gold else [], one.replies, failures))
+    return task, entries
 
 
 @settings(max_examples=30)
 @given(pools())
 @example(("retrieval", RETRIEVAL))
 @example(("arithmetic", ARITHMETIC))
-def test_the_audit_adds_up(pool: tuple[Task, list[Asked]]) -> None:
-    task, asked = pool
-    result = figures(task, asked)
+def test_the_audit_adds_up(pool: tuple[Task, list[Entry]]) -> None:
+    task, entries = pool
+    result = figures(task, entries)
     audit = result["audit"]
     by: dict[str, int] = dict.fromkeys(("consensus", "judge", "repair"), 0)
-    for branch, _, _, n in shipped(result):
+    for branch, _, _, n in decisions(result):
         by[branch] += n
-    assert sum(by.values()) == result["n"] == len(asked)
+    assert sum(by.values()) == result["n"] == len(entries)
     assert tuple(by.values()) == (audit["preserved"], audit["judge_overrides"], audit["repair_overrides"])
-    flips = {word: sum(n for _, _, one, n in shipped(result) if one == word) for word in ("lost", "won")}
+    flips = {word: sum(n for _, _, one, n in decisions(result) if one == word) for word in ("lost", "won")}
     if result["n_scored"] == result["n"] > 0:
         assert (flips["lost"], flips["won"]) == (audit["correct_to_incorrect"], audit["incorrect_to_correct"])
-    assert sum(n for _, _, became, n in shipped(result) if became != "unscored") == result["n_scored"]
+    assert sum(n for _, _, became, n in decisions(result) if became != "unscored") == result["n_scored"]
 
 
 @settings(max_examples=30)
 @given(pools())
 def test_asking_always_ships_the_same(pool: tuple[Task, Any]) -> None:
-    task, asked = pool
+    task, entries = pool
     one, other = (
-        figures(task, [(Case(of.question, replace(of.settings, consult=consult)), *said) for of, *said in asked])
+        figures(task, [(Case(of.question, replace(of.settings, consult=consult)), *rest) for of, *rest in entries])
         for consult in CONSULT
     )
     for part in ("outcomes", "flips"):
@@ -161,14 +161,14 @@ def test_asking_always_ships_the_same(pool: tuple[Task, Any]) -> None:
 
 
 def test_on_a_real_pool_the_audit_is_that_of_a_count_question_by_question(pools_dir: Path) -> None:
-    asked: list[Asked] = []
+    entries: list[Entry] = []
     for one in open_pool(pools_dir / "hotpotqa-reflexion12.jsonl.gz").rows():
         case = Case(one.to_question())
         last = max((index for index, key in enumerate(case.vote.classes) if key is not None), default=None)
-        asked.append((case, one.gold, {} if last is None else {"judge": Verdict(last)}, ()))
-    result = figures("retrieval", asked)
-    contested = sum(case.certified(case.consensus) is False and case.rival() for case, *_ in asked)
-    assert result["rules"]["eldgr"]["asked"]["judge"] == contested == 20
+        entries.append((case, one.gold, {} if last is None else {"judge": Verdict(last)}, ()))
+    result = figures("retrieval", entries)
+    count = sum(case.certified(case.consensus) is False and case.rival() for case, *_ in entries)
+    assert result["rules"]["eldgr"]["asked"]["judge"] == count == 20
 
 
 FIRST_RIGHT: Sequence[Sequence[int]] = (range(8), range(6), range(4, 9))
@@ -187,7 +187,7 @@ def seed(folder: Path, right: Sequence[int], n: int = 12, **changes: Any) -> str
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def seeds(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     folder = tmp_path_factory.mktemp("seeds")
     return [seed(folder / f"{number}", right) for number, right in enumerate(FIRST_RIGHT)]
 
@@ -196,8 +196,8 @@ def over(runs: Sequence[str]) -> Any:
     return over_seeds(named_runs(runs), rule="first", against="majority")
 
 
-def test_a_seed_is_a_row_and_a_question_with_all_its_seeds_a_unit(made: list[str]) -> None:
-    result = over(made)
+def test_a_seed_is_a_row_and_a_question_with_all_its_seeds_a_unit(seeds: list[str]) -> None:
+    result = over(seeds)
     assert (result["rule"], result["against"], result["n"], result["n_scored"]) == ("first", "majority", 12, 12)
     expected = [pytest.approx([800 / 12, 50]), pytest.approx([50, 50]), pytest.approx([500 / 12, 50])]
     assert [one["em"] for one in result["runs"]] == expected
@@ -217,14 +217,14 @@ def test_a_seed_is_a_row_and_a_question_with_all_its_seeds_a_unit(made: list[str
     assert result["f1"]["delta"] == pytest.approx(contrast.delta)  # an answer here is right or shares no word
 
 
-def test_runs_on_one_pool_and_rows_of_one_text_count_once(made: list[str], tmp_path: Path) -> None:
+def test_runs_on_one_pool_and_rows_of_one_text_count_once(seeds: list[str], tmp_path: Path) -> None:
     again = seed(tmp_path / "again", FIRST_RIGHT[0])
     few = "2 seeds say little about other seeds, so the interval over seeds is wide."
     one_pool = "All runs are on one pool: the seeds are those of the roles; the results are only for these candidates."
-    assert over([made[0], again])["remarks"] == [one_pool, few]
-    assert over(made[:2])["remarks"] == [few]
+    assert over([seeds[0], again])["remarks"] == [one_pool, few]
+    assert over(seeds[:2])["remarks"] == [few]
     some = "Some of the runs are on the same pool: its candidates count as several seeds."
-    assert over([*made, again])["remarks"][0] == some
+    assert over([*seeds, again])["remarks"][0] == some
     right, runs = ((0, 1, 2), (0, 4)), list[str]()
     for name, first in zip("ab", right, strict=True):
         answers = [["Paris" if at in first else "Nice", *["Lyon" if at % 2 else "Paris"] * 2] for at in range(6)]
@@ -236,32 +236,32 @@ def test_runs_on_one_pool_and_rows_of_one_text_count_once(made: list[str], tmp_p
     assert result["variance"]["em"]["rule"] == seed_variance([[100, 50, 0], [50, 0, 50]])
 
 
-def test_what_are_no_seeds_of_the_same_questions_or_have_no_spread_is_refused(made: list[str], tmp_path: Path) -> None:
+def test_what_are_no_seeds_of_the_same_questions_or_have_no_spread_is_refused(seeds: list[str], tmp_path: Path) -> None:
     shorter, other_gold = seed(tmp_path / "short", (), n=9), seed(tmp_path / "gold", (), gold=["Rome"])
     other_text = seed(tmp_path / "text", (), question="Which?")
     texts = r"Question 'q0' is 'what is .* 0\?' in .* and 'which\?' in .*; give pools with the same"
     copies = {n: [seed(tmp_path / f"{name}{n}", (0,), n=n, question="Which?") for name in "ab"] for n in (1, 6)}
     one = "1 question with a gold answer, copies aside; give runs on two or more"
     for runs, message in (
-        (made[:1], r"A comparison of seeds needs two or more runs; got 1\. Give one run a seed\."),
-        ([made[0], f"b={made[0]}"], r"b=.* is the same run as .*; a run is one seed: give each once\."),
-        ([made[0], shorter], r"3 questions of .* are not in .*: 'q9', 'q10', 'q11'; give runs on the same"),
-        ([made[0], other_text], texts),
-        ([made[0], other_gold], r"Question 'q0' has gold answers \['Paris'\] in .* and \['Rome'\] in "),
+        (seeds[:1], r"A comparison of seeds needs two or more runs; got 1\. Give one run a seed\."),
+        ([seeds[0], f"b={seeds[0]}"], r"b=.* is the same run as .*; a run is one seed: give each once\."),
+        ([seeds[0], shorter], r"3 questions of .* are not in .*: 'q9', 'q10', 'q11'; give runs on the same"),
+        ([seeds[0], other_text], texts),
+        ([seeds[0], other_gold], r"Question 'q0' has gold answers \['Paris'\] in .* and \['Rome'\] in "),
         *((of, one) for of in copies.values()),
     ):
         refuses(ArgumentError, message, over, runs)
     with pytest.raises(ArgumentError, match="rule='first' and against='first' are the same; give two rules"):
-        over_seeds(named_runs(made), rule="first", against="first")
+        over_seeds(named_runs(seeds), rule="first", against="first")
     with pytest.raises(ArgumentError, match="has no result of rule 'eldgr' on pool 'capitals': it was not among"):
-        over_seeds(named_runs(made))
+        over_seeds(named_runs(seeds))
 
 
-def test_the_command_prints_three_tables_or_the_figures(made: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_three_tables_or_the_figures(seeds: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     rules = ["--rule", "first", "--seeds", "majority"]
-    assert main(["compare", f"seed-1={made[0]}", *made[1:], *rules]) == 0
+    assert main(["compare", f"seed-1={seeds[0]}", *seeds[1:], *rules]) == 0
     out, err = capsys.readouterr()
     assert err == ""
     assert [text for text in tables_of("results")["seeds, printed"] if text not in out] == []
-    assert main(["compare", *made, *rules, "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(over(made), default=asdict))
+    assert main(["compare", *seeds, *rules, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(over(seeds), default=asdict))

@@ -18,7 +18,7 @@ from eldgr_dspy.tables.table import difference, record
 from tests.case_tables import each_case
 from tests.figures import AUDITED, contrast_figures, pool_figures, rule_figures, summary_figures
 from tests.listed_contrasts import from_counts
-from tests.results.audited import ARITHMETIC, POOLS, RETRIEVAL, UNSCORED, figures
+from tests.results.audited import ARITHMETIC, NO_GOLD, POOLS, RETRIEVAL, figures
 
 
 def contrast(against: str, wins: int, losses: int, n: int) -> Any:
@@ -27,7 +27,7 @@ def contrast(against: str, wins: int, losses: int, n: int) -> Any:
     return contrast_figures("eldgr", against, **figures)
 
 
-def arithmetic_pool(**changed: Any) -> Any:
+def arithmetic_pool(**changes: Any) -> Any:
     """The paper's GSM8K rows, as a part of summary.json."""
     rules = {
         "first": rule_figures(55.4), "majority": rule_figures(55.8), "judge": rule_figures(56.8, judge=148),
@@ -41,19 +41,19 @@ def arithmetic_pool(**changed: Any) -> Any:
         "n": 500, "task": "arithmetic", "rules": rules, "contrasts": [contrast(*pair, n=500) for pair in pairs],
         "bounds": bounds, "bounds_any_span": dict.fromkeys(bounds), "audit": audit, "decided": AUDITED,
     }  # fmt: skip
-    return pool_figures(**figures | changed)
+    return pool_figures(**figures | changes)
 
 
-def unscored(**changed: Any) -> Any:
+def without_gold(**changes: Any) -> Any:
     """The same without gold answers."""
-    unknown = {"correct_to_incorrect": None, "incorrect_to_correct": None}
+    nothing = {"correct_to_incorrect": None, "incorrect_to_correct": None}
     pool = arithmetic_pool()
-    pool |= {"contrasts": [], "bounds": dict.fromkeys(pool["bounds"]), "n_scored": 0, "audit": pool["audit"] | unknown}
+    pool |= {"contrasts": [], "bounds": dict.fromkeys(pool["bounds"]), "n_scored": 0, "audit": pool["audit"] | nothing}
     pool["rules"] = {rule: one | {"em": None} for rule, one in pool["rules"].items()}
-    return pool | changed
+    return pool | changes
 
 
-def with_asked(em: float, asked: dict[str, int], **calls: int) -> Any:
+def with_roles(em: float, asked: dict[str, int], **calls: int) -> Any:
     return rule_figures(em, **calls) | {"asked": asked}
 
 
@@ -64,10 +64,10 @@ def with_tokens(em: float, tokens: int | None, **calls: int) -> Any:
 TABLES: dict[str, Any] = {**vars(tables_of_pool), "contrasts_table": contrasts_table}
 
 
-WORDS: dict[str, Any] = {"FIGURES": rule_figures, "ASKED": with_asked, "TOKENS": with_tokens}
+WORDS: dict[str, Any] = {"FIGURES": rule_figures, "ASKED": with_roles, "TOKENS": with_tokens}
 
 
-@each_case("results", "tables of a pool", GSM8K=arithmetic_pool, UNSCORED=unscored, **POOLS, **WORDS)
+@each_case("results", "tables of a pool", GSM8K=arithmetic_pool, UNSCORED=without_gold, **POOLS, **WORDS)
 def test_a_table_of_a_pool_reads_as_the_paper_prints_it_with_dashes_and_their_reasons(
     build: str, pool: Any, expected: dict[str, Any]
 ) -> None:
@@ -105,7 +105,7 @@ def test_the_headline_says_what_is_known(changed: dict[str, Any], message: str) 
     assert headline(arithmetic_pool(**changed)) == message
 
 
-PRINTED = {one.__name__: one for one in (probability, with_sign, interval, difference, record)}
+PRINTERS = {one.__name__: one for one in (probability, with_sign, interval, difference, record)}
 UNUSUAL: dict[str, Any] = {"nan": lambda: math.nan, "inf": lambda: math.inf, "power": pow}
 
 
@@ -113,16 +113,16 @@ UNUSUAL: dict[str, Any] = {"nan": lambda: math.nan, "inf": lambda: math.inf, "po
 def test_a_number_is_rounded_half_up_as_in_the_paper_and_undefined_where_a_part_is(
     name: str, value: Any, printed: str
 ) -> None:
-    assert PRINTED[name](value) == printed
+    assert PRINTERS[name](value) == printed
 
 
 @given(st.floats(-1e4, 1e4), st.integers(0, 4))
 @example(1.005, 2)
 @example(46.01971190295678, 2)
 def test_a_figure_is_within_half_a_unit_of_its_value(value: float, places: int) -> None:
-    printed = figure(value, places)
-    assert abs(float(printed) - value) <= 0.5 * 10.0**-places * (1 + 1e-3)
-    assert len(printed.partition(".")[2]) == places
+    text = figure(value, places)
+    assert abs(float(text) - value) <= 0.5 * 10.0**-places * (1 + 1e-3)
+    assert len(text.partition(".")[2]) == places
 
 
 @each_case("results", "numbers that no run measures", **UNUSUAL)
@@ -153,15 +153,15 @@ def test_contrasts_have_their_rows_and_notes_and_every_table_is_narrow_and_in_ev
         f"{second}: Nothing.",
     )
     assert "open: risk and coverage if uncertified answers abstain" in [one.title for one in tables_of(summary)]
-    drawn = text_of({}, tables_of(summary), "text", terminal=False).splitlines()
-    assert max(len(line) for line in drawn if line[:1] in "┏┃┡│└") <= 100
+    lines = text_of({}, tables_of(summary), "text", terminal=False).splitlines()
+    assert max(len(line) for line in lines if line[:1] in "┏┃┡│└") <= 100
     for form in ("text", "markdown", "latex"):
         text = text_of({}, tables_of(summary), form, terminal=False)
         assert "Holm p" in text and "what shipped, by decision" in text
 
 
 def test_pools_without_gold_answers_eldgr_or_questions_have_the_tables_that_they_can() -> None:
-    pool = figures("retrieval", UNSCORED)
+    pool = figures("retrieval", NO_GOLD)
     assert contrasts_table("p", pool) is None
     assert shipping_table("p", pool | {"shipping": {}}) is None
     pool = figures("retrieval", RETRIEVAL, ("first", "majority"))

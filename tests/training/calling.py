@@ -18,14 +18,14 @@ from eldgr_dspy.training.curves import FILE
 from tests.scoring.readers import Reader, Says
 
 CUP = Passage("Cup", "The host was Qatar.")
-UNMEASURED = Undefined("not measured")
-SAMPLED = {
+MISSING = Undefined("not measured")
+SAMPLE = {
     "loss": 0.1, "reward": 2.5, "rewards/orm/mean": 0.5, "rewards/orm/std": 0.5, "rewards/ra_msd/mean": 0.75,
     "orm/exact_match": 0.625, "ra_msd/fact": 0.25, "ra_msd/steps": 3.0, "entropy": 0.3,
 }  # fmt: skip
 
 
-def said(text: object) -> list[dict[str, object]]:
+def speak(text: object) -> list[dict[str, object]]:
     """A completion of one assistant message, as TRL passes it for a conversational data set."""
     return [{"role": "assistant", "content": text}]
 
@@ -53,15 +53,15 @@ class Log:  # what a trainer is told, as the arguments that it passes for it
         return {"log_metric": self.metrics.__setitem__, "log_extra": self.columns.__setitem__}
 
 
-class Fixed:  # a scorer that gives each step the same `logic` and `fact`, and keeps what it was given
+class Steady:  # a scorer that gives each step the same `logic` and `fact`, and keeps what it was given
     def __init__(self, logic: Score = 1.0, fact: Score = 1.0) -> None:
         self.logic, self.fact = logic, fact
-        self.given: list[Reasoning] = []
+        self.inputs: list[Reasoning] = []
         self.calls = 0
 
     def score(self, reasonings: Sequence[Reasoning]) -> list[StepTable]:
         self.calls += 1
-        self.given += reasonings
+        self.inputs += reasonings
         return [self._table(reasoning.text) for reasoning in reasonings]
 
     def _table(self, text: str) -> StepTable:
@@ -70,7 +70,7 @@ class Fixed:  # a scorer that gives each step the same `logic` and `fact`, and k
         return StepTable(text, spans, score_steps(columns))
 
 
-class ByLength(Fixed):
+class ByLength(Steady):
     def _table(self, text: str) -> StepTable:
         self.logic = self.fact = min(1.0, len(text) / 100)
         return super()._table(text)
@@ -92,7 +92,7 @@ class Trainer(NamedTuple):
         """What a reward finds the trainer by."""
 
 
-class Broken:  # a scorer that fails as a model does that has run out of memory
+class Failing:  # a scorer that fails as a model does that has run out of memory
     def score(self, reasonings: Sequence[Reasoning]) -> list[StepTable]:
         raise RuntimeError("out of memory\nat layer 3")
 
@@ -104,13 +104,13 @@ def by_heart(premise: str, hypothesis: str) -> Says:
     return "entailment" if hypothesis in premise else "neutral"
 
 
-def matched(*values: float | None) -> list[dict[str, Any]]:
+def logs_of(*values: float | None) -> list[dict[str, Any]]:
     """The log of a step for each value of exact match; where it is None, nothing was sampled."""
-    logs = [{"loss": 0.0} if value is None else {**SAMPLED, "orm/exact_match": value} for value in values]
+    logs = [{"loss": 0.0} if value is None else {**SAMPLE, "orm/exact_match": value} for value in values]
     return [{**log, "step": step} for step, log in enumerate(logs, start=1)]
 
 
-def kept(folder: Path, logs: list[dict[str, Any]]) -> Path:
+def keep(folder: Path, logs: list[dict[str, Any]]) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / FILE).write_text(json.dumps({"global_step": len(logs), "log_history": logs}), "utf-8")
     return folder

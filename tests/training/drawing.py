@@ -8,7 +8,7 @@ import torch
 
 from eldgr_dspy.channels.protocols import Reasoning
 from eldgr_dspy.channels.step_table import StepTable
-from tests.training.calling import Fixed
+from tests.training.calling import Steady
 
 
 def draw() -> list[float]:
@@ -17,7 +17,7 @@ def draw() -> list[float]:
     return numbers + [float(torch.rand((), device=f"cuda:{at}")) for at in range(torch.cuda.device_count())]
 
 
-class Drawing(Fixed):  # a scorer that draws from every stream, and may fail after it
+class Drawing(Steady):  # a scorer that draws from every stream, and may fail after it
     def __init__(self, fails: bool = False) -> None:
         super().__init__()
         self.fails = fails

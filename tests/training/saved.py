@@ -38,8 +38,8 @@ def saved_adapter() -> Path:
     torch.manual_seed(3)
     causal: Any = AutoModelForCausalLM
     base = causal.from_pretrained(saved_policy())
-    drawn = LoraConfig(r=4, target_modules=["q_proj", "v_proj"], init_lora_weights=False)
-    get_peft_model(base, drawn).save_pretrained(str(folder))
+    config = LoraConfig(r=4, target_modules=["q_proj", "v_proj"], init_lora_weights=False)
+    get_peft_model(base, config).save_pretrained(str(folder))
     return folder
 
 

@@ -14,7 +14,7 @@ from eldgr_dspy.training import Conditioned, GroupReward, StepReward, TokenConfi
 from eldgr_dspy.training.confidence import spell, token_confidence
 from eldgr_dspy.training.policy import policy_confidence, token_logps
 from tests.tiny_policy import tiny_policy, tiny_tokenizer
-from tests.training.calling import Fixed, rows
+from tests.training.calling import Steady, rows
 from tests.training.training_on import policy, trainer, trains
 
 PROMPTS = [[5, 6, 7, 8], [9], [4, 5, 4, 5, 4, 5, 4], [4, 5]]
@@ -48,20 +48,20 @@ class Probe:  # a reward that compares what it is told of the policy with direct
 
     def __init__(self) -> None:
         self.trainer: Any = None
-        self.passed: list[Any] = []
+        self.results: list[Any] = []
         self.worst = 0.0
 
     def __call__(self, prompts: list[Any], completion_ids: list[Any], **columns: Any) -> list[float]:
         self.trainer = columns["log_metric"].__self__
         model, tokenizer = self.trainer.model, self.trainer.processing_class
         before = model.training
-        passed = policy_confidence(self.trainer, prompts, completion_ids) or []
-        for prompt, ids, result in zip(prompts, completion_ids, passed, strict=True):
-            asked = tokenizer.apply_chat_template(prompt, add_generation_prompt=True, tokenize=True, return_dict=True)
-            kept = [token not in tokenizer.all_special_ids for token in ids]
-            exact = [logp for logp, one in zip(directly(model, asked["input_ids"], ids), kept, strict=True) if one]
+        results = policy_confidence(self.trainer, prompts, completion_ids) or []
+        for prompt, ids, result in zip(prompts, completion_ids, results, strict=True):
+            chat = tokenizer.apply_chat_template(prompt, add_generation_prompt=True, tokenize=True, return_dict=True)
+            mask = [token not in tokenizer.all_special_ids for token in ids]
+            exact = [logp for logp, one in zip(directly(model, chat["input_ids"], ids), mask, strict=True) if one]
             self.worst = max([self.worst, *(abs(one - other) for one, other in zip(result.logps, exact, strict=True))])
-            self.passed.append(result)
+            self.results.append(result)
         model.train(before)
         return [float(at % 2) for at in range(len(prompts))]
 
@@ -76,13 +76,13 @@ def test_in_training_it_equals_a_direct_forward_pass(lora: bool, tmp_path: Path)
     adapter = LoraConfig(r=4, lora_alpha=8, lora_dropout=0.3, target_modules=["q_proj", "v_proj"])
     reward, settings = Probe(), {"temperature": 0.7, "learning_rate": 0.03, "max_steps": 2}
     trainer([reward], tmp_path, peft_config=adapter if lora else None, **settings).train()
-    assert len(reward.passed) == 16 and any(result.logps for result in reward.passed)
+    assert len(reward.results) == 16 and any(result.logps for result in reward.results)
     assert reward.worst < 1e-5
 
 
 class Caller:  # as much of TRL's trainer as a reward asks, which counts how often it makes tokens of prompts
     def __init__(self) -> None:
-        self.asked, self.num_generations = 0, 2
+        self.calls, self.num_generations = 0, 2
         self.args, self.processing_class = SimpleNamespace(per_device_train_batch_size=2), tiny_tokenizer(["Six ."])
         self.model = tiny_policy(self.processing_class)
 
@@ -90,19 +90,19 @@ class Caller:  # as much of TRL's trainer as a reward asks, which counts how oft
         """What a reward finds the trainer by."""
 
     def _tokenize_prompts(self, prompts: list[str]) -> tuple[list[list[int]], None, None]:
-        self.asked += 1
+        self.calls += 1
         return self.processing_class(prompts).input_ids, None, None
 
 
 @pytest.mark.parametrize("wants", [True, False])
 def test_the_policy_is_asked_once_and_only_where_a_reward_wants_it(wants: bool) -> None:
-    steps = StepReward(Fixed(), confidence=wants)
+    steps = StepReward(Steady(), confidence=wants)
     for reward in (steps, Conditioned(steps, on=orm), GroupReward(auxiliary=steps), orm, format):
         caller = Caller()
         ids = caller.processing_class(["Six."] * 2).input_ids
         columns = rows(2, completion_ids=ids, log_metric=caller.log_metric)
         reward(["Six", "Six"], ["Six."] * 2, **columns)
-        assert caller.asked == reward.confidence == (wants and reward not in (orm, format)), reward.__name__
+        assert caller.calls == reward.confidence == (wants and reward not in (orm, format)), reward.__name__
 
 
 def test_a_step_is_as_sure_as_the_geometric_mean_of_its_tokens_and_never_surer_than_certain() -> None:
@@ -123,15 +123,15 @@ def test_special_tokens_belong_to_no_step_and_time_grows_with_the_number_of_toke
     ids = tokenizer("The host was Qatar.<|im_end|>").input_ids
     result = token_confidence(tokenizer, ids, [-0.5] * (len(ids) - 1) + [-50.0])
     assert (result.text, result.ends) == ("The host was Qatar.", (3, 8, 12, 18, 19)) and set(result.logps) == {-0.5}
-    decoded = 0
+    count = 0
 
     def decode(ids: list[int]) -> str:
-        nonlocal decoded
-        decoded += len(ids)
+        nonlocal count
+        count += len(ids)
         return Bytes.decode(ids)
 
     spell(decode, [97] * 1_000)
-    assert decoded < 5_000
+    assert count < 5_000
 
 
 class Bytes:  # a tokenizer of bytes, several of which are one character

@@ -17,14 +17,14 @@ from eldgr_dspy.training.groups import Key, midranks
 from eldgr_dspy.training.model_outputs import Message, outputs_of
 from tests.case_tables import each_case
 from tests.refusing import refuses
-from tests.training.calling import Broken, ByLength, Fixed, Log, Model, Trainer, places, rows, said
+from tests.training.calling import ByLength, Failing, Log, Model, Steady, Trainer, places, rows, speak
 from tests.training.training_on import trains
 
 keys = st.tuples(st.booleans(), st.booleans(), st.none() | st.sampled_from([0.0, 0.5, 1.0]))
 THOUGHT, DRAFT, ANSWER = "The host was Qatar.\nIs it Dubai, then?", "\nA: Dubai", "It is a city there.\nA: Doha"
 INSIDE = {"tags": f"<think>\n{THOUGHT}{DRAFT}\n</think>\n\n{ANSWER}", "prefilled": f"{THOUGHT}{DRAFT}</think>{ANSWER}"}
 DOHA = rows(1, gold=["Doha"])
-UNENDED = f"{THOUGHT}\nA: Doha"
+OPEN = f"{THOUGHT}\nA: Doha"
 pieces = st.lists(st.sampled_from(["<think>", "</think>", "\n", " ", "a b", "\n\n", "A: x", "c"]), max_size=8)
 
 
@@ -61,11 +61,11 @@ def test_the_auxiliary_score_ranks_alone_in_arithmetic_and_elsewhere_within_stra
 
 
 @given(st.lists(keys, min_size=1, max_size=6))
-def test_places_are_in_the_order_of_the_rank_of_a_pool_and_ties_share_theirs(drawn: list[Any]) -> None:
+def test_places_are_in_the_order_of_the_rank_of_a_pool_and_ties_share_theirs(entries: list[Any]) -> None:
     """`eldgr_dspy.rule.ranking` breaks by position what is a tie here."""
-    results: list[Key] = [(one, one and two, score is not None, score or 0.0) for one, two, score in drawn]
-    supported, consensus, scores = zip(*drawn, strict=True)
-    order = rank(supported, consensus, scores)
+    results: list[Key] = [(one, one and two, score is not None, score or 0.0) for one, two, score in entries]
+    support, consensus, scores = zip(*entries, strict=True)
+    order = rank(support, consensus, scores)
     assert [midranks(results)[at] for at in order] == sorted(midranks(results), reverse=True)
     places_of_all = midranks(results)
     assert sum(places_of_all) == pytest.approx(len(results) / 2)
@@ -73,9 +73,9 @@ def test_places_are_in_the_order_of_the_rank_of_a_pool_and_ties_share_theirs(dra
 
 
 @given(st.lists(st.sampled_from(["Qatar", "qatar", "Chile", "yes", ""]), min_size=1, max_size=5), st.randoms())
-def test_the_position_in_the_group_decides_nothing(answers: list[str], shuffled: Any) -> None:
+def test_the_position_in_the_group_decides_nothing(answers: list[str], random: Any) -> None:
     """Nor does it decide a tie of votes, as it has to where one answer ships."""
-    order = shuffled.sample(range(len(answers)), len(answers))
+    order = random.sample(range(len(answers)), len(answers))
     result = places(*answers)
     assert places(*(answers[at] for at in order)) == [result[at] for at in order]
 
@@ -84,7 +84,7 @@ def test_groups_are_places_in_the_order_of_the_trainer_and_parts_say_what_they_n
     texts = ["A: Qatar", "A: Chile", "A: Qatar", "A: Chile"]
     evidence = [["It was Qatar."], ["It was Qatar."], ["It was Chile."], ["It was Chile."]]
     assert GroupReward(group_size=2)(["?"] * 4, texts, **rows(4, evidence=evidence)) == [1, 0, 0, 1]
-    reward = GroupReward(auxiliary=StepReward(Broken(), confidence=False), group_size=1)
+    reward = GroupReward(auxiliary=StepReward(Failing(), confidence=False), group_size=1)
     assert reward.needs == ("question", "evidence", "task")
     refuses(Exception, "out of memory", reward, ["?"], ["A: Qatar"], **rows(1))
 
@@ -101,15 +101,15 @@ class Picture:  # as much of an image of PIL as is looked at: equal ones are equ
     colour: bytes
 
 
-def pictured(colour: bytes) -> Any:
+def picture(colour: bytes) -> Any:
     return [{"role": "user", "content": [{"type": "image", "image": Picture(colour)}, {"type": "text", "text": "?"}]}]
 
 
 def test_prompts_with_equal_images_are_one_prompt_though_each_has_its_own_copy() -> None:
     reward = GroupReward(group_size=2)
-    assert reward([pictured(b"red"), pictured(b"red")], ["A: Qatar", "A: Chile"], **rows(2)) == [1, 0]
+    assert reward([picture(b"red"), picture(b"red")], ["A: Qatar", "A: Chile"], **rows(2)) == [1, 0]
     message = "the 2 of group 0 are too few, or have different prompts"
-    refuses(ArgumentError, message, reward, [pictured(b"red"), pictured(b"sky")], ["A: Qatar", "A: Chile"], **rows(2))
+    refuses(ArgumentError, message, reward, [picture(b"red"), picture(b"sky")], ["A: Qatar", "A: Chile"], **rows(2))
 
 
 def thought(name: str, thinking: str = THOUGHT, content: str = ANSWER) -> list[dict[str, object]]:
@@ -120,17 +120,17 @@ def thought(name: str, thinking: str = THOUGHT, content: str = ANSWER) -> list[d
 FORMS: dict[str, Any] = {
     **INSIDE,
     **{name: thought(name, THOUGHT + DRAFT) for name in ("reasoning_content", "thinking")},
-    "conversation": said(INSIDE["tags"]),
+    "conversation": speak(INSIDE["tags"]),
 }
 
 
 @pytest.mark.parametrize("completion", FORMS.values(), ids=FORMS)
 def test_thinking_has_steps_and_its_drafts_are_not_the_answer(completion: Any) -> None:
-    scorer = Fixed()
+    scorer = Steady()
     StepReward(scorer, confidence=False)(["?"], [completion], **DOHA)
-    (given,) = scorer.given
-    lines = [step.content for step in split_steps(given.text).steps]
-    assert lines == [*THOUGHT.split("\n"), "A: Dubai", "It is a city there."] and given.answer == "Doha"
+    (reasoning,) = scorer.inputs
+    lines = [step.content for step in split_steps(reasoning.text).steps]
+    assert lines == [*THOUGHT.split("\n"), "A: Dubai", "It is a city there."] and reasoning.answer == "Doha"
     assert orm(["?"], [completion], **DOHA) == format(["?"], [completion], **DOHA) == [1.0]
     assert orm(["?"], [completion], **rows(1, gold=["Dubai"])) == [0.0]
 
@@ -138,20 +138,20 @@ def test_thinking_has_steps_and_its_drafts_are_not_the_answer(completion: Any) -
 @each_case("training", "endless thinking")
 def test_thinking_that_does_not_end_in_an_answer_earns_neither_outcome_nor_format(completion: Any) -> None:
     assert orm(["?"], [completion], **DOHA) == format(["?"], [completion], **DOHA) == [0.0]
-    assert StepReward(Fixed(), confidence=False)(["?"], [completion], **DOHA) == [1.0], "it still has steps"
+    assert StepReward(Steady(), confidence=False)(["?"], [completion], **DOHA) == [1.0], "it still has steps"
     two: Any = {"completions": [completion, "A: Chile"], **rows(2, evidence=[["Doha."]] * 2)}
     assert GroupReward(group_size=2)(["?"] * 2, **two) == [0.5] * 2
 
 
-@pytest.mark.parametrize("last", [said("<think>Is it Dubai?"), thought("thinking", content="")], ids=["tags", "field"])
+@pytest.mark.parametrize("last", [speak("<think>Is it Dubai?"), thought("thinking", content="")], ids=["tags", "field"])
 def test_after_a_tool_thinking_that_does_not_end_takes_back_the_earlier_answer(last: Any) -> None:
-    called: list[Any] = [*said("A: Doha"), {"role": "tool", "content": "Dubai"}]
-    assert orm(["?"], [called + last], **DOHA) == format(["?"], [called + last], **DOHA) == [0.0]
-    assert orm(["?"], [called + said("<think>Yes.</think>So it is.")], **DOHA) == [1.0]
+    messages: list[Any] = [*speak("A: Doha"), {"role": "tool", "content": "Dubai"}]
+    assert orm(["?"], [messages + last], **DOHA) == format(["?"], [messages + last], **DOHA) == [0.0]
+    assert orm(["?"], [messages + speak("<think>Yes.</think>So it is.")], **DOHA) == [1.0]
 
 
 def test_thinking_messages_and_answer_share_no_step_and_tokens_of_tags_no_confidence() -> None:
-    messages: list[Message] = [*said("a b\n\nc d"), {"role": "tool", "content": "x"}, *said("e f")]
+    messages: list[Message] = [*speak("a b\n\nc d"), {"role": "tool", "content": "x"}, *speak("e f")]
     (output,) = outputs_of([messages])
     assert [step.content for step in split_steps(output.reasoning).steps] == ["a b", "c d", "e f"]
     for name in ("reasoning_content", "thinking"):
@@ -159,15 +159,15 @@ def test_thinking_messages_and_answer_share_no_step_and_tokens_of_tags_no_confid
     text = "<think>a b\nc d\n\ne f</think>g h"
     (output,) = outputs_of([text])
     assert [step.content for step in split_steps(output.reasoning).steps] == ["a b\nc d", "e f", "g h"]
-    scorer, whole = Fixed(), "<think>\na b\n</think>\nc d"
+    scorer, whole = Steady(), "<think>\na b\n</think>\nc d"
     tokens = TokenConfidence(whole, (7, 11, 21, 24), (-9.0, 0.0, -9.0, 0.0))
     StepReward(scorer)(["?"], [whole], **DOHA, token_confidence=[tokens])
-    assert scorer.given[0].confidences == [1.0, 1.0]
+    assert scorer.inputs[0].confidences == [1.0, 1.0]
 
 
 def test_a_prompt_that_opens_the_thinking_makes_a_completion_without_tags_one_that_never_ended() -> None:
     for prompt, expected in (("Who?\n<think>\n", [0.0]), ("Who?\n<think>\n\n</think>\n\n", [1.0]), ("Who?", [1.0])):
-        assert orm([prompt], [UNENDED], **DOHA) == format([prompt], [UNENDED], **DOHA) == expected
+        assert orm([prompt], [OPEN], **DOHA) == format([prompt], [OPEN], **DOHA) == expected
         assert orm([prompt], [INSIDE["prefilled"]], **DOHA) == [1.0]
 
 
@@ -187,7 +187,7 @@ def renders(name: str, text: str = "a", **settings: Any) -> Trainer:
 def test_a_chat_template_that_opens_the_thinking_does_so_for_every_completion(name: str) -> None:
     settings: dict[str, Any] = {"enable_thinking": False} if "without" in name else {}
     prompt, log = [{"role": "user", "content": "Who?"}], renders(name.split()[0], **settings).log
-    completions = [said(UNENDED), said(INSIDE["prefilled"]), thought("reasoning_content")]
+    completions = [speak(OPEN), speak(INSIDE["prefilled"]), thought("reasoning_content")]
     results = [orm([prompt], [one], **DOHA, log_metric=log)[0] for one in completions]
     assert results == [0.0 if name == "deepseek_r1_distill" else 1.0, 1.0, 1.0]
 
@@ -207,7 +207,7 @@ def test_each_prompt_says_for_itself_whether_it_opens_the_thinking_with_any_tag(
     switch = "{% if not tools and '/no_think' not in messages[0].content %}" + tag + "{% endif %}"
     trainer.processing_class.chat_template = "{{ messages[0].content }}\n" + switch
     prompts = [[{"role": "user", "content": text}] for text in ("Who?", "Who? /no_think", "Who?")]
-    three: Any = {"completions": [said(UNENDED)] * 3, **rows(3, gold=["Doha"] * 3)}
+    three: Any = {"completions": [speak(OPEN)] * 3, **rows(3, gold=["Doha"] * 3)}
     assert orm(prompts, **three, log_metric=trainer.log) == [0.0, 1.0, 0.0]
     tools = [{"type": "function", "function": {"name": "look"}}]
     assert orm(prompts, **three, log_metric=trainer._replace(tools=tools).log) == [1.0] * 3
@@ -217,7 +217,7 @@ def test_each_prompt_says_for_itself_whether_it_opens_the_thinking_with_any_tag(
 def test_a_processor_of_images_renders_text_as_a_part_as_the_trainer_does() -> None:
     trainer = renders("llava_next")
     trainer = trainer._replace(processing_class=Processor(trainer.processing_class))
-    assert orm([[{"role": "user", "content": "Who?"}]], [said(UNENDED)], **DOHA, log_metric=trainer.log) == [1.0]
+    assert orm([[{"role": "user", "content": "Who?"}]], [speak(OPEN)], **DOHA, log_metric=trainer.log) == [1.0]
 
 
 @trains
@@ -226,8 +226,8 @@ def test_tokens_of_a_parsed_message_say_whether_thinking_ended(tokens: str, befo
     """TRL parses thinking that is empty and thinking that never ends to the same message."""
     trainer = renders("deepseek_r1_distill", tokens)
     ids = trainer.processing_class(tokens).input_ids
-    prompt, parsed = [{"role": "user", "content": "Who?"}], [*before, *said("A: Doha")]
-    assert orm([prompt], [parsed], **DOHA, completion_ids=[ids], log_metric=trainer.log) == [expected]
+    prompt, reply = [{"role": "user", "content": "Who?"}], [*before, *speak("A: Doha")]
+    assert orm([prompt], [reply], **DOHA, completion_ids=[ids], log_metric=trainer.log) == [expected]
 
 
 @given(pieces.map("".join), st.booleans())

@@ -46,11 +46,11 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     prm = process_reward(reader)
     rewards = [orm, format, StepReward(NLIScorer(reader)), prm, GroupReward(auxiliary=process_reward(reader))]
     adapter = LoraConfig(r=4, lora_alpha=8, lora_dropout=0.3, target_modules=["q_proj", "v_proj"])
-    made = trainer(rewards, folder, peft_config=adapter, reward_weights=weights_of(rewards), log_completions=True)
-    made.train()
-    written = completions(folder)
-    log = [entry for entry in made.state.log_history if "reward" in entry]
-    return Run(log, [[row for row in written if row["step"] == entry["step"]] for entry in log])
+    grpo = trainer(rewards, folder, peft_config=adapter, reward_weights=weights_of(rewards), log_completions=True)
+    grpo.train()
+    lines = completions(folder)
+    log = [entry for entry in grpo.state.log_history if "reward" in entry]
+    return Run(log, [[row for row in lines if row["step"] == entry["step"]] for entry in log])
 
 
 def text_of(row: dict[str, Any]) -> str:
@@ -76,13 +76,13 @@ def test_three_steps_of_eight_completions_differ_and_the_total_is_the_weighted_s
 
 def test_exact_match_and_format_are_those_of_the_texts(run: Run) -> None:
     for entry, step in zip(run.log, run.steps, strict=True):
-        stated = [re.findall(r"^A: *(.*\S)", text_of(row), re.MULTILINE) for row in step]
-        answers = [result[-1] if result else text_of(row) for result, row in zip(stated, step, strict=True)]
+        matches = [re.findall(r"^A: *(.*\S)", text_of(row), re.MULTILINE) for row in step]
+        answers = [result[-1] if result else text_of(row) for result, row in zip(matches, step, strict=True)]
         gold = [GOLD[row["prompt"][0]["content"]] for row in step]
         right = [float(plain(answer) == plain(one)) for answer, one in zip(answers, gold, strict=True)]
         assert [row["orm"] for row in step] == right
         assert entry["rewards/orm/mean"] == entry["orm/exact_match"] == mean(right)
-        assert entry["rewards/format/mean"] == mean([float(bool(result)) for result in stated])
+        assert entry["rewards/format/mean"] == mean([float(bool(result)) for result in matches])
 
 
 def plain(answer: str) -> str:
@@ -92,12 +92,12 @@ def plain(answer: str) -> str:
 
 def step_reward(channels: dict[str, float | None]) -> float | None:
     """R_step (Eq. 2) of one step, written out."""
-    known = {name: score for name, score in channels.items() if score is not None}
-    gate = [known[name] for name in ("logic", "fact") if name in known]
+    scores = {name: score for name, score in channels.items() if score is not None}
+    gate = [scores[name] for name in ("logic", "fact") if name in scores]
     if gate and min(gate) < 0.5:
         return min(gate)
-    total = sum(CHANNELS[name] for name in known)
-    return sum(CHANNELS[name] * score for name, score in known.items()) / total if known else None
+    total = sum(CHANNELS[name] for name in scores)
+    return sum(CHANNELS[name] * score for name, score in scores.items()) / total if scores else None
 
 
 def over_all_steps(rewards: Sequence[float], text: str) -> float:
@@ -121,27 +121,27 @@ def test_the_rewards_of_steps_are_those_of_the_shown_channels_and_of_logic_alone
         assert entry["ra_msd/undefined"] == mean([float(row["ra_msd_note"] is not None) for row in step])
         for row in step:
             logic = [one["channels"]["logic"] for one in json.loads(row["prm_steps"])["steps"]]
-            known = [score for score in logic if score is not None]
-            assert row["prm"] == pytest.approx(over_all_steps(known, row["prm_steps"]), abs=1e-6)
+            scores = [score for score in logic if score is not None]
+            assert row["prm"] == pytest.approx(over_all_steps(scores, row["prm_steps"]), abs=1e-6)
         assert entry["rewards/prm/mean"] == pytest.approx(mean([row["prm"] for row in step]), abs=1e-6)
 
 
 def test_fact_and_logic_are_what_the_nli_model_was_told_to_read_and_epist_comes_from_token_confidence(run: Run) -> None:
     """By heart: Dubai and bricks contradict everything, and a sentence of the evidence is entailed by it."""
     read = [one for step in run.steps for row in step for one in json.loads(row["ra_msd_steps"])["steps"]]
-    named = [one for one in read if re.search("Dubai|bricks", one["text"]) and len(one["text"].split()) > 1]
-    results = [one["channels"]["fact"] for one in named if one["document"] is not None]
-    assert results and set(results) == {0} and {one["channels"]["logic"] for one in named} == {0}
+    cases = [one for one in read if re.search("Dubai|bricks", one["text"]) and len(one["text"].split()) > 1]
+    results = [one["channels"]["fact"] for one in cases if one["document"] is not None]
+    assert results and set(results) == {0} and {one["channels"]["logic"] for one in cases} == {0}
     assert {one["channels"]["fact"] for one in read if one["text"].strip() == "The host was Qatar."} == {1}
-    known = [(one["channels"]["epist"], one["channels"]["fact"]) for one in read if one["channels"]["fact"] is not None]
-    assert known and all(epist is not None and 0 < epist < 1 for epist, _ in known)
-    assert len({round(epist, 6) for epist, _ in known}) > 4
+    pairs = [(one["channels"]["epist"], one["channels"]["fact"]) for one in read if one["channels"]["fact"] is not None]
+    assert pairs and all(epist is not None and 0 < epist < 1 for epist, _ in pairs)
+    assert len({round(epist, 6) for epist, _ in pairs}) > 4
 
 
 def trajectory(rewards: list[Any], folder: Path, weights: list[float]) -> tuple[list[str], list[Any]]:
-    made = trainer(rewards, folder, reward_weights=weights, log_completions=True, max_steps=2)
-    made.train()
-    return [text_of(row) for row in completions(folder)], [one.tolist() for one in made.model.parameters()]
+    grpo = trainer(rewards, folder, reward_weights=weights, log_completions=True, max_steps=2)
+    grpo.train()
+    return [text_of(row) for row in completions(folder)], [one.tolist() for one in grpo.model.parameters()]
 
 
 def test_draws_of_a_reward_change_nothing_and_without_that_care_would_change_what_is_sampled(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_draws_of_a_reward_change_nothing_and_without_that_care_would_change_wha
     scorer = Drawing()
     drawing = StepReward(scorer, name="drawing")
     assert trajectory([orm, format, drawing], tmp_path / "drawing", [3.0, 0.5, 0.0]) == plain_run
-    assert (scorer.calls, len(scorer.given)) == (2, 16), "one call for all completions of a generation batch"
+    assert (scorer.calls, len(scorer.inputs)) == (2, 16), "one call for all completions of a generation batch"
     texts, _ = trajectory([orm], tmp_path / "plain", [1.0])
     other, _ = trajectory([orm, unkept], tmp_path / "unkept", [1.0, 0.0])
     assert texts[:8] == other[:8] and texts != other
@@ -166,16 +166,16 @@ def test_an_evaluation_is_rewarded_as_the_training_is(tmp_path: Path) -> None:
 
     from tests.training.training_on import ROWS
 
-    made = trainer([orm, GroupReward()], tmp_path, num_generations_eval=2, per_device_eval_batch_size=4)
-    result = made.evaluate(Dataset.from_list(ROWS))
+    grpo = trainer([orm, GroupReward()], tmp_path, num_generations_eval=2, per_device_eval_batch_size=4)
+    result = grpo.evaluate(Dataset.from_list(ROWS))
     assert result["eval_rewards/eldgr_rank/mean"] == 0.5 and 0 <= result["eval_orm/exact_match"] <= 1
 
 
 @pytest.mark.filterwarnings("ignore:.*:ResourceWarning")
 def test_a_step_of_the_tiny_shape_is_split_into_parts_that_add_up(capsys: pytest.CaptureFixture[str]) -> None:
     training.main(["--shape", "tiny", "--device", "cpu", "--steps", "1"])
-    printed = dict(re.findall(r"^ *(.*\S) {2,}([\d.]+) ", capsys.readouterr().out, re.MULTILINE))
-    result = {name: float(value) for name, value in printed.items()}
+    table = dict(re.findall(r"^ *(.*\S) {2,}([\d.]+) ", capsys.readouterr().out, re.MULTILINE))
+    result = {name: float(value) for name, value in table.items()}
     parts = [result[name] for name in ("generation", "confidence", "reward", "update")]
     assert all(part > 0 for part in parts) and sum(parts) == pytest.approx(result["seconds a step"], abs=0.003)
     assert result["share of the reward"] == pytest.approx(100 * result["reward"] / result["seconds a step"], rel=0.05)
@@ -215,12 +215,12 @@ def test_rewarded_for_steps_alone_a_policy_stops_answering_and_by_the_paper_it_l
     """For steps alone it learns to copy a passage, which is grounded in it and answers nothing."""
     for name in ("steps-alone", "paper"):
         points = train_policy(RATIOS[name], tmp_path / name)
-        (matched, matches), (earned, earns), (grounded, after) = (
+        (match, matches), (earn, earns), (fact, after) = (
             change(points, figure) for figure in ("exact_match", "reward", "ra_msd/fact")
         )
-        assert earns > earned
+        assert earns > earn
         if name == "paper":
-            assert matches > matched * 1.4
-            assert after < grounded, "what is grounded is not what is right: it falls as answers get better"
+            assert matches > match * 1.4
+            assert after < fact, "what is grounded is not what is right: it falls as answers get better"
         else:
-            assert matches < matched / 4 and after > grounded
+            assert matches < match / 4 and after > fact

@@ -42,9 +42,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "data" / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS * 4), "utf-8")
     environment = {**os.environ, "HF_DATASETS_CACHE": str(folder / "cache"), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "eldgr_dspy.training.grpo", *flags(folder / "run")]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    (folder / "printed").write_text(done.stdout, "utf-8")
+    result = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    (folder / "printed").write_text(result.stdout, "utf-8")
     return folder / "run"
 
 
@@ -59,8 +59,8 @@ def flags(run: Path) -> list[str]:
 
 @pytest.mark.slow
 def test_a_run_prints_what_is_trained_leaves_model_curve_and_recipe_and_is_not_begun_twice(run: Path) -> None:
-    printed = (run.parent / "printed").read_text("utf-8")
-    assert "Trainable parameters: 1,792 of " in printed and f"The model is in {run}." in printed
+    output = (run.parent / "printed").read_text("utf-8")
+    assert "Trainable parameters: 1,792 of " in output and f"The model is in {run}." in output
     assert (run / "adapter_model.safetensors").is_file() and (run / "tokenizer.json").is_file()
     recipe = json.loads((run / "recipe.json").read_text("utf-8"))
     assert (recipe["lora_r"], recipe["tau"], recipe["learning_rate"]) == (4, 0.5, 2e-5)
@@ -71,9 +71,9 @@ def test_a_run_prints_what_is_trained_leaves_model_curve_and_recipe_and_is_not_b
         own = [row["orm"] for row in rows if row["step"] == point.step]
         assert point.exact_match == pytest.approx(sum(own) / len(own))
         assert {"ra_msd/logic", "ra_msd/fact", "ra_msd/epist"} <= set(point.channels)
-    with pytest.raises(SystemExit) as caught:
+    with pytest.raises(SystemExit) as info:
         main(flags(run))
-    assert "has checkpoints of a run; set resume_from_checkpoint: true to resume it" in str(caught.value.code)
+    assert "has checkpoints of a run; set resume_from_checkpoint: true to resume it" in str(info.value.code)
 
 
 @pytest.mark.slow
@@ -103,54 +103,54 @@ def test_a_run_reads_a_stream_and_a_pool_is_sampled_from_what_it_leaves(run: Pat
     assert [[one.source for one in row.candidates] for row in pool.rows()] == [["early/1", "late/1"]] * 2
 
 
-class Scripted:
+class Script:
     def __init__(self) -> None:
-        self.asked: list[Any] = []
-        self.printed: list[str] = []
+        self.calls: list[Any] = []
+        self.lines: list[str] = []
         self.train_dataset, self.model = ROWS, tiny_policy(tiny_tokenizer(["a b c"]))
-        self.accelerator = SimpleNamespace(num_processes=1, print=self.printed.append)
+        self.accelerator = SimpleNamespace(num_processes=1, print=self.lines.append)
 
     def is_world_process_zero(self) -> bool:
         return True
 
     def train(self, resume_from_checkpoint: object) -> Any:
-        self.asked.append("train")
+        self.calls.append("train")
         return SimpleNamespace(metrics={"train_loss": 0.5})
 
     def __getattr__(self, name: str) -> Any:
-        return lambda *given, **named: self.asked.append((name, *given, *named.values()))
+        return lambda *values, **options: self.calls.append((name, *values, *options.values()))
 
 
 @pytest.fixture
-def scripted(monkeypatch: pytest.MonkeyPatch) -> Scripted:
-    result = Scripted()
+def script(monkeypatch: pytest.MonkeyPatch) -> Script:
+    result = Script()
     monkeypatch.setattr("eldgr_dspy.training.grpo.trainer_of", lambda recipe: result)
     return result
 
 
 @pytest.mark.parametrize("push", [False, True])
-def test_a_run_ends_as_trls_do_and_pushes_if_asked(push: bool, tmp_path: Path, scripted: Scripted) -> None:
+def test_a_run_ends_as_trls_do_and_pushes_if_asked(push: bool, tmp_path: Path, script: Script) -> None:
     folder = str(tmp_path / "run")
     main(["--config", SMALL, "--output_dir", folder, "--push_to_hub", str(push), "--dataset_name", "mine"])
-    pushed = [("push_to_hub", "mine")] if push else []
-    logged = ("log_metrics", "train", {"train_loss": 0.5})
-    assert scripted.asked == ["train", logged, ("save_state",), ("save_model", folder), *pushed, ("end",)]
+    pushes = [("push_to_hub", "mine")] if push else []
+    log = ("log_metrics", "train", {"train_loss": 0.5})
+    assert script.calls == ["train", log, ("save_state",), ("save_model", folder), *pushes, ("end",)]
 
 
 @pytest.mark.parametrize("split", [False, True], ids=["whole", "split by ZeRO-3"])
-def test_parameters_of_other_processes_count_too(split: bool, tmp_path: Path, scripted: Scripted) -> None:
+def test_parameters_of_other_processes_count_too(split: bool, tmp_path: Path, script: Script) -> None:
     """DeepSpeed leaves an empty parameter behind, and its size in `ds_numel`."""
-    sizes = [param.numel() for param in scripted.model.parameters()]
-    scripted.model.model.embed_tokens.requires_grad_(False)
+    sizes = [param.numel() for param in script.model.parameters()]
+    script.model.model.embed_tokens.requires_grad_(False)
     own, whole = sum(sizes[1:]), sum(sizes)
-    for param in scripted.model.parameters() if split else ():
+    for param in script.model.parameters() if split else ():
         param.ds_numel, param.data = param.numel(), torch.empty(0)
     main(["--config", SMALL, "--output_dir", str(tmp_path / "run")])
-    assert scripted.printed[0] == f"Trainable parameters: {own:,} of {whole:,} ({own / whole:.3%})."
+    assert script.lines[0] == f"Trainable parameters: {own:,} of {whole:,} ({own / whole:.3%})."
     assert 0 < own < whole
-    scripted.model = torch.nn.Identity()
+    script.model = torch.nn.Identity()
     main(["--config", SMALL, "--output_dir", str(tmp_path / "other")])
-    assert [one for one in scripted.printed if one.startswith("Train")][1] == "Trainable parameters: 0 of 0 (0.000%)."
+    assert [one for one in script.lines if one.startswith("Train")][1] == "Trainable parameters: 0 of 0 (0.000%)."
 
 
 @each_case("training", "what a command lacks", small=lambda: SMALL)

@@ -18,16 +18,16 @@ SETTINGS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def written(folder: Path, **pairing: Any) -> Any:
+def pairs_in(folder: Path, **pairing: Any) -> Any:
     """The pairs of the small world of these tests, as `datasets` loads them from a file; a right answer scores 1."""
     from datasets import Dataset
 
     rows: list[dict[str, Any]] = []
     for question, replies in REPLIES.items():
         candidates = [{"text": text, "answer": text.rpartition(": ")[2]} for text in replies[:2]]
-        scored = [{**one, "scores": {"prm": score}} for one, score in zip(candidates, (1, 0.25), strict=True)]
+        options = [{**one, "scores": {"prm": score}} for one, score in zip(candidates, (1, 0.25), strict=True)]
         about = {"task": "retrieval", "evidence": EVIDENCE[question], "gold": [GOLD[question]]}
-        rows.append({"id": question, "question": question, "candidates": scored, **about})
+        rows.append({"id": question, "question": question, "candidates": options, **about})
     pool = write_pool(folder / "pool.jsonl", map(Row.model_validate, rows))
     write_pairs(pool, folder / "pairs.jsonl", None, Pairing(ask="", **pairing))
     return Dataset.from_json(str(folder / "pairs.jsonl"), cache_dir=str(folder / "cache"))
@@ -37,9 +37,9 @@ def trainer(of: Any, arguments: Any, rows: Any, model: Any, tokenizer: Any, refe
     from transformers import PrinterCallback
 
     further = {"ref_model": reference} if reference else {}
-    made = of(args=arguments, train_dataset=rows, model=model, processing_class=tokenizer, **further)
-    made.remove_callback(PrinterCallback)
-    return made
+    result = of(args=arguments, train_dataset=rows, model=model, processing_class=tokenizer, **further)
+    result.remove_callback(PrinterCallback)
+    return result
 
 
 def lead(model: Any, tokenizer: Any) -> list[float]:
@@ -52,11 +52,11 @@ def lead(model: Any, tokenizer: Any) -> list[float]:
     return leads
 
 
-def _logp(model: Any, tokenizer: Any, asked: str, reply: str) -> float:
-    ids = tokenizer(asked + reply, return_tensors="pt").input_ids
+def _logp(model: Any, tokenizer: Any, prompt: str, reply: str) -> float:
+    ids = tokenizer(prompt + reply, return_tensors="pt").input_ids
     with torch.no_grad():
         logps = model(ids).logits[0, :-1].log_softmax(-1)
-    first = len(tokenizer(asked).input_ids) - 1
+    first = len(tokenizer(prompt).input_ids) - 1
     return float(logps.gather(1, ids[0, 1:, None])[first:].sum())
 
 
@@ -69,9 +69,9 @@ def test_a_policy_trained_by_dpo_on_the_pairs_prefers_the_certified_answers(tmp_
     model, tokenizer = policy()
     before = lead(model, tokenizer)
     arguments = DPOConfig(str(tmp_path / "run"), max_steps=12, **SETTINGS)
-    made = trainer(DPOTrainer, arguments, written(tmp_path, messages=messages), model, tokenizer, copy.deepcopy(model))
-    made.train()
-    margins = [entry["rewards/margins"] for entry in made.state.log_history if "rewards/margins" in entry]
+    dpo = trainer(DPOTrainer, arguments, pairs_in(tmp_path, messages=messages), model, tokenizer, copy.deepcopy(model))
+    dpo.train()
+    margins = [entry["rewards/margins"] for entry in dpo.state.log_history if "rewards/margins" in entry]
     assert margins[0] == pytest.approx(0, abs=1e-5)
     assert margins[-1] > margins[3] > 0
     assert all(now > then + 1 for now, then in zip(lead(model, tokenizer), before, strict=True))
@@ -85,12 +85,12 @@ def test_kto_takes_the_rows_with_labels(tmp_path: Path, messages: bool) -> None:
 
     model, tokenizer = policy()
     arguments = KTOConfig(str(tmp_path / "run"), max_steps=1, **SETTINGS)
-    rows = written(tmp_path, layout="kto", messages=messages)
-    made = trainer(KTOTrainer, arguments, rows, model, tokenizer, copy.deepcopy(model))
-    assert made.train_dataset["label"] == [True, False, True, False]
-    lines = [tokenizer.decode(ids, skip_special_tokens=True).strip() for ids in made.train_dataset["completion_ids"]]
+    rows = pairs_in(tmp_path, layout="kto", messages=messages)
+    kto = trainer(KTOTrainer, arguments, rows, model, tokenizer, copy.deepcopy(model))
+    assert kto.train_dataset["label"] == [True, False, True, False]
+    lines = [tokenizer.decode(ids, skip_special_tokens=True).strip() for ids in kto.train_dataset["completion_ids"]]
     assert lines == [text for replies in REPLIES.values() for text in replies[:2]]
-    made.train()
+    kto.train()
 
 
 @trains
@@ -103,8 +103,8 @@ def test_the_reward_trainer_takes_the_margin(tmp_path: Path) -> None:
     of: Any = Qwen2ForSequenceClassification
     model.config.num_labels = 1
     arguments = RewardConfig(str(tmp_path / "run"), max_steps=1, **SETTINGS)
-    rows = written(tmp_path, score="prm", messages=True)
-    made = trainer(RewardTrainer, arguments, rows, of(model.config), tokenizer)
-    batch = next(iter(made.get_train_dataloader()))
+    rows = pairs_in(tmp_path, score="prm", messages=True)
+    one = trainer(RewardTrainer, arguments, rows, of(model.config), tokenizer)
+    batch = next(iter(one.get_train_dataloader()))
     assert batch["margin"].tolist() == [0.75, 0.75]
-    made.train()
+    one.train()

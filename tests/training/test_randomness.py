@@ -14,7 +14,7 @@ from tests.training.calling import rows
 from tests.training.drawing import Drawing, draw
 
 
-def seeded() -> None:
+def seed_all() -> None:
     random.seed(3)
     np.random.seed(3)
     torch.manual_seed(3)
@@ -22,15 +22,15 @@ def seeded() -> None:
 
 def test_a_reward_that_draws_or_fails_leaves_the_streams_as_they_were() -> None:
     for fails in (False, True):
-        seeded()
+        seed_all()
         draw()
         expected = draw()
-        seeded()
+        seed_all()
         draw()
         with pytest.raises(ScoringError) if fails else nullcontext():
             StepReward(Drawing(fails), confidence=False)(["?"], ["The host was Qatar."], **rows(1))
         assert draw() == expected
-    seeded()
+    seed_all()
     with kept_random_state():
         first: Any = draw()
     assert draw() == first, "what is drawn inside is drawn from where the streams stood"

@@ -17,12 +17,12 @@ from eldgr_dspy.training import Conditioned, GroupReward, Reward, StepReward, fo
 from eldgr_dspy.training.named_rewards import NLI_VARIABLE, NamedNLI, process_reward
 from tests.refusing import refused as refused_by
 from tests.refusing import refuses
-from tests.training.calling import Fixed, rows
+from tests.training.calling import Steady, rows
 from tests.training.training_on import ROWS
 
-LOADED: list[tuple[str, dict[str, Any]]] = []
-STEPS = StepReward(Fixed())
-SOLVED = [{**ROWS[0], "task": "arithmetic", "gold": ["7"], "evidence": None}]
+LOADS: list[tuple[str, dict[str, Any]]] = []
+STEPS = StepReward(Steady())
+SUM = [{**ROWS[0], "task": "arithmetic", "gold": ["7"], "evidence": None}]
 
 
 @pytest.mark.parametrize("name", ["orm", "format", "prm", "ra_msd", "eldgr_rank", "ra_msd_conditioned"])
@@ -41,42 +41,42 @@ def test_finding_the_rewards_starts_neither_torch_nor_trl() -> None:
         "from eldgr_dspy.training.recipe import rewards_of; "
         "print(*{'torch', 'trl', 'transformers', 'datasets'} & set(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == []
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert result.stdout.split() == []
 
 
 class Loads:  # stands for a model, and keeps the settings that it was loaded with
     name = "loads"
 
     def __init__(self, model: str, **settings: Any) -> None:
-        LOADED.append((model, settings))
+        LOADS.append((model, settings))
 
 
 @pytest.fixture
-def loaded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
+def loads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
     """The settings that NLI models are loaded with; none is loaded really."""
     monkeypatch.setattr("eldgr_dspy.training.named_rewards.CrossEncoderNLI", Loads)
-    LOADED.clear()
-    return LOADED
+    LOADS.clear()
+    return LOADS
 
 
-def test_an_nli_model_is_loaded_once_with_its_settings_alone(loaded: list[Any], monkeypatch: Any) -> None:
+def test_an_nli_model_is_loaded_once_with_its_settings_alone(loads: list[Any], monkeypatch: Any) -> None:
     names = [NamedNLI("once", "bfloat16", 64, "cuda:1").name for _ in range(2)]
-    assert (names, loaded) == (["loads"] * 2, [("once", {"dtype": "bfloat16", "batch_size": 64, "device": "cuda:1"})])
-    taken = type("PartialState", (), {"_shared_state": {}, "__new__": lambda cls: pytest.fail("took a device")})
-    monkeypatch.setitem(sys.modules, "accelerate", SimpleNamespace(PartialState=taken))
+    assert (names, loads) == (["loads"] * 2, [("once", {"dtype": "bfloat16", "batch_size": 64, "device": "cuda:1"})])
+    fake = type("PartialState", (), {"_shared_state": {}, "__new__": lambda cls: pytest.fail("took a device")})
+    monkeypatch.setitem(sys.modules, "accelerate", SimpleNamespace(PartialState=fake))
     assert NamedNLI("alone").name == "loads"
-    assert loaded[1][1] == {"dtype": "float32", "batch_size": 16, "device": None}
+    assert loads[1][1] == {"dtype": "float32", "batch_size": 16, "device": None}
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda:3"])
-def test_the_model_is_at_the_trainers_device(loaded: list[Any], device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_model_is_at_the_trainers_device(loads: list[Any], device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     state = SimpleNamespace(device=device)
-    taken = type("PartialState", (), {"_shared_state": {"device": device}, "__new__": lambda cls: state})
-    monkeypatch.setitem(sys.modules, "accelerate", SimpleNamespace(PartialState=taken))
+    fake = type("PartialState", (), {"_shared_state": {"device": device}, "__new__": lambda cls: state})
+    monkeypatch.setitem(sys.modules, "accelerate", SimpleNamespace(PartialState=fake))
     assert NamedNLI(f"follows {device}").name == "loads"
     assert NamedNLI(f"stays {device}", device="cuda:0").name == "loads"
-    assert [settings["device"] for _, settings in loaded] == [device, "cuda:0"]
+    assert [settings["device"] for _, settings in loads] == [device, "cuda:0"]
 
 
 def test_the_environment_names_a_model_which_may_be_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
@@ -92,14 +92,14 @@ def repr_of(reward: Reward) -> str:
     return "+".join([reward.__name__, *(part.__name__ for part in reward.parts)])
 
 
-def refused(rows: Any, rewards: Any = ()) -> str:
+def refusal(rows: Any, rewards: Any = ()) -> str:
     return refused_by(lambda: require_columns(rows, rewards))
 
 
 @pytest.mark.parametrize("column", ["task", "gold", "question", "evidence"])
 def test_a_column_that_is_missing_is_named_with_the_reward_that_reads_it(column: str) -> None:
     rows = [{name: value for name, value in row.items() if name != column} for row in ROWS]
-    sentence = refused(rows, [orm, StepReward(Fixed())])
+    sentence = refusal(rows, [orm, StepReward(Steady())])
     assert f"needs the column '{column}' (" in sentence and sentence.endswith("leave remove_unused_columns at False.")
 
 
@@ -110,7 +110,7 @@ def test_a_column_that_is_missing_is_named_with_the_reward_that_reads_it(column:
 def test_where_no_row_has_passages_a_reward_that_reads_them_is_refused(reward: Reward, nothing: Any) -> None:
     rows = [{**row, "evidence": nothing} for row in ROWS]
     own = reward if isinstance(reward, GroupReward) and not reward.parts else STEPS
-    assert refused(rows, [orm, reward]) == (
+    assert refusal(rows, [orm, reward]) == (
         f"The reward '{own.__name__}' reads passages, but no row of the dataset has any in the column 'evidence'; "
         "add them as strings or as {title, text}, or give all rows one corpus, by the field corpus of a recipe or by "
         "StepReward(NLIScorer(nli, retriever=...), evidence=False)."
@@ -120,9 +120,9 @@ def test_where_no_row_has_passages_a_reward_that_reads_them_is_refused(reward: R
 
 
 def test_in_arithmetic_the_group_rank_reads_no_passage_and_its_auxiliary_reward_may() -> None:
-    require_columns(SOLVED, [orm, GroupReward(), GroupReward(auxiliary=prm, name="by_logic")])
+    require_columns(SUM, [orm, GroupReward(), GroupReward(auxiliary=prm, name="by_logic")])
     for reward in (GroupReward(auxiliary=STEPS), STEPS):
-        assert "no row of the dataset has any" in refused(SOLVED, [reward])
+        assert "no row of the dataset has any" in refusal(SUM, [reward])
 
 
 @pytest.mark.parametrize("reward", [orm, Conditioned(format, on=orm), GroupReward(auxiliary=orm)], ids=repr_of)
@@ -130,12 +130,12 @@ def test_in_arithmetic_the_group_rank_reads_no_passage_and_its_auxiliary_reward_
 def test_gold_that_is_not_a_number_where_one_is_expected_is_refused_with_its_row(reward: Reward, on_disk: bool) -> None:
     """Before the first step, wherever the row is; what states a number is read for it."""
     golds: list[Any] = [["72"], ["So <<24+48=72>>72 clips.\n#### 72"], None, ["seventy-two"]]
-    rows: Any = [{**SOLVED[0], "gold": gold} for gold in golds]
+    rows: Any = [{**SUM[0], "gold": gold} for gold in golds]
     if on_disk:
         from datasets import Dataset
 
         rows = Dataset.from_list(rows)
-    assert refused(rows, [reward]) == (
+    assert refusal(rows, [reward]) == (
         "gold[3] must be an answer of the type 'arithmetic', or a text that states one, as '#### 72'; got "
         "'seventy-two'. Fix the row of the dataset."
     )

@@ -28,7 +28,7 @@ POLICIES = ("orm", "grpo", "prm", "ra_msd")
 DROP = "ra_msd_drop"
 OURS = {*RewardArguments.__dataclass_fields__, "reward_weights", "output_dir"}
 TABLES = tables_of("training")
-STATED = {*TABLES["fields that the paper states"]}
+FIELDS = {*TABLES["fields that the paper states"]}
 """What the paper states; `per_device_train_batch_size` and `rewards` not of every recipe."""
 
 
@@ -50,25 +50,25 @@ def test_there_is_a_recipe_a_policy_and_one_for_drops_and_defaults_that_bite_are
 def test_every_recipe_is_read_by_trl_says_what_the_paper_says_and_calls_the_rest_ours(name: str) -> None:
     recipe = parse_arguments(["--config", name, "--use_cpu", "true"])
     assert recipe.training.output_dir == f"runs/{name}"
-    assert len(rewards_of_named(recipe.rewards)) == len(recipe.training.reward_weights)
+    assert len(rewards_by_name(recipe.rewards)) == len(recipe.training.reward_weights)
     assert recipe.training.logging_steps == 1
     size = 2 if name in POLICIES else 4
     settings = TABLES["settings of every recipe"]
     settings = {**settings, "num_generations": size, "per_device_train_batch_size": size}
     assert {field: fields(name)[field] for field in settings} == settings
     assert fields(name).get("max_steps") == (None if name in POLICIES else 30)
-    section, unnamed = "", set[str]()
+    section, others = "", set[str]()
     for line in (RECIPES / f"{name}.yaml").read_text("utf-8").splitlines():
         section = line if line.startswith("# ") else section
         field, _, comment = line.partition("#")
         if field and "ours" not in comment and "ours" not in section.partition(":")[2]:
-            unnamed.add(field.partition(":")[0])
-    assert unnamed <= STATED
-    assert ("rewards" in unnamed) == (name in ("ra_msd", DROP)), "the other three baselines are not defined"
-    assert ("per_device_train_batch_size" in unnamed) == (name in POLICIES)
+            others.add(field.partition(":")[0])
+    assert others <= FIELDS
+    assert ("rewards" in others) == (name in ("ra_msd", DROP)), "the other three baselines are not defined"
+    assert ("per_device_train_batch_size" in others) == (name in POLICIES)
 
 
-def rewards_of_named(arguments: RewardArguments) -> list[Any]:
+def rewards_by_name(arguments: RewardArguments) -> list[Any]:
     """The rewards, where the corpus is not on this disk."""
     arguments.corpus = None
     return rewards_of(arguments)
@@ -77,16 +77,16 @@ def rewards_of_named(arguments: RewardArguments) -> list[Any]:
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_run_is_longer_than_the_peak_that_the_paper_saw_near_step_72(name: str) -> None:
     """Its steps are of two completions, and its training data are 500 questions."""
-    told = fields(name)
-    prompts = told["per_device_train_batch_size"] * told["gradient_accumulation_steps"] / told["num_generations"]
-    assert prompts == 1 and told["train_rows"] * told["num_train_epochs"] / prompts == 500 > 72
+    values = fields(name)
+    prompts = values["per_device_train_batch_size"] * values["gradient_accumulation_steps"] / values["num_generations"]
+    assert prompts == 1 and values["train_rows"] * values["num_train_epochs"] / prompts == 500 > 72
 
 
-@pytest.mark.parametrize("streamed", ["false", "true"])
-def test_only_the_first_rows_are_trained_on(streamed: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("streaming", ["false", "true"])
+def test_only_the_first_rows_are_trained_on(streaming: str, tmp_path: Path) -> None:
     """As many as the recipe says; all without a number, or if there are fewer."""
     (tmp_path / "train.jsonl").write_text("".join(f'{{"id": {number}}}\n' for number in range(5)), "utf-8")
-    flags = ["--dataset_name", str(tmp_path), "--dataset_streaming", streamed, "--use_cpu", "true"]
+    flags = ["--dataset_name", str(tmp_path), "--dataset_streaming", streaming, "--use_cpu", "true"]
 
     def rows(*further: str) -> list[int]:
         train, test = data_of(parse_arguments(["--config", "grpo", *flags, *further]))
@@ -112,7 +112,7 @@ def test_recipes_that_are_compared_differ_in_the_reward_alone_and_that_for_drops
 @each_case("training", "policies")
 def test_a_policy_is_rewarded_as_its_definition_has_it(name: str, rewards: dict[str, float]) -> None:
     recipe = parse_arguments(["--config", name, "--use_cpu", "true"])
-    result = rewards_of_named(recipe.rewards)
+    result = rewards_by_name(recipe.rewards)
     assert dict(zip((one.__name__ for one in result), recipe.training.reward_weights, strict=True)) == rewards
     for one in result:
         if one.__name__ in ("prm", "ra_msd"):
@@ -124,7 +124,7 @@ def test_a_policy_is_rewarded_as_its_definition_has_it(name: str, rewards: dict[
 def test_a_drop_has_the_weights_and_the_gate_of_the_paper_without_the_channel(channel: Any) -> None:
     recipe = parse_arguments(["--config", DROP, "--drop", channel, "--use_cpu", "true"])
     assert recipe.rewards.weighting() == PAPER.without(channel)
-    assert [one.__name__ for one in rewards_of_named(recipe.rewards)] == ["orm", "format", "ra_msd"]
+    assert [one.__name__ for one in rewards_by_name(recipe.rewards)] == ["orm", "format", "ra_msd"]
 
 
 def test_weights_gate_threshold_and_reading_are_those_of_recipe_or_flags_and_fields_of_trl_pass_through() -> None:
@@ -139,8 +139,8 @@ def test_weights_gate_threshold_and_reading_are_those_of_recipe_or_flags_and_fie
     reading = RewardArguments(rewards=["prm", "ra_msd", "ra_msd_conditioned"], reading="settled")
     first, second, third = rewards_of(reading)
     assert [one.scorer.reading for one in (first, second, third.parts[1])] == ["settled"] * 3
-    unknown: Any = {"rewards": ["prm"], "reading": "labels"}
-    assert "reading='labels' is not known" in refused(lambda: rewards_of(RewardArguments(**unknown)))
+    alien: Any = {"rewards": ["prm"], "reading": "labels"}
+    assert "reading='labels' is not known" in refused(lambda: rewards_of(RewardArguments(**alien)))
     flags = ["--vllm_mode", "server", "--loss_type", "dr_grpo", "--beta", "0.04", "--load_in_4bit", "true"]
     recipe = parse_arguments(["--config", SMALL, *flags])
     assert (recipe.training.vllm_mode, recipe.training.loss_type, recipe.training.beta) == ("server", "dr_grpo", 0.04)
@@ -155,7 +155,7 @@ def test_precision_batch_and_device_of_the_nli_model_are_fields(name: str) -> No
     flags = ["--nli_dtype", "bfloat16", "--nli_batch_size", "64", "--nli_device", "cuda:1"]
     arguments = parse_arguments(["--config", name, "--use_cpu", "true", *flags]).rewards
     small = "cross-encoder/nli-deberta-v3-small"
-    assert rewards_of_named(arguments)[2].scorer.nli == NamedNLI(small, "bfloat16", 64, "cuda:1")
+    assert rewards_by_name(arguments)[2].scorer.nli == NamedNLI(small, "bfloat16", 64, "cuda:1")
 
 
 def test_a_corpus_stands_for_all_evidence_and_the_remedy_for_csv_is_right(tmp_path: Path, monkeypatch: Any) -> None:
@@ -165,8 +165,8 @@ def test_a_corpus_stands_for_all_evidence_and_the_remedy_for_csv_is_right(tmp_pa
     assert reward.needs == ("question", "task")
     expected = [("Cup", "The host was Qatar."), ("", "Doha is a city.")]
     assert [(one.title, one.text) for one in reward.scorer.retriever.documents] == expected
-    named = ["orm", "tests.training.calling.ra_msd", "format"]
-    assert rewards_of(RewardArguments(rewards=named)) == [orm, fake, format]
+    names = ["orm", "tests.training.calling.ra_msd", "format"]
+    assert rewards_of(RewardArguments(rewards=names)) == [orm, fake, format]
     monkeypatch.chdir(tmp_path)
     Path("corpus.csv").write_text("title,text\nCup,The host was Qatar.\n,Doha is a city.\n", "utf-8")
     message = refused(lambda: rewards_of(RewardArguments(rewards=["ra_msd"], corpus="corpus.csv")))
@@ -200,8 +200,8 @@ def test_a_recipe_is_found_by_its_name_or_its_path_and_a_field_that_nobody_knows
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("modules", "trained"), [(None, "7,372,800"), (["q_proj", "o_proj"], "4,718,592")])
-def test_the_adapter_has_the_parameters_that_the_recipe_says(modules: list[str] | None, trained: str) -> None:
+@pytest.mark.parametrize(("modules", "count"), [(None, "7,372,800"), (["q_proj", "o_proj"], "4,718,592")])
+def test_the_adapter_has_the_parameters_that_the_recipe_says(modules: list[str] | None, count: str) -> None:
     """On the meta device: shapes without weights. The paper's 4.7M is the count of q_proj and o_proj alone."""
     import peft
     import trl
@@ -214,7 +214,7 @@ def test_the_adapter_has_the_parameters_that_the_recipe_says(modules: list[str] 
     with torch.device("meta"):
         whole = Qwen2ForCausalLM(Qwen2Config(**TABLES["shape of Qwen2.5-3B-Instruct"]))
         model = adapting.get_peft_model(whole, reading.get_peft_config(recipe.model))
-    assert f"{model.num_parameters(only_trainable=True):,}" == trained
+    assert f"{model.num_parameters(only_trainable=True):,}" == count
 
 
 def test_rows_of_gsm8k_and_hotpotqa_become_rows_to_train_on_or_are_refused_with_their_line(tmp_path: Path) -> None:
@@ -226,9 +226,9 @@ def test_rows_of_gsm8k_and_hotpotqa_become_rows_to_train_on_or_are_refused_with_
         "task": "arithmetic", "gold": ["4"], "evidence": None,
     }  # fmt: skip
     context = {"title": ["Cup"], "sentences": [["The host was Qatar.", " It was hot."]]}
-    asked = {"id": "h", "question": "Who was the host?", "answer": "Qatar", "context": context}
-    asked |= {"supporting_facts": {"title": ["Cup"], "sent_id": [0]}}
-    path.write_text(json.dumps(asked) + "\n", "utf-8")
+    record = {"id": "h", "question": "Who was the host?", "answer": "Qatar", "context": context}
+    record |= {"supporting_facts": {"title": ["Cup"], "sent_id": [0]}}
+    path.write_text(json.dumps(record) + "\n", "utf-8")
     (row,) = training_rows(path, "short", "facts")
     expected = ("h", ["Qatar"], [{"title": "Cup", "text": "The host was Qatar."}])
     assert (row["id"], row["gold"], row["evidence"]) == expected
@@ -248,6 +248,6 @@ def test_rows_of_gsm8k_and_hotpotqa_become_rows_to_train_on_or_are_refused_with_
 @pytest.mark.parametrize("task", ["retrieval", "arithmetic"])
 def test_a_prompt_asks_for_a_form_that_is_rewarded(task: Any) -> None:
     (message,) = prompt_of("What is 2+2?", task)
-    asked = message["content"].rpartition(": ")[2] if task == "arithmetic" else message["content"][-len("A: answer") :]
+    form = message["content"].rpartition(": ")[2] if task == "arithmetic" else message["content"][-len("A: answer") :]
     assert message["content"].startswith("What is 2+2?\n\n")
-    assert format(prompts=[""], completions=[f"So it is.\n{asked.replace('number', '4')}"], task=[task]) == [1.0]
+    assert format(prompts=[""], completions=[f"So it is.\n{form.replace('number', '4')}"], task=[task]) == [1.0]

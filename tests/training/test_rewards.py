@@ -24,14 +24,14 @@ from eldgr_dspy.training.reward_calls import Call
 from tests.case_tables import tables_of
 from tests.refusing import refuses
 from tests.scoring.readers import Reader, by_chance
-from tests.training.calling import UNMEASURED, Broken, Fixed, Log, by_heart, rows, said
+from tests.training.calling import MISSING, Failing, Log, Steady, by_heart, rows, speak
 
 TEXT = "The host was Qatar.\nThe capital of Qatar is Dubai.\nA: Dubai"
 WORDS = "The host was Qatar . \n Step 1: 7 #### A: Dubai \t ``` $ ' ’ é".split(" ")
-UNKNOWN = Undefined("not measured")
-scores = st.none().map(lambda _: UNKNOWN) | st.floats(0, 1)
+EMPTY = Undefined("not measured")
+scores = st.none().map(lambda _: EMPTY) | st.floats(0, 1)
 pairs = st.lists(st.tuples(scores, scores), min_size=1, max_size=5)
-PADDED = "The host was Qatar.\nThe capital of it is Doha.\nA: Doha"
+SHORT = "The host was Qatar.\nThe capital of it is Doha.\nA: Doha"
 TEXTS = tables_of("training")["texts to pad"]
 PADDING = TEXTS["padding"]
 padded_texts = st.builds(str.format, st.sampled_from(TEXTS["layouts"]), *[st.sampled_from(TEXTS["steps"])] * 3)
@@ -44,20 +44,20 @@ def silent(scorer: Any, **settings: Any) -> StepReward:
 
 
 def test_completions_are_scored_in_one_call_for_the_mean_over_their_steps_and_channels_are_logged() -> None:
-    scorer = Fixed()
-    result = silent(scorer)(["?"] * 3, [said(TEXT), TEXT, "So Qatar it was."], **rows(3))
+    scorer = Steady()
+    result = silent(scorer)(["?"] * 3, [speak(TEXT), TEXT, "So Qatar it was."], **rows(3))
     assert result == [1.0, 1.0, 1.0] and scorer.calls == 1
-    assert scorer.given[0] == Reasoning(TEXT, "Who was the host?", (Passage("", "The host was Qatar."),), "Dubai")
-    assert scorer.given[2].answer == "", "an answer that is only guessed is nothing to make progress towards"
+    assert scorer.inputs[0] == Reasoning(TEXT, "Who was the host?", (Passage("", "The host was Qatar."),), "Dubai")
+    assert scorer.inputs[2].answer == "", "an answer that is only guessed is nothing to make progress towards"
     log = Log()
     reward = silent(NLIScorer(Reader(by_heart)))
-    (earned,) = reward(["?"], [TEXT], **rows(1), **log.arguments)
+    (total,) = reward(["?"], [TEXT], **rows(1), **log.arguments)
     table = json.loads(log.columns["ra_msd_steps"][0])
     first, second = (step["reward"] for step in table["steps"])
-    assert second == 0.0 and earned == table["reward"] == pytest.approx((first + second) / 2)
+    assert second == 0.0 and total == table["reward"] == pytest.approx((first + second) / 2)
     for name in set(CHANNELS) - {"epist"}:
-        measured = [step["channels"][name] for step in table["steps"] if step["channels"][name] is not None]
-        assert log.metrics[f"ra_msd/{name}"] == pytest.approx(sum(measured) / len(measured)), name
+        numbers = [step["channels"][name] for step in table["steps"] if step["channels"][name] is not None]
+        assert log.metrics[f"ra_msd/{name}"] == pytest.approx(sum(numbers) / len(numbers)), name
     assert "ra_msd/epist" not in log.metrics
     assert (log.metrics["ra_msd/steps"], log.metrics["ra_msd/undefined"]) == (2, 0)
 
@@ -82,7 +82,7 @@ def test_a_completion_without_a_measurable_step_earns_0_and_is_logged_as_undefin
 
 def test_an_undefined_channel_is_dropped_and_a_row_without_a_corpus_is_not_one_whose_corpus_is_empty() -> None:
     log = Log()
-    (result,) = silent(Fixed(logic=0.8, fact=UNMEASURED))(["?"], ["The host was Qatar."], **rows(1), **log.arguments)
+    (result,) = silent(Steady(logic=0.8, fact=MISSING))(["?"], ["The host was Qatar."], **rows(1), **log.arguments)
     assert result == pytest.approx(0.8)
     assert log.metrics["ra_msd/logic"] == 0.8 and "ra_msd/fact" not in log.metrics
     log = Log()
@@ -105,18 +105,18 @@ def test_epist_is_the_confidence_of_the_sampled_tokens_and_left_out_with_a_warni
 
 
 def test_a_scorer_that_fails_ends_the_training_with_a_sentence_and_a_condition_is_pickled_and_weighed() -> None:
-    with pytest.raises(ScoringError) as caught:
-        silent(Broken())(["?"] * 2, [TEXT] * 2, **rows(2))
-    assert str(caught.value) == (
+    with pytest.raises(ScoringError) as info:
+        silent(Failing())(["?"] * 2, [TEXT] * 2, **rows(2))
+    assert str(info.value) == (
         "The scorer of the reward 'ra_msd' failed on 2 completions (RuntimeError: out of memory); fix it, and resume "
         "the run from its last checkpoint."
     )
-    assert isinstance(caught.value.__cause__, RuntimeError)
+    assert isinstance(info.value.__cause__, RuntimeError)
     reward = Conditioned(format, on=orm)
     again = pickle.loads(pickle.dumps(reward))  # noqa: S301
     assert (again.__name__, again.needs, again.at_least) == ("format_conditioned", ("gold", "task"), 1.0)
     assert weights_of([orm, reward, Conditioned(format, on=orm, name="other")]) == [3.0, 1.0, 1.0]
-    refuses(ArgumentError, "2 rewards are named 'orm'", Conditioned, Given("orm", [1.0]), on=orm)
+    refuses(ArgumentError, "2 rewards are named 'orm'", Conditioned, Preset("orm", [1.0]), on=orm)
 
 
 @given(st.lists(st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join), min_size=1, max_size=4), st.booleans())
@@ -132,18 +132,18 @@ def test_whatever_is_written_and_read_each_reward_is_finite_and_in_range(texts: 
 
 @given(pairs, st.floats(-1, 2))
 @example([(0.5, 0.25), (0.49, 1.0), (1.0, 0.75)], 0.5)
-def test_each_completion_earns_its_reward_or_nothing(drawn: list[tuple[Score, Score]], at_least: float) -> None:
-    condition, rewards = map(Given, ("on", "reward"), zip(*drawn, strict=True))
-    results = rewarded(Conditioned(rewards, on=condition, at_least=at_least), len(drawn))
-    for (on, reward), result in zip(drawn, results, strict=True):
+def test_each_completion_earns_its_reward_or_nothing(values: list[tuple[Score, Score]], at_least: float) -> None:
+    condition, rewards = map(Preset, ("on", "reward"), zip(*values, strict=True))
+    results = apply(Conditioned(rewards, on=condition, at_least=at_least), len(values))
+    for (on, reward), result in zip(values, results, strict=True):
         passes = not isinstance(on, Undefined) and on >= at_least
         assert result == (reward if passes and not isinstance(reward, Undefined) else 0.0)
 
 
 def test_undefined_parts_and_wrong_answers_earn_nothing_and_are_logged() -> None:
     log = Log()
-    reward = Conditioned(Given("steps", [0.5, UNKNOWN, UNKNOWN, 0.5]), on=Given("on", [1, 1, 0, UNKNOWN]), name="both")
-    assert rewarded(reward, 4, **log.arguments) == [0.5, 0, 0, 0]
+    reward = Conditioned(Preset("steps", [0.5, EMPTY, EMPTY, 0.5]), on=Preset("on", [1, 1, 0, EMPTY]), name="both")
+    assert apply(reward, 4, **log.arguments) == [0.5, 0, 0, 0]
     assert log.metrics["both/undefined"] == 0.5, "where the condition fails, the reward need not be known"
     assert log.metrics["both/passed"] == pytest.approx(2 / 3) and log.metrics["both/on"] == pytest.approx(2 / 3)
     expected = (0.5, 0.5, 0.25)
@@ -160,15 +160,15 @@ def test_undefined_parts_and_wrong_answers_earn_nothing_and_are_logged() -> None
 
 
 def test_a_row_without_gold_favours_no_completion_and_a_reward_that_is_its_own_condition_is_a_threshold() -> None:
-    reward = Conditioned(StepReward(Fixed(), confidence=False), on=orm)
+    reward = Conditioned(StepReward(Steady(), confidence=False), on=orm)
     texts = ["The host was Qatar.\nA: Qatar", "The host was Dubai.\nA: Dubai"]
     assert reward(["?"] * 2, texts, **rows(2, gold=[None, None])) == [0.0, 0.0]
     assert reward(["?"] * 2, texts, **rows(2)) == [1.0, 0.0]
-    one = Given("one", [0.4, 0.6])
-    assert rewarded(Conditioned(one, on=one, at_least=0.5), 2) == [0.0, 0.6] and one.calls == 1
+    one = Preset("one", [0.4, 0.6])
+    assert apply(Conditioned(one, on=one, at_least=0.5), 2) == [0.0, 0.6] and one.calls == 1
 
 
-class Given(Reward):
+class Preset(Reward):
     weight: ClassVar[float] = 1.0
 
     def __init__(self, name: str, scores: Sequence[Score]) -> None:
@@ -180,7 +180,7 @@ class Given(Reward):
         return RewardResults(Scores.of(self.scores))
 
 
-def rewarded(reward: Reward, n: int, **arguments: object) -> list[float]:
+def apply(reward: Reward, n: int, **arguments: object) -> list[float]:
     return reward(["?"] * n, ["text"] * n, **arguments)
 
 
@@ -223,7 +223,7 @@ def test_without_an_answer_gold_or_completions_the_log_says_so(text: str) -> Non
     assert set(log.metrics) == {"orm/seconds"}
 
 
-def earned(text: str, read: Any = by_heart) -> dict[str, float]:
+def rewards_of(text: str, read: Any = by_heart) -> dict[str, float]:
     rewards = (StepReward(NLIScorer(Reader(read)), confidence=False), process_reward(Reader(read)))
     return {reward.__name__: reward(["?"], [text], **rows(1))[0] for reward in rewards}
 
@@ -231,9 +231,9 @@ def earned(text: str, read: Any = by_heart) -> dict[str, float]:
 @pytest.mark.parametrize("place", [0, 1, 2, 3], ids=["first", "between", "before the answer", "last"])
 def test_thirty_lines_of_hmm_never_raise_the_reward(place: int) -> None:
     """They count as 30 steps that earn nothing: two steps of 32 are measured."""
-    lines = PADDED.split("\n")
-    padded = "\n".join([*lines[:place], *["Hmm."] * 30, *lines[place:]])
-    assert earned(padded) == {name: pytest.approx(reward * 2 / 32) for name, reward in earned(PADDED).items()}
+    lines = SHORT.split("\n")
+    longer = "\n".join([*lines[:place], *["Hmm."] * 30, *lines[place:]])
+    assert rewards_of(longer) == {name: pytest.approx(reward * 2 / 32) for name, reward in rewards_of(SHORT).items()}
 
 
 def test_padding_does_not_make_one_step_of_sentences_and_two_words_are_a_step() -> None:
@@ -243,43 +243,43 @@ def test_padding_does_not_make_one_step_of_sentences_and_two_words_are_a_step() 
         return "contradiction" if hypothesis.startswith(("So it", "Then")) else "entailment"
 
     text = "The host was Qatar. So it is hot. Then it is cold."
-    before, after = earned(text, read)["prm"], earned(f"{text}\nHmm.", read)["prm"]
+    before, after = rewards_of(text, read)["prm"], rewards_of(f"{text}\nHmm.", read)["prm"]
     assert [before, after] == pytest.approx([1 / 3, 1 / 4])
 
     def judge(premise: str, hypothesis: str) -> Any:
         return "contradiction" if "wrong" in hypothesis else "neutral"
 
     low = "It is wrong here."
-    assert earned(low, judge) == earned("Hmm.\n" * 30 + low, judge) == {"ra_msd": 0.0, "prm": 0.0}
-    assert all(reward > 0.35 for reward in earned("Hmm, well.\n" * 30 + low, judge).values())
+    assert rewards_of(low, judge) == rewards_of("Hmm.\n" * 30 + low, judge) == {"ra_msd": 0.0, "prm": 0.0}
+    assert all(reward > 0.35 for reward in rewards_of("Hmm, well.\n" * 30 + low, judge).values())
 
 
 @example("So.\nSo.\nSo.", "", ["Step 9:"], 1)
 @given(padded_texts, answers, st.lists(st.sampled_from(PADDING), min_size=1, max_size=5), st.integers(1, 60))
 def test_no_appended_padding_raises_a_reward(text: str, answer: str, padding: list[str], times: int) -> None:
     read = by_chance("contradiction", "neutral", "entailment")
-    before = earned(text + answer, read)
-    after = earned("\n".join([text + answer, *padding * times]), read)
+    before = rewards_of(text + answer, read)
+    after = rewards_of("\n".join([text + answer, *padding * times]), read)
     assert all(after[name] <= before[name] + 1e-12 for name in before)
 
 
 def test_a_step_that_cannot_be_measured_counts_as_0() -> None:
     """A display of LaTeX is a step without words; so is what the scorer left undefined."""
     log, columns = Log(), rows(1)
-    lost = silent(Fixed(UNMEASURED, UNMEASURED))
-    assert lost(["?"], [PADDED], **columns, **log.arguments) == [0.0] and log.metrics["ra_msd/undefined"] == 1
-    assert silent(Fixed())(["?"], [PADDED], **columns, **log.arguments) == [1.0] and log.metrics["ra_msd/padding"] == 0
-    halves, whole = earned("The host was Qatar.\n\\[ x = 7 \\]"), earned("The host was Qatar.")
+    lost = silent(Steady(MISSING, MISSING))
+    assert lost(["?"], [SHORT], **columns, **log.arguments) == [0.0] and log.metrics["ra_msd/undefined"] == 1
+    assert silent(Steady())(["?"], [SHORT], **columns, **log.arguments) == [1.0] and log.metrics["ra_msd/padding"] == 0
+    halves, whole = rewards_of("The host was Qatar.\n\\[ x = 7 \\]"), rewards_of("The host was Qatar.")
     assert halves == {name: pytest.approx(reward / 2) for name, reward in whole.items()}
 
 
 def test_the_log_and_the_confidences_leave_padding_out() -> None:
     log = Log()
-    silent(Fixed())(["?"] * 2, [PADDED, f"Hmm.\nSo\n{PADDED}"], **rows(2), **log.arguments)
+    silent(Steady())(["?"] * 2, [SHORT, f"Hmm.\nSo\n{SHORT}"], **rows(2), **log.arguments)
     assert (log.metrics["ra_msd/padding"], log.metrics["ra_msd/steps"]) == (1, 2)
     tables = [json.loads(table) for table in log.columns["ra_msd_steps"]]
     assert [(table["reward"], table["padding"], len(table["steps"])) for table in tables] == [(1, 0, 2), (0.5, 2, 2)]
-    scorer, text = Fixed(), "a b\nHmm.\nc d"
+    scorer, text = Steady(), "a b\nHmm.\nc d"
     tokens = TokenConfidence(text, (4, 9, 12), (0.0, -9.0, 0.0))
     StepReward(scorer)(["?"], [text], **rows(1), token_confidence=[tokens])
-    assert list(scorer.given[0].confidences or ()) == [1.0, 1.0]
+    assert list(scorer.inputs[0].confidences or ()) == [1.0, 1.0]

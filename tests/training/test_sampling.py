@@ -38,9 +38,9 @@ SHORT = Sampling(seed=2029, max_new_tokens=4)
 """Enough where it does not matter what is sampled."""
 
 
-def sampled(path: Path, questions: list[dict[str, Any]] | None = None, **changed: Any) -> Pool:
+def sample(path: Path, questions: list[dict[str, Any]] | None = None, **changes: Any) -> Pool:
     """The pool of two checkpoints, three candidates of each a question, but for what is changed."""
-    arguments: dict[str, Any] = {"checkpoints": checkpoints(), "sampling": SAMPLING, **changed}
+    arguments: dict[str, Any] = {"checkpoints": checkpoints(), "sampling": SAMPLING, **changes}
     return sample_pool(path, QUESTIONS if questions is None else questions, **arguments)
 
 
@@ -56,7 +56,7 @@ def texts(pool: Pool) -> dict[tuple[str, str | None], str]:
     return {(row.id, one.source): one.text for row in pool.rows() for one in row.candidates}
 
 
-def copied(folder: Path, to: Path, **files: Mapping[str, Any] | str | None) -> Path:
+def copy(folder: Path, to: Path, **files: Mapping[str, Any] | str | None) -> Path:
     """A copy of a checkpoint in which files have another text or entries of JSON; a file given None is left out."""
     shutil.copytree(folder, to)
     for name, entries in files.items():
@@ -72,7 +72,7 @@ def copied(folder: Path, to: Path, **files: Mapping[str, Any] | str | None) -> P
 
 @pytest.fixture(scope="module")
 def pool(tmp_path_factory: pytest.TempPathFactory) -> Pool:
-    return sampled(tmp_path_factory.mktemp("pool") / "pool.jsonl")
+    return sample(tmp_path_factory.mktemp("pool") / "pool.jsonl")
 
 
 def test_a_row_is_the_question_with_the_samples_of_each_checkpoint_and_the_answers_found_in_them(pool: Pool) -> None:
@@ -82,17 +82,17 @@ def test_a_row_is_the_question_with_the_samples_of_each_checkpoint_and_the_answe
     assert (first.id, first.question, first.task, first.gold) == ("q1", ROWS[0]["question"], "retrieval", ["Doha"])
     assert [one.model_dump() for one in first.evidence] == ROWS[0]["evidence"]
     for row in pool.rows():
-        for one, shown in zip(row.candidates, row.meta["samples"], strict=True):
+        for one, entry in zip(row.candidates, row.meta["samples"], strict=True):
             reading = extract_answer(one.text, row.task)
-            assert (one.answer, shown["form"]) == ((reading.answer, reading.form) if reading else (None, None))
+            assert (one.answer, entry["form"]) == ((reading.answer, reading.form) if reading else (None, None))
     assert {"Doha", "Dubai"} & {one.answer for one in next(pool.rows()).candidates}
 
 
 def test_a_completion_that_never_leaves_its_thinking_has_no_answer(tmp_path: Path) -> None:
     template = (saved_policy() / "chat_template.jinja").read_text("utf-8")
-    opened = template + "{% if add_generation_prompt %}<think>\n{% endif %}"
-    tried = copied(saved_policy(), tmp_path / "model", chat_template=opened)
-    pool = sampled(tmp_path / "pool.jsonl", checkpoints={"tried": tried})
+    prefix = template + "{% if add_generation_prompt %}<think>\n{% endif %}"
+    folder = copy(saved_policy(), tmp_path / "model", chat_template=prefix)
+    pool = sample(tmp_path / "pool.jsonl", checkpoints={"tried": folder})
     candidates = [one for row in pool.rows() for one in row.candidates]
     assert any(one.text.strip() for one in candidates) and {one.answer for one in candidates} == {None}
 
@@ -100,18 +100,18 @@ def test_a_completion_that_never_leaves_its_thinking_has_no_answer(tmp_path: Pat
 def test_what_is_written_is_opened_in_any_format_and_not_sampled_again(pool: Pool, tmp_path: Path) -> None:
     assert open_pool(pool.path).sha256 == pool.sha256
     shutil.copy(pool.path.with_name("pool.samples.jsonl"), tmp_path)
-    assert sampled(tmp_path / "pool.parquet").sha256 == pool.sha256
+    assert sample(tmp_path / "pool.parquet").sha256 == pool.sha256
     files = pool.path, pool.path.with_name("pool.samples.jsonl")
     before = [file.read_bytes() for file in files]
-    sampled(pool.path)
+    sample(pool.path)
     assert [file.read_bytes() for file in files] == before
 
 
 def test_a_candidate_that_was_cut_off_is_known_by_it(pool: Pool, tmp_path: Path) -> None:
-    short = sampled(tmp_path / "pool.jsonl", sampling=Sampling(seed=2029, samples=3, max_new_tokens=5))
-    shown = [one for row in short.rows() for one in row.meta["samples"]]
-    assert {one["ended"] for one in shown} >= {False}
-    assert all(len(one["ends"]) == 5 for one in shown if not one["ended"])
+    short = sample(tmp_path / "pool.jsonl", sampling=Sampling(seed=2029, samples=3, max_new_tokens=5))
+    entries = [one for row in short.rows() for one in row.meta["samples"]]
+    assert {one["ended"] for one in entries} >= {False}
+    assert all(len(one["ends"]) == 5 for one in entries if not one["ended"])
     assert all(len(one["ends"]) <= 20 for row in pool.rows() for one in row.meta["samples"])
     for key, text in texts(short).items():
         assert texts(pool)[key].startswith(text.rstrip("\N{REPLACEMENT CHARACTER}"))
@@ -122,8 +122,8 @@ def test_log_probabilities_are_those_of_the_model_itself_for_the_very_tokens(poo
     checkpoint = Checkpoint.of("whole", saved_policy())
     tokenizer = checkpoint.tokenizer()
     model = checkpoint.policy(tokenizer, device="cpu")
-    for row, asked in zip(pool.rows(), QUESTIONS, strict=True):
-        prompt = render(tokenizer, "whole", row.id, asked["prompt"])
+    for row, question in zip(pool.rows(), QUESTIONS, strict=True):
+        prompt = render(tokenizer, "whole", row.id, question["prompt"])
         stream = [numbers(20, 2029, row.id, "whole", 1)]
         (one,) = complete(model, tokenizer, [prompt], stream, temperature=0.7, top_p=0.9)
         assert one.tokens.text == row.candidates[0].text
@@ -135,41 +135,41 @@ def test_log_probabilities_are_those_of_the_model_itself_for_the_very_tokens(poo
 
 @pytest.mark.parametrize("batch_size", [1, 5])
 def test_neither_order_nor_batch_changes_a_candidate(pool: Pool, tmp_path: Path, batch_size: int) -> None:
-    turned = dict(reversed(checkpoints().items()))
-    other = sampled(tmp_path / "pool.jsonl", QUESTIONS[::-1], checkpoints=turned, batch_size=batch_size)
+    reverse = dict(reversed(checkpoints().items()))
+    other = sample(tmp_path / "pool.jsonl", QUESTIONS[::-1], checkpoints=reverse, batch_size=batch_size)
     assert texts(other) == texts(pool)
 
 
 def test_neither_further_samples_nor_settings_of_a_model_change_a_candidate(pool: Pool, tmp_path: Path) -> None:
     one = Sampling(seed=2029, max_new_tokens=20)
-    few = sampled(tmp_path / "pool.jsonl", QUESTIONS[1:], checkpoints={"whole": saved_policy()}, sampling=one)
+    few = sample(tmp_path / "pool.jsonl", QUESTIONS[1:], checkpoints={"whole": saved_policy()}, sampling=one)
     assert texts(few).items() <= texts(pool).items()
-    penalised = copied(saved_policy(), tmp_path / "model", generation_config={"repetition_penalty": 9.0, "top_k": 1})
-    other = sampled(tmp_path / "penalised.jsonl", checkpoints={"whole": penalised})
+    penalty = copy(saved_policy(), tmp_path / "model", generation_config={"repetition_penalty": 9.0, "top_k": 1})
+    other = sample(tmp_path / "penalised.jsonl", checkpoints={"whole": penalty})
     assert texts(other).items() <= texts(pool).items()
 
 
 @pytest.mark.parametrize("what", ["id", "name", "seed"])
 def test_another_seed_id_or_name_draws_other_numbers(what: str, pool: Pool, tmp_path: Path) -> None:
-    named = {"again" if what == "name" else "whole": saved_policy()}
+    models = {"again" if what == "name" else "whole": saved_policy()}
     questions = [first_question(id="other" if what == "id" else "q1")]
     sampling = Sampling(7 if what == "seed" else 2029, 3, max_new_tokens=20)
-    other = sampled(tmp_path / "pool.jsonl", questions, checkpoints=named, sampling=sampling)
+    other = sample(tmp_path / "pool.jsonl", questions, checkpoints=models, sampling=sampling)
     assert list(texts(other).values()) != [texts(pool)["q1", f"whole/{number}"] for number in (1, 2, 3)]
 
 
 def test_a_model_without_a_chat_template_is_asked_in_text_and_random_streams_stay(tmp_path: Path) -> None:
     before = random.getstate(), torch.random.get_rng_state().tolist()
-    sampled(tmp_path / "pool.jsonl", checkpoints={"whole": saved_policy()}, sampling=SHORT)
+    sample(tmp_path / "pool.jsonl", checkpoints={"whole": saved_policy()}, sampling=SHORT)
     assert (random.getstate(), torch.random.get_rng_state().tolist()) == before
-    bare = copied(saved_policy(), tmp_path / "model", chat_template=None)
+    bare = copy(saved_policy(), tmp_path / "model", chat_template=None)
     questions = [{**row, "prompt": f"Question: {row['question']}\nAnswer:"} for row in QUESTIONS]
-    assert sampled(tmp_path / "bare.jsonl", questions, checkpoints={"bare": bare}, sampling=SHORT).n == 2
+    assert sample(tmp_path / "bare.jsonl", questions, checkpoints={"bare": bare}, sampling=SHORT).n == 2
 
 
 def test_the_numbers_of_a_stream_are_the_same_for_ever_and_a_sampling_is_the_papers() -> None:
-    pinned = [0.5666376027691582, 0.3959846924555742, 0.23276226881678352]
-    assert [numbers(n, 2029, "q1", "grpo", 1) for n in (3, 2)] == [pinned, pinned[:2]]
+    stream = [0.5666376027691582, 0.3959846924555742, 0.23276226881678352]
+    assert [numbers(n, 2029, "q1", "grpo", 1) for n in (3, 2)] == [stream, stream[:2]]
     assert all(0 <= number < 1 for number in numbers(1000, 0))
     one = Sampling(seed=2029)
     assert (one.samples, one.temperature, one.top_p, one.max_new_tokens) == (1, 0.7, 0.9, 128)
@@ -180,58 +180,58 @@ def test_tokens_are_drawn_as_often_as_they_are_probable_and_none_outside_the_cut
     tokenizer = checkpoint.tokenizer()
     model = checkpoint.policy(tokenizer, device="cpu")
     prompt, n = render(tokenizer, "whole", "q", ROWS[0]["prompt"])[:-3], 2000
-    drawn = [numbers(1, 0, at) for at in range(n)]
-    written = complete(model, tokenizer, [prompt] * n, drawn, temperature=0.7, top_p=0.9)
-    counts = Counter(round(logp, 5) for one in written for logp in one.tokens.logps)  # a token is known by its own
+    draws = [numbers(1, 0, at) for at in range(n)]
+    results = complete(model, tokenizer, [prompt] * n, draws, temperature=0.7, top_p=0.9)
+    counts = Counter(round(logp, 5) for one in results for logp in one.tokens.logps)  # a token is known by its own
     with torch.no_grad():
         logits = model(torch.tensor([prompt])).logits[0, -1]
-    ranked = (logits.double() / 0.7).softmax(-1).sort(descending=True)
-    kept = int((ranked.values.cumsum(-1) < 0.9).sum()) + 1
-    assert kept > 3
-    shares = ranked.values[:kept] / ranked.values[:kept].sum()
-    for logp, share in zip(logits.log_softmax(-1)[ranked.indices[:kept]].tolist(), shares.tolist(), strict=True):
+    ranking = (logits.double() / 0.7).softmax(-1).sort(descending=True)
+    size = int((ranking.values.cumsum(-1) < 0.9).sum()) + 1
+    assert size > 3
+    shares = ranking.values[:size] / ranking.values[:size].sum()
+    for logp, share in zip(logits.log_softmax(-1)[ranking.indices[:size]].tolist(), shares.tolist(), strict=True):
         assert abs(counts.pop(round(logp, 5), 0) - n * share) < 5 * (n * share) ** 0.5 + 1
     assert not counts
 
 
 def test_an_adapter_is_read_on_the_base_that_it_names_or_that_is_given(pool: Pool, tmp_path: Path) -> None:
-    named = json.loads((saved_adapter() / "adapter_config.json").read_text("utf-8"))["base_model_name_or_path"]
-    assert Path(named) == saved_policy()
-    lost = copied(saved_adapter(), tmp_path / "adapter", adapter_config={"base_model_name_or_path": "/nowhere/base"})
-    other = sampled(tmp_path / "pool.jsonl", checkpoints={"adapted": lost}, base=saved_policy())
+    base = json.loads((saved_adapter() / "adapter_config.json").read_text("utf-8"))["base_model_name_or_path"]
+    assert Path(base) == saved_policy()
+    lost = copy(saved_adapter(), tmp_path / "adapter", adapter_config={"base_model_name_or_path": "/nowhere/base"})
+    other = sample(tmp_path / "pool.jsonl", checkpoints={"adapted": lost}, base=saved_policy())
     assert texts(other).items() <= texts(pool).items()
     assert texts(pool)["q1", "adapted/1"] != texts(pool)["q1", "whole/1"]
-    unnamed = copied(saved_adapter(), tmp_path / "unnamed", adapter_config={"base_model_name_or_path": None})
+    bare = copy(saved_adapter(), tmp_path / "unnamed", adapter_config={"base_model_name_or_path": None})
     nameless = "The adapter of the checkpoint 'adapted' names no base; give it as base="
     nowhere = "model='/nowhere/base' must be a folder on this disk; give the folder"
-    for folder, message in ((unnamed, nameless), (lost, nowhere)):
-        refuses(ArgumentError, message, sampled, tmp_path / "other.jsonl", checkpoints={"adapted": folder})
+    for folder, message in ((bare, nameless), (lost, nowhere)):
+        refuses(ArgumentError, message, sample, tmp_path / "other.jsonl", checkpoints={"adapted": folder})
 
 
 @each_case("training", "alien prompts")
 def test_an_alien_prompt_is_refused(prompt: Any, files: dict[str, Any], message: str, tmp_path: Path) -> None:
-    tried = copied(saved_policy(), tmp_path / "model", **files)
+    folder = copy(saved_policy(), tmp_path / "model", **files)
     questions = QUESTIONS if prompt is None else [{**QUESTIONS[0], "prompt": prompt}]
-    models = {"whole": saved_policy(), "tried": tried}
-    refuses(ArgumentError, message, sampled, tmp_path / "pool.jsonl", questions, checkpoints=models)
+    models = {"whole": saved_policy(), "tried": folder}
+    refuses(ArgumentError, message, sample, tmp_path / "pool.jsonl", questions, checkpoints=models)
     assert not list(tmp_path.glob("pool*"))
 
 
 def test_a_tokenizer_of_another_kind_and_a_second_process_are_refused(tmp_path: Path) -> None:  # hazard 90
     """One of words, in the folder of a Qwen2: it loads as Qwen2's, which knows none of them and drops all."""
-    tried = copied(saved_policy(), tmp_path / "model")
-    tiny_tokenizer([row["question"] for row in QUESTIONS]).save_pretrained(tried)
+    folder = copy(saved_policy(), tmp_path / "model")
+    tiny_tokenizer([row["question"] for row in QUESTIONS]).save_pretrained(folder)
     message = "The tokenizer of the checkpoint 'tried' spells less than half of the prompt"
-    refuses(ArgumentError, message, sampled, tmp_path / "pool.jsonl", checkpoints={"tried": tried})
+    refuses(ArgumentError, message, sample, tmp_path / "pool.jsonl", checkpoints={"tried": folder})
     with FileLock(tmp_path / ".pool.samples.jsonl.lock"):
-        refuses(RunLockedError, "another process is sampling", sampled, tmp_path / "pool.jsonl")
+        refuses(RunLockedError, "another process is sampling", sample, tmp_path / "pool.jsonl")
 
 
 @each_case("training", "refused checkpoints")
 def test_a_checkpoint_that_cannot_be_loaded_is_named(folder: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    copied(saved_policy(), tmp_path / "broken", config="{")
-    refuses(ArgumentError, message, sampled, tmp_path / "pool.jsonl", checkpoints={"tried": tmp_path / folder})
+    copy(saved_policy(), tmp_path / "broken", config="{")
+    refuses(ArgumentError, message, sample, tmp_path / "pool.jsonl", checkpoints={"tried": tmp_path / folder})
 
 
 def test_a_call_resumes_where_it_broke_off_and_adds_to_what_is_there(pool: Pool, tmp_path: Path) -> None:  # hazard 88
@@ -239,29 +239,29 @@ def test_a_call_resumes_where_it_broke_off_and_adds_to_what_is_there(pool: Pool,
     whole = pool.path.with_name(beside.name).read_bytes().splitlines(keepends=True)
     beside.write_bytes(b"".join(whole[:7]) + whole[7][:50])
     with pytest.warns(TornLineWarning, match="line 8: torn after 50 bytes"):
-        again = sampled(path)
+        again = sample(path)
     assert again.sha256 == pool.sha256
     assert beside.read_bytes().splitlines(keepends=True)[:7] == whole[:7]
     assert len(beside.read_bytes().splitlines()) == len(whole)
     path.unlink()
     beside.unlink()
-    sampled(path, QUESTIONS[:1], checkpoints={"whole": saved_policy()}, sampling=Sampling(2029, 2, max_new_tokens=20))
-    begun = beside.read_bytes()
-    assert sampled(path).sha256 == pool.sha256
-    assert beside.read_bytes().startswith(begun)
+    sample(path, QUESTIONS[:1], checkpoints={"whole": saved_policy()}, sampling=Sampling(2029, 2, max_new_tokens=20))
+    start = beside.read_bytes()
+    assert sample(path).sha256 == pool.sha256
+    assert beside.read_bytes().startswith(start)
 
 
 @each_case("training", "contradicted samples", Sampling=Sampling, **{"first question": first_question})
 def test_what_contradicts_samples_is_refused(changed: dict[str, Any], message: str, pool: Pool, tmp_path: Path) -> None:
-    copied(saved_policy(), tmp_path / "other", config={"rope_theta": 10.0})
+    copy(saved_policy(), tmp_path / "other", config={"rope_theta": 10.0})
     shutil.copy(pool.path.with_name("pool.samples.jsonl"), tmp_path)
     if "checkpoints" in changed:
         changed = {"checkpoints": {"whole": tmp_path / "other"}}
-    assert message in refused(lambda: sampled(tmp_path / "pool.jsonl", **changed), RunChangedError)
+    assert message in refused(lambda: sample(tmp_path / "pool.jsonl", **changed), RunChangedError)
 
 
 def test_what_a_trainer_logs_beside_the_weights_does_not_make_it_another_checkpoint(tmp_path: Path) -> None:
-    folder = copied(saved_policy(), tmp_path / "whole")
+    folder = copy(saved_policy(), tmp_path / "whole")
     before = Checkpoint.of("whole", folder).identity()
     (folder / "trainer_state.json").write_text("{}", "utf-8")
     assert Checkpoint.of("whole", folder).identity() == before
@@ -270,14 +270,14 @@ def test_what_a_trainer_logs_beside_the_weights_does_not_make_it_another_checkpo
 @each_case("training", "files that were not sampled")
 def test_what_was_not_sampled_is_left_alone(name: str, kind: str, message: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text("{}\n", "utf-8")
-    assert message in refused(lambda: sampled(tmp_path / "pool.jsonl"), getattr(errors, kind))
+    assert message in refused(lambda: sample(tmp_path / "pool.jsonl"), getattr(errors, kind))
     assert (tmp_path / name).read_text("utf-8") == "{}\n"
 
 
 @each_case("training", "questions that are not a pool")
 def test_questions_that_are_no_pool_are_refused(changed: Any, kind: str, message: str, tmp_path: Path) -> None:
     questions = [first_question(**changed), QUESTIONS[1]]
-    refuses(getattr(errors, kind), message, sampled, tmp_path / "pool.jsonl", questions)
+    refuses(getattr(errors, kind), message, sample, tmp_path / "pool.jsonl", questions)
     assert not list(tmp_path.iterdir())
 
 
@@ -285,10 +285,10 @@ def test_gold_may_be_a_text_a_list_or_nothing_and_is_read_for_the_number_that_it
     texts = [first_question(gold="Doha", id="a"), first_question(gold=None, id="b")]
     numbers = [first_question(task="arithmetic", gold="48+24 = <<48+24=72>>72 in all.\n#### 72")]
     for name, questions, gold in (("texts", texts, [["Doha"], []]), ("numbers", numbers, [["72"]])):
-        pool = sampled(tmp_path / f"{name}.jsonl", questions, checkpoints={"whole": saved_policy()}, sampling=SHORT)
+        pool = sample(tmp_path / f"{name}.jsonl", questions, checkpoints={"whole": saved_policy()}, sampling=SHORT)
         assert [row.gold for row in pool.rows()] == gold
 
 
 @each_case("training", "refused arguments of sampling")
 def test_arguments_outside_their_range_are_refused(changed: dict[str, Any], message: str, tmp_path: Path) -> None:
-    refuses(ArgumentError, message, sampled, tmp_path / "pool.jsonl", **changed)
+    refuses(ArgumentError, message, sample, tmp_path / "pool.jsonl", **changed)

@@ -15,7 +15,7 @@ from eldgr_dspy.training.padding import without_padding
 from eldgr_dspy.training.reward_base import require_columns
 from tests.case_tables import agrees, each_case
 from tests.refusing import refused, says
-from tests.training.calling import Fixed, places, rows
+from tests.training.calling import Steady, places, rows
 
 
 @dataclass
@@ -27,11 +27,11 @@ class Returning:  # a scorer that returns what a case says
 
 
 def steps(n: int = 1, scorer: Any = None, **columns: Any) -> list[float]:
-    reward = StepReward(scorer or Fixed(), confidence="token_confidence" in columns)
+    reward = StepReward(scorer or Steady(), confidence="token_confidence" in columns)
     return reward(["?"] * n, ["The host was Qatar."] * n, **rows(n, **columns))
 
 
-def kept(text: str) -> tuple[str, int]:
+def split(text: str) -> tuple[str, int]:
     left, padding = without_padding(text)
     assert all(text.startswith(line, start) for line, start in left)
     return "".join(line for line, _ in left), padding
@@ -58,10 +58,10 @@ RESULTS: dict[str, Callable[..., Any]] = {
     ],
     "orm": orm,
     "of_steps": lambda text, spans: TokenConfidence("Six is", (3, 6), (-1.0, math.nan)).of_steps(text, spans),
-    "without_padding": kept,
+    "without_padding": split,
     "rolling_mean": rolling_mean,
 }
-WORDS: dict[str, Callable[..., Any]] = {"float": float, "object": object, "Returning": Returning, "Fixed": Fixed}
+WORDS: dict[str, Callable[..., Any]] = {"float": float, "object": object, "Returning": Returning, "Fixed": Steady}
 WORDS |= {"Undefined": Undefined}
 
 

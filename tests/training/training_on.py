@@ -48,12 +48,12 @@ def trainer(rewards: Sequence[Any], folder: Path, *, peft_config: Any = None, **
         "per_device_train_batch_size": 8, "num_generations": 4, "max_completion_length": 18, "max_steps": 3,
         "learning_rate": 3e-3, **SETTINGS,
     }  # fmt: skip
-    made: Any = GRPOTrainer(
+    result: Any = GRPOTrainer(
         model=model, reward_funcs=list(rewards), args=GRPOConfig(str(folder), **{**arguments, **settings}),
         train_dataset=Dataset.from_list(ROWS), processing_class=tokenizer, peft_config=peft_config,
     )  # fmt: skip
-    made.remove_callback(PrinterCallback)
-    return made
+    result.remove_callback(PrinterCallback)
+    return result
 
 
 def completions(folder: Path) -> list[dict[str, Any]]:
