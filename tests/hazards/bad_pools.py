@@ -31,14 +31,14 @@ def write_lines(path: Path, records: Iterable[Any]) -> Path:
     return path
 
 
-def nested(depth: int) -> list[Any]:
+def nest(depth: int) -> list[Any]:
     results: list[Any] = []
     for _ in range(depth):
         results = [results]
     return results
 
 
-WORDS: dict[str, Callable[..., Any]] = {"float": float, "nested": nested, **TEXTS}
+WORDS: dict[str, Callable[..., Any]] = {"float": float, "nested": nest, **TEXTS}
 BAD_ROWS: list[tuple[dict[str, Any], str]] = [
     (changes, message) for changes, message in built(tables_of("hazards")["bad rows"]["cases"], WORDS)
 ]

@@ -8,7 +8,7 @@ import pytest
 
 
 @pytest.fixture
-def collected() -> Iterator[None]:
+def collect() -> Iterator[None]:
     """LiteLLM leaves connections to servers that have gone for the garbage collector to close: here, and not later."""
     yield
     with warnings.catch_warnings():

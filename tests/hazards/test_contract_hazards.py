@@ -60,7 +60,7 @@ class Judge(dspy.Module):  # prefers the first candidate
         return dspy.Prediction(preferred=0)
 
 
-def made(base: type[AnswerType] = Town, **methods: Any) -> AnswerType:
+def make(base: type[AnswerType] = Town, **methods: Any) -> AnswerType:
     kind: AnswerType = type("Made", (base,), methods)()
     return kind
 
@@ -78,64 +78,64 @@ def certifies(result: object) -> Callable[..., object]:
 
 
 def groups(classes: object, class_of: object) -> Callable[..., Grouping]:
-    untyped: Any = Grouping
-    return lambda kind, answers: untyped(classes, class_of)
+    build: Any = Grouping
+    return lambda kind, answers: build(classes, class_of)
 
 
 def rule(case: Any) -> Generator[Any, Any, Any]:
     yield 3
 
 
-BROKEN: dict[str, tuple[Callable[[], object], str]] = {
-    "a class that is text": (lambda: ask(made(read=lambda kind, answer: "x")), r"town\.read\(.*AnswerClass.*got 'x'"),
-    "a list as key": (lambda: ask(made(read=lambda kind, answer: AnswerClass([]))), r"town\.read\(.*its key text; got"),  # type: ignore[arg-type]
-    "a number as key": (lambda: ask(made(read=lambda kind, answer: AnswerClass(3))), r"town\.read\(.*key=3"),  # type: ignore[arg-type]
-    "no type of a question": (lambda: ask(made(of=lambda kind, request: None)), r"town\.of\(question\) .* got None"),
+BREAKS: dict[str, tuple[Callable[[], object], str]] = {
+    "a class that is text": (lambda: ask(make(read=lambda kind, answer: "x")), r"town\.read\(.*AnswerClass.*got 'x'"),
+    "a list as key": (lambda: ask(make(read=lambda kind, answer: AnswerClass([]))), r"town\.read\(.*its key text; got"),  # type: ignore[arg-type]
+    "a number as key": (lambda: ask(make(read=lambda kind, answer: AnswerClass(3))), r"town\.read\(.*key=3"),  # type: ignore[arg-type]
+    "no type of a question": (lambda: ask(make(of=lambda kind, request: None)), r"town\.of\(question\) .* got None"),
     "a question in a number": (
-        lambda: ask(made(shown_question=lambda kind, request: 3), rule="judge"),
+        lambda: ask(make(shown_question=lambda kind, request: 3), rule="judge"),
         r"town\.shown_question\(question\) must return text; got 3",
     ),
-    "no evidence": (lambda: ask(made(evidence=lambda *given: None)), r"town\.evidence\(.*certify\(.*got None"),
-    "a yes for a certificate": (lambda: ask(made(evidence=certifies("yes"))), r"town\.evidence\(.*got 'yes'"),
-    "True for a certificate": (lambda: ask(made(evidence=certifies(True))), r"town\.evidence\(.*Certificate.*got True"),
+    "no evidence": (lambda: ask(make(evidence=lambda *values: None)), r"town\.evidence\(.*certify\(.*got None"),
+    "a yes for a certificate": (lambda: ask(make(evidence=certifies("yes"))), r"town\.evidence\(.*got 'yes'"),
+    "True for a certificate": (lambda: ask(make(evidence=certifies(True))), r"town\.evidence\(.*Certificate.*got True"),
     "a certificate of text": (
-        lambda: ask(made(evidence=certifies(Certificate("yes", "")))),  # type: ignore[arg-type]
+        lambda: ask(make(evidence=certifies(Certificate("yes", "")))),  # type: ignore[arg-type]
         r"town\.evidence\(.*certified='yes'",
     ),
     "no reason": (
         lambda: ask(certificate=lambda answer, evidence: Certificate(True, None)),  # type: ignore[arg-type]
         r"certificate\('Doha', \.\.\.\) returned Certificate.*with a reason",
     ),
-    "no grouping": (lambda: ask(made(grouping=lambda *given: None)), r"town\.grouping\(answers\) .* got None"),
-    "no classes": (lambda: ask(made(grouping=groups(None, len))), r"town\.grouping\(answers\) must return a Grouping"),
-    "no class_of": (lambda: ask(made(grouping=groups((DOHA, ROME), None))), r"town\.grouping\(answers\) must return a"),
-    "too few classes": (lambda: ask(made(grouping=groups((DOHA,), len))), r"got 1 for 2 answers"),
-    "classes of text": (lambda: ask(made(grouping=groups(("a", "b"), len))), r"Each of the classes of town\.grouping"),
+    "no grouping": (lambda: ask(make(grouping=lambda *values: None)), r"town\.grouping\(answers\) .* got None"),
+    "no classes": (lambda: ask(make(grouping=groups(None, len))), r"town\.grouping\(answers\) must return a Grouping"),
+    "no class_of": (lambda: ask(make(grouping=groups((DOHA, ROME), None))), r"town\.grouping\(answers\) must return a"),
+    "too few classes": (lambda: ask(make(grouping=groups((DOHA,), len))), r"got 1 for 2 answers"),
+    "classes of text": (lambda: ask(make(grouping=groups(("a", "b"), len))), r"Each of the classes of town\.grouping"),
     "class_of text": (
-        lambda: ask(made(grouping=groups((DOHA, ROME), str)), rule="eldgr", on_error="raise"),
+        lambda: ask(make(grouping=groups((DOHA, ROME), str)), rule="eldgr", on_error="raise"),
         r"class_of\('Rome is'\) of town\.grouping\(answers\) must be an AnswerClass",
     ),
-    "no components": (lambda: ask(made(Near, components=lambda *given: None)), r"near\.components\(.*got None"),
-    "lost components": (lambda: ask(made(Near, components=lambda *given: [])), r"near\.components\(.*got \[\]"),
-    "unknown components": (lambda: ask(made(Near, components=lambda *given: [["x"]])), r"near\.components\(.*'x'"),
+    "no components": (lambda: ask(make(Near, components=lambda *values: None)), r"near\.components\(.*got None"),
+    "lost components": (lambda: ask(make(Near, components=lambda *values: [])), r"near\.components\(.*got \[\]"),
+    "unknown components": (lambda: ask(make(Near, components=lambda *values: [["x"]])), r"near\.components\(.*'x'"),
     "no word of joining": (
-        lambda: made(Near, joins=lambda *given: None).grouping(["Doha"]).class_of("Rome"),
+        lambda: make(Near, joins=lambda *values: None).grouping(["Doha"]).class_of("Rome"),
         r"near\.joins\('Rome', \.\.\.\) must be True or False; got None",
     ),
-    "no score": (lambda: score("a", ["a"], made(score=lambda *given: None)), r"town\.score\('a', .*got None"),
+    "no score": (lambda: score("a", ["a"], make(score=lambda *values: None)), r"town\.score\('a', .*got None"),
     "a score of text": (
-        lambda: score("a", ["a"], made(score=lambda *given: Score("yes", None))),  # type: ignore[arg-type]
+        lambda: score("a", ["a"], make(score=lambda *values: Score("yes", None))),  # type: ignore[arg-type]
         r"town\.score\('a', .*got Score\(em='yes'",
     ),
-    "no examples": (lambda: check_answer_type(made(examples=lambda kind: None)), r"town\.examples\(\) .*got None"),
+    "no examples": (lambda: check_answer_type(make(examples=lambda kind: None)), r"town\.examples\(\) .*got None"),
     "a rule that asks a number": (lambda: ask(rule=rule), r"asks 3; it may ask one of judge"),
 }
 
 
-@pytest.mark.parametrize("broken", BROKEN)
-def test_what_is_returned_is_named_with_what_was_expected(broken: str) -> None:
-    call, said = BROKEN[broken]
-    refuses(ArgumentError, said, call)
+@pytest.mark.parametrize("name", BREAKS)
+def test_what_is_returned_is_named_with_what_was_expected(name: str) -> None:
+    call, message = BREAKS[name]
+    refuses(ArgumentError, message, call)
 
 
 class Moody(Town):  # reads an answer to a question otherwise the first time than later
@@ -169,4 +169,4 @@ def test_a_class_that_changes_is_not_blamed_on_the_rule() -> None:
 
 
 def test_evidence_needs_nothing_but_certify() -> None:
-    assert ask(made(evidence=certifies(Certificate(True, "known")))).certified
+    assert ask(make(evidence=certifies(Certificate(True, "known")))).certified

@@ -44,13 +44,13 @@ WIDE = '{"x": [' + "[]," * 500_000 + "[]]}"
 DEEP = '{"x": ' + "[" * 101 + "]" * 101 + "}"
 
 
-def refused(read: Callable[[], Any], kind: type[EldgrError] = PoolError) -> str:
-    with pytest.raises(kind) as raised:
+def refusal(read: Callable[[], Any], kind: type[EldgrError] = PoolError) -> str:
+    with pytest.raises(kind) as info:
         read()
-    return str(raised.value)
+    return str(info.value)
 
 
-def drained(path: Path) -> int:
+def drain(path: Path) -> int:
     return sum(1 for _ in read_predictions(path))
 
 
@@ -112,7 +112,7 @@ def test_a_parquet_file_that_expands_is_stopped_in_a_process_of_its_own(  # haza
     path = tmp_path / "p.parquet"
     parquet.write_table(arrow.table(row), path, compression="zstd", store_schema=False, **how)
     assert path.stat().st_size < 12_000
-    message = refused(lambda: open_pool(path))
+    message = refusal(lambda: open_pool(path))
     assert message.startswith(f"{path}{sentence}") and message.endswith(RAISE)
     assert open_pool(write_pool(tmp_path / "good.parquet", [Row.model_validate(record(0))]).path).n == 1
 
@@ -124,7 +124,7 @@ def test_rows_that_cost_nothing_are_counted(tmp_path: Path, monkeypatch: pytest.
     table = arrow.table({name: same(arrow, "x" * 500, 2_000) for name in ("id", "prediction")})
     parquet.write_table(table, path, store_schema=False)
     assert path.stat().st_size < 5_000
-    message = refused(lambda: drained(path))
+    message = refusal(lambda: drain(path))
     assert "expands to more than " in message and message.endswith(RAISE)
 
 
@@ -150,12 +150,12 @@ def test_a_line_is_measured_before_it_is_parsed(tmp_path: Path, meta: str, messa
     path = tmp_path / "p.jsonl.gz"
     path.write_bytes(gzip.compress(json.dumps(record(0, meta=None)).replace("null", meta).encode()))
     assert path.stat().st_size < 10_000
-    assert refused(lambda: open_pool(path)) == f"{path}{message}"
+    assert refusal(lambda: open_pool(path)) == f"{path}{message}"
     path.write_bytes(gzip.compress(json.dumps({**REPLY, "content": None}).replace("null", meta).encode()))
-    assert refused(lambda: Recordings(path), JournalError) == f"{path}{message}"
+    assert refusal(lambda: Recordings(path), JournalError) == f"{path}{message}"
     path = tmp_path / "journal.jsonl"
     path.write_text(f'{{"kind": "settings", "name": "", "details": {meta}}}\n')
-    assert refused(lambda: Journal(path), JournalError) == f"{path}{message}"
+    assert refusal(lambda: Journal(path), JournalError) == f"{path}{message}"
 
 
 def test_commas_within_a_text_are_no_values(tmp_path: Path) -> None:
@@ -168,9 +168,9 @@ def test_heads_of_a_recording_count_together(tmp_path: Path, monkeypatch: pytest
     path = tmp_path / "j.jsonl"
     head = {"kind": "settings", "name": "s", "details": {"x": [[]] * 1_500}}
     path.write_text("".join(json.dumps(one) + "\n" for one in [REPLY | {"content": {}}] + [head] * 35))
-    message = refused(lambda: Recordings(path), JournalError)
+    message = refusal(lambda: Recordings(path), JournalError)
     assert message.endswith(f"holds more than 100,000 values, which is the limit; give fewer. {RAISE}")
-    assert refused(lambda: Journal(path), JournalError) == message
+    assert refusal(lambda: Journal(path), JournalError) == message
 
 
 def test_whole_files_hold_values_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # hazard 95
@@ -183,7 +183,7 @@ def test_whole_files_hold_values_up_to_a_limit(tmp_path: Path, monkeypatch: pyte
         for number in range(5):
             out.writestr(f"samples/{number}.json", json.dumps({"id": number, "output": [[]] * 3_000}))
     for path in (log, table, samples):
-        message = refused(lambda path=path: drained(path))  # type: ignore[misc]
+        message = refusal(lambda path=path: drain(path))  # type: ignore[misc]
         assert message.startswith(str(path)) and "holds more than 10,000 values" in message and RAISE in message
 
 
@@ -200,11 +200,11 @@ def test_a_freeze_and_the_files_of_a_run_are_measured_too(  # hazards 63, 95
     summary = run.summary()
     monkeypatch.setenv(VARIABLE, "0.01")
     (tmp_path / "a.freeze").write_text(text)
-    assert message in refused(lambda: read_freeze(tmp_path / "a.freeze"), ArgumentError)
+    assert message in refusal(lambda: read_freeze(tmp_path / "a.freeze"), ArgumentError)
     (tmp_path / "run" / "decisions.jsonl").write_text(text)
-    refused(lambda: list(run.decisions(summary)), ArgumentError)
+    refusal(lambda: list(run.decisions(summary)), ArgumentError)
     (tmp_path / "run" / "summary.json").write_text(text)
-    refused(run.summary, ArgumentError)
+    refusal(run.summary, ArgumentError)
 
 
 # -- archives of inspect --
@@ -222,7 +222,7 @@ def archive(path: Path, method: int, spaces: int = 2**20) -> Path:
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_an_archive_is_packed_as_inspect_packs(tmp_path: Path, method: int) -> None:  # hazard 95
     path = archive(tmp_path / "log.eval", method)
-    assert refused(lambda: drained(path)) == (
+    assert refusal(lambda: drain(path)) == (
         f"{path}, samples/1.json: must be stored, deflated or packed by zstd, as inspect does; got method {method}. "
         "Write the log as JSON: inspect log dump log.eval > log.json"
     )
@@ -232,7 +232,7 @@ def test_a_sample_is_unpacked_no_further_than_it_states(tmp_path: Path) -> None:
     path = archive(tmp_path / "log.eval", zipfile.ZIP_DEFLATED, 2**25)
     tracemalloc.start()
     try:
-        assert "the log is cut off or damaged (Bad CRC-32" in refused(lambda: drained(path))
+        assert "the log is cut off or damaged (Bad CRC-32" in refusal(lambda: drain(path))
         assert tracemalloc.get_traced_memory()[1] < 2**22
     finally:
         tracemalloc.stop()
@@ -243,13 +243,13 @@ def test_one_variable_raises_every_limit(tmp_path: Path, monkeypatch: pytest.Mon
     path = tmp_path / "p.jsonl"
     write_lines(path, [record(0, meta={"x": [0] * 6_000})])
     monkeypatch.setenv(VARIABLE, "0.01")
-    assert "holds more than 5,000 values" in refused(lambda: open_pool(path))
+    assert "holds more than 5,000 values" in refusal(lambda: open_pool(path))
     monkeypatch.setenv(VARIABLE, "0.02")
     assert open_pool(path).n == 1
-    for stated in ("0", "-1", "nan", "inf", "two"):
-        monkeypatch.setenv(VARIABLE, stated)
-        assert refused(lambda: open_pool(path), ArgumentError) == (
-            f"{VARIABLE} must be a number above 0; got {stated!r}. Set it to 2, or unset it."
+    for value in ("0", "-1", "nan", "inf", "two"):
+        monkeypatch.setenv(VARIABLE, value)
+        assert refusal(lambda: open_pool(path), ArgumentError) == (
+            f"{VARIABLE} must be a number above 0; got {value!r}. Set it to 2, or unset it."
         )
 
 
@@ -261,36 +261,36 @@ def test_a_reader_that_nobody_reads_to_its_end_is_ended(tmp_path: Path) -> None:
     others = _RUNNING - set(_IDLE)
     rows = read_parquet(tmp_path / "a.parquet")
     next(rows)
-    (started,) = _RUNNING - set(_IDLE) - others
+    (process,) = _RUNNING - set(_IDLE) - others
     cycle: list[Any] = [rows]
     cycle.append(cycle)
     del rows, cycle
     gc.collect()
-    assert started.poll() is not None
+    assert process.poll() is not None
 
 
 # -- programs, journals and settings that were saved --
-@pytest.mark.parametrize("made", [Selector, Judge, lambda: Sampled(dspy.Predict("question -> answer"), n=2)])
+@pytest.mark.parametrize("make", [Selector, Judge, lambda: Sampled(dspy.Predict("question -> answer"), n=2)])
 @pytest.mark.parametrize(
     ("value", "why"), [("[" + "[]," * 1_100_000 + "[]]", "holds more than"), ("[" * 200 + "]" * 200, "nested too")]
 )
 def test_a_saved_program_that_expands_is_refused_before_it_is_parsed(  # hazard 115
-    made: Callable[[], Any], value: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make: Callable[[], Any], value: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(VARIABLE, "0.1")
     file = tmp_path / "program.json"
-    made().save(str(file))
+    make().save(str(file))
     file.write_text(f'{file.read_text().rstrip().removesuffix("}")}, "more": {value}}}')
-    refuses(PoolError, why, made().load, str(file))
+    refuses(PoolError, why, make().load, str(file))
 
 
 def test_a_saved_program_within_the_limits_is_loaded_as_before(tmp_path: Path) -> None:
     file = tmp_path / "program.json"
-    judge, loaded = Judge(), Judge()
+    judge, other = Judge(), Judge()
     judge.predict.demos = [dspy.Example(question="a" * 1_000)]
     judge.save(str(file))
-    loaded.load(str(file))
-    assert loaded.predict.demos[0]["question"] == "a" * 1_000
+    other.load(str(file))
+    assert other.predict.demos[0]["question"] == "a" * 1_000
 
 
 @pytest.mark.parametrize(
@@ -306,8 +306,8 @@ def test_a_saved_program_within_the_limits_is_loaded_as_before(tmp_path: Path) -
 def test_a_file_that_expands_and_one_of_8_gb_are_not_read(  # hazard 115
     name: str, read: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stated = {"kind": "settings", "name": "rule", "details": Settings().to_json()}
-    (tmp_path / "journal.jsonl").write_bytes(seal(stated))
+    head = {"kind": "settings", "name": "rule", "details": Settings().to_json()}
+    (tmp_path / "journal.jsonl").write_bytes(seal(head))
     (tmp_path / name).write_text('{"log_history": [' + "[]," * 600_000 + "[]]}")  # takes fifty times as many bytes
     monkeypatch.setenv(VARIABLE, "0.1")
     refuses(EldgrError, rf"{name}.*holds more than [\d,]+ values", read, tmp_path / name)
@@ -335,12 +335,12 @@ def test_a_temperature_that_is_not_a_number_is_named(temperature: Any) -> None:
 
 
 def test_a_type_error_of_a_role_s_own_code_stays_as_it_is() -> None:
-    class Broken(dspy.Module):
+    class Faulty(dspy.Module):
         def forward(self, **_: Any) -> Any:
             return 1 + "1"  # type: ignore[operator]
 
     select = Selector()
-    select.judge = Broken()
+    select.judge = Faulty()
     with dspy.context(lm=scripted_lm([])), pytest.raises(TypeError, match="unsupported operand"):
         select(question="Which?", candidates=["A", "A", "B"], evidence=["It is B."])
 

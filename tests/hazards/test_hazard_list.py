@@ -11,7 +11,7 @@ FILE = re.compile(r"`([\w/]*test_\w+\.py)`")
 LAST = 116
 
 
-def named() -> dict[int, set[str]]:
+def find_tests() -> dict[int, set[str]]:
     """The test files that name each number, by their paths below `tests`."""
     result: dict[int, set[str]] = {number: set() for number in range(1, LAST + 1)}
     for path in TESTS.rglob("test_*.py"):
@@ -21,25 +21,25 @@ def named() -> dict[int, set[str]]:
     return result
 
 
-def listed() -> dict[int, str]:
+def read_list() -> dict[int, str]:
     rows = ROW.findall((HERE / "README.md").read_text(encoding="utf-8"))
     assert [int(number) for number, _, _ in rows] == list(range(1, LAST + 1))
     return {int(number): reply for number, _, reply in rows}
 
 
 def test_a_file_that_the_list_names_has_a_test_of_that_number() -> None:
-    tests = named()
-    claimed = {number: set(FILE.findall(said)) for number, said in listed().items()}
-    assert {number: files - tests[number] for number, files in claimed.items() if files - tests[number]} == {}
+    tests = find_tests()
+    claims = {number: set(FILE.findall(row)) for number, row in read_list().items()}
+    assert {number: files - tests[number] for number, files in claims.items() if files - tests[number]} == {}
 
 
 def test_a_hazard_without_a_test_has_a_reason() -> None:
-    replies, tests = listed(), named()
+    replies, tests = read_list(), find_tests()
     silent = {number for number, files in tests.items() if not files and not replies[number].startswith("Can't")}
     assert silent == set()
 
 
 def test_the_list_gives_no_reason_where_there_is_a_test() -> None:
-    replies, tests = listed(), named()
+    replies, tests = read_list(), find_tests()
     stale = {number for number, files in tests.items() if files and not FILE.search(replies[number])}
     assert stale == set()

@@ -56,14 +56,14 @@ def records(out: Path) -> list[Mapping[str, Any]]:
 @pytest.fixture
 def threads(monkeypatch: pytest.MonkeyPatch) -> set[int]:
     """The threads in which expressions are compared; none of them is equal to another."""
-    seen = set[int]()
+    idents = set[int]()
 
-    def compared(*pair: object, seconds: float, ends: float | None = None) -> Comparison:
-        seen.add(threading.get_ident())
+    def fake(*pair: object, seconds: float, ends: float | None = None) -> Comparison:
+        idents.add(threading.get_ident())
         return Comparison(False, 0.0)
 
-    monkeypatch.setattr(comparing, "compare", compared)
-    return seen
+    monkeypatch.setattr(comparing, "compare", fake)
+    return idents
 
 
 # -- what is bounded ---------------------------------------------------------------------------------------------------
@@ -117,22 +117,22 @@ def test_a_system_without_file_descriptors_is_named(monkeypatch: pytest.MonkeyPa
 
 # -- what an event loop waits for --------------------------------------------------------------------------------------
 def test_other_tasks_go_on_while_a_selector_compares() -> None:
-    done = list[str]()
+    events = list[str]()
 
     async def select() -> None:
         await Selector(answer="math", rule="majority", timeout=0.3).acall(question="Which?", candidates=SLOW)
-        done.append("selected")
+        events.append("selected")
 
     async def tick() -> None:
         for _ in range(3):
             await asyncio.sleep(0)
-        done.append("ticked")
+        events.append("ticked")
 
     async def both() -> None:
         await asyncio.gather(select(), tick())
 
     asyncio.run(both())
-    assert done == ["ticked", "selected"]
+    assert events == ["ticked", "selected"]
 
 
 def test_nothing_is_compared_in_the_thread_of_an_event_loop(threads: set[int]) -> None:
@@ -160,13 +160,13 @@ def test_a_comparison_that_ran_out_of_time_is_recorded_and_never_made_again(
     pairs = {(whole["texts"][one], whole["texts"][other]) for one, other in whole["classes"]}
     assert ("3/17", "6/34") in pairs and whole["scores"]
 
-    resumed = evaluate(heuristic_selector(), plan)
-    replayed = evaluate(heuristic_selector(), replace(plan, out=again, replay=out / "journal.jsonl"))
-    decided = decide_again(read_run(out), plan.rules).figures
-    for summary in (resumed, replayed):
+    second = evaluate(heuristic_selector(), plan)
+    replay = evaluate(heuristic_selector(), replace(plan, out=again, replay=out / "journal.jsonl"))
+    pools = decide_again(read_run(out), plan.rules).figures
+    for summary in (second, replay):
         assert summary["pools"]["p"]["rules"]["majority"]["em"] == 0.0
         assert summary["pools"]["p"]["remarks"] == first["pools"]["p"]["remarks"]
-    assert decided["p"]["ties"] == first["pools"]["p"]["ties"] == 1
+    assert pools["p"]["ties"] == first["pools"]["p"]["ties"] == 1
     assert lines(again) == lines(out)
     assert records(again)[-1] == whole and len(records(out)) == 2
     assert main(["show", str(out), "q"]) == 0
@@ -174,17 +174,17 @@ def test_a_comparison_that_ran_out_of_time_is_recorded_and_never_made_again(
 
 
 def test_a_close_comparison_is_recorded_and_a_replay_gives_it_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = list[float]()
+    limits = list[float]()
 
     def slow(*pair: object, seconds: float, ends: float | None = None) -> Comparison:
-        given.append(seconds)
+        limits.append(seconds)
         return Comparison(True, 2.0)
 
     monkeypatch.setattr(comparing, "compare", slow)
     first = Comparisons()
     assert first.equal("1", "2", both=True) and first.is_close and first.late == []
     assert Comparisons([first.record("q")]).equal("1", "2", both=True)
-    assert given == [comparing.SECONDS, 10 * comparing.SECONDS]
+    assert limits == [comparing.SECONDS, 10 * comparing.SECONDS]
 
 
 def test_a_question_is_close_when_half_of_its_time_is_used(monkeypatch: pytest.MonkeyPatch) -> None:

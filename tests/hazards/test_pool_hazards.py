@@ -21,46 +21,46 @@ from tests.hazards.bad_pools import BAD_CONTENTS, BAD_POOLS, EVIDENCE, bad_file,
 from tests.house.package_files import sources
 
 
-def decided(tmp_path: Path, *records: dict[str, Any], rule: str = "eldgr") -> dict[str, dict[str, Any]]:
+def decisions(tmp_path: Path, *records: dict[str, Any], rule: str = "eldgr") -> dict[str, dict[str, Any]]:
     """Each question's decision line under `rule` in a run with the heuristic roles."""
     evaluate(heuristic_selector(), Plan([write_lines(tmp_path / "p.jsonl", records)], tmp_path / "run"))
     lines = map(json.loads, (tmp_path / "run" / "decisions.jsonl").read_text(encoding="utf-8").split("\n")[:-1])
     return {line["id"]: line for line in lines if line["rule"] == rule}
 
 
-def asked(tmp_path: Path, role: str) -> int:
+def count_of(tmp_path: Path, role: str) -> int:
     return sum(1 for one in read_journal(tmp_path / "run" / "journal.jsonl") if one.role == role)
 
 
-def answered(*answers: Any) -> dict[str, Any]:
+def with_answers(*answers: Any) -> dict[str, Any]:
     return {"candidates": [{"answer": answer} for answer in answers]}
 
 
-def refused(path: Path) -> str:
-    with pytest.raises(PoolError) as raised:
+def refusal(path: Path) -> str:
+    with pytest.raises(PoolError) as info:
         open_pool(path)
-    return str(raised.value)
+    return str(info.value)
 
 
 # -- A: the shape of a pool --
 @pytest.mark.parametrize(("records", "message"), BAD_POOLS)  # hazards 1, 4, 7, 10, 92
 def test_a_bad_row_is_named_with_line_field_and_remedy(tmp_path: Path, records: Any, message: str) -> None:
     path = write_lines(tmp_path / "p.jsonl", records)
-    assert refused(path) == f"{path}{message}"
+    assert refusal(path) == f"{path}{message}"
 
 
 def test_one_candidate_is_consensus_without_any_answer_there_is_none_and_no_judge_is_asked(tmp_path: Path) -> None:
     # hazards 2 and 5
-    bare = record(1, **answered("", " \t", None), evidence=[])
-    result = decided(tmp_path, record(0, **answered("Lyon")), bare)
+    bare = record(1, **with_answers("", " \t", None), evidence=[])
+    result = decisions(tmp_path, record(0, **with_answers("Lyon")), bare)
     assert (result["q0"]["answer"], result["q0"]["branch"]) == ("Lyon", "consensus")
     assert (result["q1"]["answer"], result["q1"]["branch"], result["q1"]["reason"]) == (None, "consensus", "no_answers")
-    assert asked(tmp_path, "judge") == 0
+    assert count_of(tmp_path, "judge") == 0
 
 
 def test_rows_may_have_different_numbers_of_candidates(tmp_path: Path) -> None:  # hazard 3
     sizes = [1, 2, 5, 9]
-    result = decided(tmp_path, *(record(n, **answered(*["Nice"] * n)) for n in sizes))
+    result = decisions(tmp_path, *(record(n, **with_answers(*["Nice"] * n)) for n in sizes))
     assert [len(line["ranking"]) for line in result.values()] == sizes
 
 
@@ -73,7 +73,7 @@ def test_a_candidate_without_an_answer_does_not_vote_and_is_counted(tmp_path: Pa
     pool = open_pool(tmp_path / "p.jsonl")
     (row,) = pool.rows()
     assert (pool.missing, [one.answer for one in row.candidates]) == (4, [None, None, None, "", "Lyon"])
-    assert decided(tmp_path, row.model_dump())["q0"]["consensus"] == "Lyon"
+    assert decisions(tmp_path, row.model_dump())["q0"]["consensus"] == "Lyon"
 
 
 def test_a_tie_goes_to_the_earliest_and_is_reported_in_any_order(tmp_path: Path) -> None:  # hazards 8 and 9
@@ -83,30 +83,30 @@ def test_a_tie_goes_to_the_earliest_and_is_reported_in_any_order(tmp_path: Path)
         ("Nice", "Lyon", "Lyon"),
         ("Lyon", "Nice", "Brest", "Tours"),
     )
-    result = decided(tmp_path, *(record(n, **answered(*one)) for n, one in enumerate(crowds)), rule="majority")
+    result = decisions(tmp_path, *(record(n, **with_answers(*one)) for n, one in enumerate(crowds)), rule="majority")
     ties = [(line["answer"], line["tie"]) for line in result.values()]
     assert ties == [("Lyon", True), ("Nice", True), ("Lyon", False), ("Lyon", True)]
 
 
 def test_as_many_and_as_long_candidates_as_the_caps_allow_are_decided(tmp_path: Path) -> None:  # hazard 10
-    crowd = record(0, **answered(*["Nice"] * 999, "Lyon"), evidence=[])
+    crowd = record(0, **with_answers(*["Nice"] * 999, "Lyon"), evidence=[])
     wordy = record(1, candidates=[{"text": "x" * 500_000, "answer": "Nice"}], evidence=[])
-    result = decided(tmp_path, crowd, wordy)
+    result = decisions(tmp_path, crowd, wordy)
     assert [line["answer"] for line in result.values()] == ["Nice", "Nice"]
 
 
 def test_identical_candidates_each_vote_and_the_judge_is_asked_once(tmp_path: Path) -> None:  # hazard 11
     same = {"text": "Nice it is", "answer": "Nice"}
-    result = decided(
+    result = decisions(
         tmp_path, record(0, candidates=[same] * 4), record(1, candidates=[{"answer": "Paris"}, *[same] * 3])
     )
     assert [line["consensus"] for line in result.values()] == ["Nice", "Nice"]
-    assert asked(tmp_path, "judge") == 1
+    assert count_of(tmp_path, "judge") == 1
 
 
 # -- H: files --
 def test_a_torn_journal_is_taken_up_where_it_was_torn(tmp_path: Path) -> None:  # hazard 88
-    pool = write_lines(tmp_path / "p.jsonl", (record(n, **answered("Nice", "Lyon")) for n in range(4)))
+    pool = write_lines(tmp_path / "p.jsonl", (record(n, **with_answers("Nice", "Lyon")) for n in range(4)))
     plan = Plan([pool], tmp_path / "run")
     evaluate(heuristic_selector(), plan)
     journal = tmp_path / "run" / "journal.jsonl"
@@ -122,7 +122,7 @@ def test_a_torn_journal_is_taken_up_where_it_was_torn(tmp_path: Path) -> None:  
 @pytest.mark.parametrize("name", BAD_CONTENTS)  # hazards 92, 94, 95, 96
 def test_a_file_that_is_not_json_lines_is_refused(tmp_path: Path, name: str) -> None:
     path = bad_file(tmp_path, name)
-    message = refused(path)
+    message = refusal(path)
     checks = (message.startswith(str(path)), message.endswith("."), BAD_CONTENTS[name][1] in message)
     assert checks == (True, True, True), message
     assert "pickles and" not in message or message == f"{path}{BAD_CONTENTS[name][1]}"
@@ -139,7 +139,7 @@ def test_marks_and_line_ends_of_other_systems_do_not_matter(tmp_path: Path, pack
 
 def test_separators_inside_a_text_end_no_line_from_pool_to_decisions(tmp_path: Path) -> None:  # hazard 93
     odd = "Ni\u2028ce\u2029\x85\x0b\x0c\x1c\x1d\x1e"
-    result = decided(tmp_path, record(0, question=f"Who {odd}?", **answered(odd, "Lyon", odd)), record(1))
+    result = decisions(tmp_path, record(0, question=f"Who {odd}?", **with_answers(odd, "Lyon", odd)), record(1))
     assert (list(result), result["q0"]["answer"], result["q0"]["question"]) == (["q0", "q1"], odd, f"Who {odd}?")
 
 
@@ -154,7 +154,7 @@ def test_no_pickle_is_ever_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     content = pickle.dumps(Exploding(), protocol)
     for name in ("p.pkl", "p.jsonl", "p.jsonl.gz", "p.parquet"):
         Path(name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
-        refused(Path(name))
+        refusal(Path(name))
     assert not Path("unpickled").exists()
 
 
@@ -180,14 +180,14 @@ def test_a_damaged_pool_is_a_sentence_or_a_pool_and_nothing_else(tmp_path: Path,
     whole = write_pool(path, (Row.model_validate(record(n, evidence=EVIDENCE, meta={"n": n})) for n in range(3))).path
     content = whole.read_bytes()
     for _ in range(300):
-        path.write_bytes(damaged(chance, content))
+        path.write_bytes(damage(chance, content))
         try:
             assert len(list(open_pool(path).rows())) > 0
         except PoolError as error:
             assert str(error).startswith(str(path))  # noqa: PT017 -- not all damage is an error
 
 
-def damaged(chance: random.Random, content: bytes) -> bytes:
+def damage(chance: random.Random, content: bytes) -> bytes:
     for _ in range(chance.randint(1, 4)):
         at, upto = sorted(chance.randrange(len(content) + 1) for _ in range(2))
         piece = content[at : min(upto, at + 9)]
@@ -212,9 +212,9 @@ def test_nothing_asks_what_time_of_day_it_is() -> None:  # hazard 102
 
 def clocks(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
-        named = {alias.name for alias in node.names} if isinstance(node, ast.Import | ast.ImportFrom) else set()
-        if named & {"datetime", "date", "time_ns", "localtime"}:
-            yield ", ".join(sorted(named))
+        names = {alias.name for alias in node.names} if isinstance(node, ast.Import | ast.ImportFrom) else set()
+        if names & {"datetime", "date", "time_ns", "localtime"}:
+            yield ", ".join(sorted(names))
         if (
             isinstance(node, ast.Attribute)
             and not isinstance(node.value, ast.Call)  # a loop's clock only goes forward
@@ -224,24 +224,24 @@ def clocks(tree: ast.AST) -> Iterator[str]:
 
 
 def test_what_the_other_tests_call_a_good_row_is_one(tmp_path: Path) -> None:
-    result = decided(tmp_path, record(0), record(1, evidence=EVIDENCE))
+    result = decisions(tmp_path, record(0), record(1, evidence=EVIDENCE))
     assert [line["answer"] for line in result.values()] == ["Nice", "Nice"]
 
 
 def test_a_gzip_bomb_of_rows_is_stopped(tmp_path: Path) -> None:  # hazard 95
     """Rows that are each within the caps: it is their sum that is too much for so small a file."""
-    padded = json.dumps(record(0)).encode().replace(b"q0", b"q%05d") + b" " * 2**20 + b"\n"
+    line = json.dumps(record(0)).encode().replace(b"q0", b"q%05d") + b" " * 2**20 + b"\n"
     with gzip.open(tmp_path / "p.jsonl.gz", "wb", compresslevel=1) as out:
         for n in range(120):
-            out.write(padded % n)
+            out.write(line % n)
     assert (tmp_path / "p.jsonl.gz").stat().st_size < 2**20
     message = f"times its size; if that is intended, unpack it and give the plain file. {RAISE}"
-    assert message in refused(tmp_path / "p.jsonl.gz")
+    assert message in refusal(tmp_path / "p.jsonl.gz")
 
 
 def test_a_line_beyond_the_cap_is_an_error_and_is_not_read_whole(tmp_path: Path) -> None:  # hazard 10
     path = write_lines(tmp_path / "p.jsonl", [record(0), record(1, meta={"x": "y" * 17_000_000})])
-    assert refused(path) == f"{path}, line 2: longer than 16,777,216 bytes; one row a line is expected. {RAISE}"
+    assert refusal(path) == f"{path}, line 2: longer than 16,777,216 bytes; one row a line is expected. {RAISE}"
 
 
 def test_a_pool_of_none_through_the_selector_is_a_null_answer_and_asks_nothing() -> None:  # hazard 1

@@ -27,18 +27,18 @@ from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, text_of
 from eldgr_dspy.rule.consultations import Consultation
 from tests.capitals import NO_SPAN, row, selector_with, untimed, write_pool
-from tests.hazards.bad_pools import nested
+from tests.hazards.bad_pools import nest
 from tests.lm_server import Answer, Asked, LMServer, obliging, serving
 from tests.ollama_server import Reply, ollama_server
 
 pytestmark = [
     pytest.mark.slow,  # whole runs on whatever a role may return
-    pytest.mark.usefixtures("collected"),
+    pytest.mark.usefixtures("collect"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 RULES = ("majority", "judge", "eldgr")
 COUNTS = (10**30, 2 * 10**15, 10**15 + 1, -1, 10**400, 1e300, 0.5, True, "12", None, [3], {"a": 1})
-WRITTEN = ("9" * 5_000, "Infinity", "-Infinity", "NaN", "1e999", "[" * 100_000, "[" * 500 + "]" * 500, '"\\ud800"')
+VALUES = ("9" * 5_000, "Infinity", "-Infinity", "NaN", "1e999", "[" * 100_000, "[" * 500 + "]" * 500, '"\\ud800"')
 numbers = st.floats() | st.integers() | st.integers(min_value=10**900, max_value=10**1_100)
 keys = st.text() | st.integers() | st.floats() | st.none() | st.tuples(st.integers(), st.text())
 
@@ -52,19 +52,19 @@ def run_twice(selector: Selector, folder: Path, rows: int = 2) -> list[Consultat
     out = folder / "run"
     plan = Plan([write_pool(folder / "p.jsonl", map(row, range(rows)))], out, RULES, max_failures="100%")
     first = evaluate(selector, plan)
-    journaled = (out / "journal.jsonl").read_bytes()
+    journal = (out / "journal.jsonl").read_bytes()
     for command, *options in (
         ["report"],
         ["report", "--out", f"{folder}/r.html"],
         ["export", "--out", f"{folder}/d.csv"],
     ):
         assert main([command, str(out), *options]) == 0
-    for made in ("decisions.jsonl", "summary.json", "record.json", "report.html"):
-        (out / made).unlink()
+    for name in ("decisions.jsonl", "summary.json", "record.json", "report.html"):
+        (out / name).unlink()
     second = evaluate(selector, plan)
-    if b'"failed"' not in journaled:
+    if b'"failed"' not in journal:
         assert untimed(second) == untimed(first)
-        assert (out / "journal.jsonl").read_bytes() == journaled, "a consultation was asked for again"
+        assert (out / "journal.jsonl").read_bytes() == journal, "a consultation was asked for again"
     return list(read_journal(out / "journal.jsonl"))
 
 
@@ -119,21 +119,21 @@ def test_the_counts_of_an_ollama_server_are_held_to_the_same(count: int, tmp_pat
     with ollama_server(answer) as server:
         selector = Selector()
         selector.set_lm(ollama("deepseek-r1:7b", host=server.address))
-        for said in run_twice(selector, tmp_path):
-            assert said.prompt_tokens is None
-            assert said.completion_tokens is None
+        for one in run_twice(selector, tmp_path):
+            assert one.prompt_tokens is None
+            assert one.completion_tokens is None
 
 
 @pytest.mark.parametrize("name", ["preferred", "judge_rationale", "assessments", "confidence"])
 def test_a_reply_with_such_a_value_is_not_lost_either(name: str, tmp_path: Path) -> None:
     def answer(request: Asked) -> Answer:
-        value = WRITTEN[number_in(request.question)]
+        value = VALUES[number_in(request.question)]
         fields = {"judge_rationale": '"seen"', "assessments": "[]", "preferred": "2", name: value}
-        return Answer("{" + ", ".join(f'"{field}": {written}' for field, written in fields.items()) + "}")
+        return Answer("{" + ", ".join(f'"{field}": {text}' for field, text in fields.items()) + "}")
 
     with serving(answer) as server:
-        entries = run_twice(asking(server), tmp_path, len(WRITTEN))
-    assert sum(one.role == "judge" for one in entries) == len(WRITTEN)
+        entries = run_twice(asking(server), tmp_path, len(VALUES))
+    assert sum(one.role == "judge" for one in entries) == len(VALUES)
     assert all(one.outcome != "failed" for one in entries)
 
 
@@ -183,9 +183,9 @@ def test_a_question_whose_id_holds_the_key_is_asked_once(tmp_path: Path) -> None
 
 
 class Returning(dspy.Module):  # a judge that returns on each question what was made for it, in a field of its reply
-    def __init__(self, made: Sequence[Any], name: str = "judge_rationale") -> None:
+    def __init__(self, contents: Sequence[Any], name: str = "judge_rationale") -> None:
         super().__init__()
-        self.value_of: Callable[[int], Any] = lambda number: made[number]
+        self.value_of: Callable[[int], Any] = lambda number: contents[number]
         self.name = name
 
     def forward(self, question: str, **_: Any) -> dspy.Prediction:
@@ -205,8 +205,8 @@ def test_a_number_that_json_has_no_word_for_is_written_as_text(value: float, tmp
     judge.limits = {"seconds": [value]}
     run_twice(with_judge(judge), tmp_path)
     heads = map(json.loads, (tmp_path / "run/journal.jsonl").read_text(encoding="utf-8").splitlines())
-    stated = next(head["details"] for head in heads if (head["kind"], head.get("name")) == ("role", "judge"))
-    assert stated["attributes"]["self"]["limits"] == {"seconds": [str(value)]}
+    entry = next(head["details"] for head in heads if (head["kind"], head.get("name")) == ("role", "judge"))
+    assert entry["attributes"]["self"]["limits"] == {"seconds": [str(value)]}
 
 
 def holding_itself() -> list[Any]:
@@ -233,7 +233,7 @@ def model_of_itself() -> Node:
 
 
 class Anything(BaseModel):
-    held: Any = None
+    content: Any = None
 
 
 class Raising(dict[str, Any]):
@@ -252,8 +252,8 @@ class Unprintable:
 
 
 @dataclass
-class Held:
-    deque: Any = field(default_factory=lambda: collections.deque([nested(100_000)]))
+class Holder:
+    deque: Any = field(default_factory=lambda: collections.deque([nest(100_000)]))
 
 
 HOSTILE: dict[str, Callable[[], Any]] = {
@@ -264,27 +264,27 @@ HOSTILE: dict[str, Callable[[], Any]] = {
     "a key of 5,000 digits": lambda: {10**5_000: 1},
     "a list that holds itself": holding_itself,
     "a mapping that holds itself": mapping_itself,
-    "100,000 deep": lambda: nested(100_000),
+    "100,000 deep": lambda: nest(100_000),
     "a model that holds itself": model_of_itself,
     "a model with infinity": lambda: Node(number=math.inf),
-    "NaN in a model's field of any type": lambda: Anything(held=math.nan),
+    "NaN in a model's field of any type": lambda: Anything(content=math.nan),
     "NaN of NumPy": lambda: numpy.float32("nan"),
     "an infinite decimal": lambda: Decimal("-Infinity"),
     "a mapping that raises": Raising,
     "a number that lies of its length": lambda: Lying(10**5_000),
     "what cannot be printed": Unprintable,
     "a key that cannot be printed": lambda: {Unprintable(): 1},
-    "an object that holds what is too deep": Held,
+    "an object that holds what is too deep": Holder,
 }
 
 
 @pytest.mark.parametrize("name", ["judge_rationale", "preferred", "assessments", "confidence"])
 def test_what_cannot_be_written_is_an_abstention_first_and_on_resume(name: str, tmp_path: Path) -> None:
-    made = [make() for make in HOSTILE.values()]
-    entries = run_twice(with_judge(Returning(made, name)), tmp_path, len(made))
-    judged = {one.id: one for one in entries if one.role == "judge"}
-    assert len(judged) == len(made)
-    for one, hostile in zip(judged.values(), HOSTILE, strict=True):
+    results = [make() for make in HOSTILE.values()]
+    entries = run_twice(with_judge(Returning(results, name)), tmp_path, len(results))
+    verdicts = {one.id: one for one in entries if one.role == "judge"}
+    assert len(verdicts) == len(results)
+    for one, hostile in zip(verdicts.values(), HOSTILE, strict=True):
         assert one.outcome == "abstained", hostile
         assert (one.reason or "").startswith(f"unreadable: {name} holds "), hostile
         assert len(one.reason or "") < 200, hostile
@@ -319,7 +319,7 @@ values = st.recursive(leaves, lambda inner: st.lists(inner) | st.dictionaries(ke
 @settings(max_examples=8)
 @given(st.lists(values, min_size=1, max_size=30), st.sampled_from(["judge_rationale", "preferred", "extra"]))
 @example([{(1, "a"): 2}, "\ud800", {"a": {None: [1e300]}}], "judge_rationale")
-def test_whatever_a_role_returns_the_run_opens_again(made: list[Any], name: str) -> None:
+def test_whatever_a_role_returns_the_run_opens_again(results: list[Any], name: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        entries = run_twice(with_judge(Returning(made, name)), Path(folder), len(made))
-        assert sum(one.role == "judge" for one in entries) == len(made)
+        entries = run_twice(with_judge(Returning(results, name)), Path(folder), len(results))
+        assert sum(one.role == "judge" for one in entries) == len(results)

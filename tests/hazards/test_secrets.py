@@ -29,7 +29,7 @@ from tests.ollama_server import OllamaServer, Reply, ollama_server
 
 pytestmark = [
     pytest.mark.slow,  # whole runs for each slot that may hold a credential
-    pytest.mark.usefixtures("collected"),
+    pytest.mark.usefixtures("collect"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 Spell = Callable[[str], str]
@@ -50,12 +50,12 @@ SPELLINGS: tuple[Spell, ...] = (
     str.upper,
 )
 CANARIES = iter(range(1_000_000))
-HELD: dict[str, Callable[[str], Any]] = {
+SECRETS: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(("passwd", "proxy_auth", "pwd", "bearer", "token"), str),
     "headers": lambda canary: {"X-Id": canary},
     "api_key": SecretStr,  # which hides itself when it is printed
 }
-KNOWN = "\u0130sk-cAnary/known+0=%1\"2\\3'4é"
+KEY = "\u0130sk-cAnary/known+0=%1\"2\\3'4é"
 ESCAPES: list[Callable[[str], str]] = [
     lambda sign: sign,
     lambda sign: f"\\u{ord(sign):04x}",
@@ -75,22 +75,22 @@ def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def echoed(request: Asked, spell: Spell) -> str:
+def echo_of(request: Asked, spell: Spell) -> str:
     """What the server received and holds a canary, in a spelling."""
-    told = [sent for sent in request.sent if "anary" in sent.lower() or "anary" in _decoded(sent)]
-    return " ".join(map(spell, told)) or "nothing"
+    lines = [one for one in request.sent if "anary" in one.lower() or "anary" in _decode(one)]
+    return " ".join(map(spell, lines)) or "nothing"
 
 
-def _decoded(sent: str) -> str:
+def _decode(header: str) -> str:
     try:
-        return base64.b64decode(sent.partition(" ")[2]).decode("latin-1")
+        return base64.b64decode(header.partition(" ")[2]).decode("latin-1")
     except ValueError:
         return ""
 
 
-def refusing(status: int, code: str | None = None, padded: int = 0) -> Faulty:
+def refusing(status: int, code: str | None = None, padding: int = 0) -> Faulty:
     def answer(request: Asked, spell: Spell) -> Answer:
-        message = f"not with {'x' * padded}{echoed(request, spell)}"
+        message = f"not with {'x' * padding}{echo_of(request, spell)}"
         body = {"error": {"message": message, "type": "e", "code": code, "param": message}}
         return Answer(status=status, body=json.dumps(body).encode())
 
@@ -105,8 +105,8 @@ def replying(change: Callable[[dict[str, Any], str], Any]) -> Faulty:
     }
 
     def answer(request: Asked, spell: Spell) -> Answer:
-        made = change(replies[request.role], echoed(request, spell))
-        return made if isinstance(made, Answer) else Answer(made if isinstance(made, str) else json.dumps(made))
+        reply = change(replies[request.role], echo_of(request, spell))
+        return reply if isinstance(reply, Answer) else Answer(reply if isinstance(reply, str) else json.dumps(reply))
 
     return answer
 
@@ -116,12 +116,12 @@ def within(*names: str) -> Faulty:
 
 
 def sending(body: Callable[[str], str], **options: Any) -> Faulty:
-    return lambda request, spell: Answer(body=body(echoed(request, spell)).encode(), **options)
+    return lambda request, spell: Answer(body=body(echo_of(request, spell)).encode(), **options)
 
 
 def about(name: str) -> Faulty:
     """A good answer with an echo in a field of the completion."""
-    return lambda request, spell: Answer(obliging(request).text, changes={name: echoed(request, spell)})
+    return lambda request, spell: Answer(obliging(request).text, changes={name: echo_of(request, spell)})
 
 
 FAULTS: dict[str, Faulty] = {
@@ -141,7 +141,7 @@ FAULTS: dict[str, Faulty] = {
     "prose": replying(lambda reply, echo: f"I was asked with {echo}."),
     "302": refusing(302),
     "400 for the length": refusing(400, "context_length_exceeded"),
-    "400, cut within the key": refusing(400, padded=270),
+    "400, cut within the key": refusing(400, padding=270),
     "a reply cut by its limit": replying(lambda reply, echo: Answer(f'{{"judge_rationale": "{echo}', finish="length")),
     "500 with a page": sending(lambda reply: f"<html>{reply}</html>", status=500),
     "a fence around nothing": replying(lambda reply, echo: f"```json\n{echo}\n```"),
@@ -162,10 +162,10 @@ def spelling_of(request: Asked, shift: int) -> Spell:
 
 # -- where it is held --
 class Judging(dspy.Module):  # a judge of the user's own that holds a key
-    def __init__(self, judge: dspy.Module, **held: Any) -> None:
+    def __init__(self, judge: dspy.Module, **attributes: Any) -> None:
         super().__init__()
         self.judge = judge
-        for name, value in held.items():
+        for name, value in attributes.items():
             setattr(self, name, value)
 
     def forward(self, **inputs: Any) -> Any:
@@ -175,14 +175,14 @@ class Judging(dspy.Module):  # a judge of the user's own that holds a key
 def in_lm(**options: Any) -> Callable[[str], dict[str, Any]]:
     """Options of an LM, with the canary in the place of `{}`."""
 
-    def filled(value: Any, canary: str) -> Any:
+    def fill(value: Any, canary: str) -> Any:
         if isinstance(value, str):
             return value.replace("{}", canary).replace("{quoted}", quote(canary, safe=""))
         if isinstance(value, dict):
-            return {name: filled(inner, canary) for name, inner in value.items()}
+            return {name: fill(inner, canary) for name, inner in value.items()}
         return value
 
-    return lambda canary: filled(options, canary)
+    return lambda canary: fill(options, canary)
 
 
 SLOTS = {name: in_lm(**options) for name, options in tables_of("hazards")["slots"].items()}
@@ -194,16 +194,16 @@ def looked_for(canary: str) -> Iterator[str]:
     yield canary[:16]
     yield from (canary, quote(canary, safe=""), data.hex(), canary.replace("/", r"\/"), html.escape(canary))
     for offset in range(3):
-        encoded = base64.b64encode(bytes(offset) + data).decode()[4:-4]
-        yield from (encoded, encoded.replace("+", "-").replace("/", "_"))
+        code = base64.b64encode(bytes(offset) + data).decode()[4:-4]
+        yield from (code, code.replace("+", "-").replace("/", "_"))
 
 
-def leaks(canary: str, folder: Path, *printed: str) -> list[str]:
+def leaks(canary: str, folder: Path, *outputs: str) -> list[str]:
     """Where a canary stands: files, or the number of what was printed."""
     texts = {str(path): path.read_text("utf-8", "replace") for path in folder.rglob("*") if path.is_file()}
-    texts |= {str(number): text for number, text in enumerate(printed)}
-    spelled = [one.lower() for one in looked_for(canary)]
-    return [name for name, text in texts.items() if any(one in text.lower() for one in spelled)]
+    texts |= {str(number): text for number, text in enumerate(outputs)}
+    spellings = [one.lower() for one in looked_for(canary)]
+    return [name for name, text in texts.items() if any(one in text.lower() for one in spellings)]
 
 
 def new_canary() -> str:
@@ -211,9 +211,9 @@ def new_canary() -> str:
     return f"sk-cAnary/{next(CANARIES):06x}+7d6c=&'5b4a"
 
 
-def selector_with(server: LMServer, held: Mapping[str, Any]) -> Selector:
+def selector_with(server: LMServer, extra: Mapping[str, Any]) -> Selector:
     address = server.address.removeprefix("http://").removesuffix("/v1")
-    inputs = {"api_base": server.address, "api_key": "key", "cache": False, "num_retries": 0, **held}
+    inputs = {"api_base": server.address, "api_key": "key", "cache": False, "num_retries": 0, **extra}
     inputs["api_base"] = inputs["api_base"].replace("ADDRESS", address)
     selector = Selector()
     selector.set_lm(dspy.LM("openai/gpt-4o-mini", **inputs))
@@ -240,8 +240,8 @@ def all_that_is_made_of(capsys: pytest.CaptureFixture[str]) -> str:
         main(more)
     main(["report", "run", "--format", "markdown", "--out", "report.md"])
     main(["export", "run", "--out", "decisions.csv"])
-    printed = capsys.readouterr()
-    return printed.out + printed.err
+    output = capsys.readouterr()
+    return output.out + output.err
 
 
 @pytest.mark.slow
@@ -252,7 +252,7 @@ def test_no_server_leaks_a_key(slot: str, tmp_path: Path, capsys: pytest.Capture
     faults = [*FAULTS.values()]
     with serving(lambda one: faults[number_of(one) % len(faults)](one, spelling_of(one, shift))) as server:
         evaluate(selector_with(server, SLOTS[slot](canary)), plan_of(tmp_path, rounds * len(FAULTS), workers=8))
-        assert {logged.role for logged in server.log} == {"judge", "repairer"}
+        assert {entry.role for entry in server.log} == {"judge", "repairer"}
     assert leaks(canary, tmp_path, capsys.readouterr().err) == []
     assert leaks(canary, tmp_path, all_that_is_made_of(capsys)) == []
     for number, (fault, answer) in enumerate(STOPPING.items()):
@@ -267,15 +267,15 @@ def test_no_server_leaks_a_key(slot: str, tmp_path: Path, capsys: pytest.Capture
 
 def test_the_server_does_send_back_what_it_received(tmp_path: Path) -> None:
     """Without this the test above could pass because no echo ever arrived."""
-    canary, seen = new_canary(), list[str]()
+    canary, echoes = new_canary(), list[str]()
 
     def answer(request: Asked) -> Answer:
-        seen.append(echoed(request, spelling_of(request, 0)))
+        echoes.append(echo_of(request, spelling_of(request, 0)))
         return FAULTS["500"](request, spelling_of(request, 0))
 
     with serving(answer) as server:
         evaluate(selector_with(server, SLOTS["api_key"](canary)), plan_of(tmp_path, 7))
-    assert all(any(one.lower() in sent.lower() for sent in seen) for one in (canary, quote(canary, safe="")))
+    assert all(any(one.lower() in text.lower() for text in echoes) for one in (canary, quote(canary, safe="")))
     reasons = [one.reason or "" for one in read_journal(Path("run/journal.jsonl"))]
     assert reasons and all(MASK in reason for reason in reasons)
 
@@ -291,13 +291,13 @@ def test_another_adapter_reads_no_credential_into_a_run_either(adapter: Any, fau
     assert leaks(canary, tmp_path, error) == []
 
 
-@pytest.mark.parametrize("held", HELD)
-def test_what_a_role_module_holds_is_neither_stated_nor_sent_back(held: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("attribute", SECRETS)
+def test_what_a_role_module_holds_is_neither_stated_nor_sent_back(attribute: str, tmp_path: Path) -> None:
     canary = new_canary()
     body = json.dumps({"error": {"message": canary}}).encode()
     with serving(lambda request: Answer(status=500, body=body)) as server:
         selector = selector_with(server, {})
-        selector.judge = Judging(selector.judge, **{held: HELD[held](canary)})
+        selector.judge = Judging(selector.judge, **{attribute: SECRETS[attribute](canary)})
         error = said_by(lambda: evaluate(selector, plan_of(tmp_path, 1)))
     assert leaks(canary, tmp_path, error) == []
 
@@ -319,8 +319,8 @@ def test_no_credential_of_the_environment_is_written_or_shown(
             main([*command, "--max-failures", "100%", "--timeout", "5"])
             main(["doctor", "--judge", "openai/m", "--api-base", server.address])
             main(["doctor", "--judge", "openai/m", "--api-base", server.address, "--json"])
-    printed = capsys.readouterr()
-    assert leaks(canary, tmp_path, printed.out, printed.err) == []
+    output = capsys.readouterr()
+    assert leaks(canary, tmp_path, output.out, output.err) == []
 
 
 def ollama_faults(server: OllamaServer) -> dict[str, Callable[[Any], Reply]]:
@@ -329,12 +329,12 @@ def ollama_faults(server: OllamaServer) -> dict[str, Callable[[Any], Reply]]:
     def key() -> str:
         return server.log[-1][3]["authorization"].removeprefix("Bearer ")
 
-    def refused(status: int) -> Callable[[Any], Reply]:
+    def refuse(status: int) -> Callable[[Any], Reply]:
         return lambda body: Reply(f"not with {key()}", status=status)
 
     verdict = {"judge_rationale": "seen", "assessments": [], "preferred": 0}
     return {
-        **{str(status): refused(status) for status in (400, 401, 403, 404, 429, 500)},
+        **{str(status): refuse(status) for status in (400, 401, 403, 404, 429, 500)},
         "400 for the length": lambda body: Reply(f"context length {key()}", status=400),
         "the model that answered": lambda body: Reply(json.dumps(verdict), model=key()),
         "a rationale": lambda body: Reply(json.dumps({**verdict, "judge_rationale": key()})),
@@ -358,9 +358,9 @@ def test_no_key_of_ollama_is_written_or_shown(
             error = said_by(lambda: evaluate(selector, plan_of(folder, 2)))  # noqa: B023 -- called here
             main(["doctor", "--api-base", server.address])
             main(["doctor", "--api-base", server.address, "--json"])
-            printed = capsys.readouterr()
+            output = capsys.readouterr()
             assert f"Bearer {canary}" in {headers.get("authorization") for _, _, _, headers in server.log}
-            assert leaks(canary, tmp_path, error, printed.out, printed.err) == []
+            assert leaks(canary, tmp_path, error, output.out, output.err) == []
 
 
 def test_an_error_of_ollama_has_no_key_for_a_program_either(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -378,22 +378,22 @@ def test_a_refused_address_hides_its_secrets(address: str, tmp_path: Path, capsy
     for lm in ("openai/m", "ollama/m"):
         canary = f"cAnary{next(CANARIES):08x}"
         assert main(["evaluate", str(pool), "--lm", lm, "--api-base", address.replace("{}", canary)]) != 0
-        printed = capsys.readouterr()
-        assert leaks(canary, tmp_path, printed.out, printed.err) == []
+        output = capsys.readouterr()
+        assert leaks(canary, tmp_path, output.out, output.err) == []
 
 
 # -- and nothing else is changed --
 def test_a_run_resumes_with_another_key_and_asks_nothing_twice(tmp_path: Path) -> None:
-    plan, healed = plan_of(tmp_path, 4), list[bool]()
-    with serving(lambda request: obliging(request) if healed else FAULTS["500"](request, str)) as server:
+    plan, cures = plan_of(tmp_path, 4), list[bool]()
+    with serving(lambda request: obliging(request) if cures else FAULTS["500"](request, str)) as server:
         evaluate(selector_with(server, SLOTS["the header X-Auth"](new_canary())), plan)
-        healed.append(True)
+        cures.append(True)
         evaluate(selector_with(server, SLOTS["the header X-Auth"](new_canary())), plan)
-        settled = [one.key for one in read_journal(tmp_path / "run" / "journal.jsonl") if one.settled]
+        keys = [one.key for one in read_journal(tmp_path / "run" / "journal.jsonl") if one.settled]
         requests_before = len(server.log)
         evaluate(selector_with(server, SLOTS["the header X-Auth"](new_canary())), plan)
         assert len(server.log) == requests_before
-    assert len(settled) == len(set(settled)) > 0
+    assert len(keys) == len(set(keys)) > 0
 
 
 def test_a_run_that_was_recorded_with_a_key_is_replayed_without(tmp_path: Path) -> None:
@@ -439,7 +439,7 @@ def test_the_least_credential_is_redacted_and_the_longest_other_value_is_not() -
     assert redact(digits[:LEAST_DIGITS]) == MASK
 
 
-remember(KNOWN)
+remember(KEY)
 
 
 @given(st.text(max_size=40), st.text(max_size=40))
@@ -447,14 +447,14 @@ remember(KNOWN)
 def test_a_credential_is_found_within_any_text_and_the_rest_stays(before: str, behind: str) -> None:
     around = before + behind
     if redact(around) == around and redact(before) == before and redact(behind) == behind:
-        assert redact(f"{before} {KNOWN} {behind}") == f"{before} {MASK} {behind}"
-        assert json.loads(redact(json.dumps([before, KNOWN, behind]))) == [before, MASK, behind]
+        assert redact(f"{before} {KEY} {behind}") == f"{before} {MASK} {behind}"
+        assert json.loads(redact(json.dumps([before, KEY, behind]))) == [before, MASK, behind]
 
 
 @given(st.text(max_size=80))
 def test_redacting_twice_is_redacting_once(text: str) -> None:
     for clean in (redact, redact_message):
-        assert clean(clean(f"{text}{KNOWN}")) == clean(f"{text}{KNOWN}")
+        assert clean(clean(f"{text}{KEY}")) == clean(f"{text}{KEY}")
 
 
 @given(st.data())
@@ -462,25 +462,25 @@ def test_a_credential_is_found_when_some_of_its_characters_are_escaped(data: st.
     """Each in a way of its own, as the second of two programs may escape what the first left."""
     key = "sk-cAnary/&+0=%1\"2'45"
     remember(key)
-    written = "".join(data.draw(st.sampled_from(ESCAPES))(sign) for sign in key)
-    assert redact(f"<{written}>") == f"<{MASK}>"
-    assert redact_value({written: [written]}) == {MASK: [MASK]}
+    text = "".join(data.draw(st.sampled_from(ESCAPES))(sign) for sign in key)
+    assert redact(f"<{text}>") == f"<{MASK}>"
+    assert redact_value({text: [text]}) == {MASK: [MASK]}
 
 
 @given(st.integers(1, 20), st.sampled_from(["\n", "\r\n", "\\n", "\\r\\n"]))
 def test_base64_in_lines_is_found(width: int, line_break: str) -> None:
-    encoded = base64.b64encode(KNOWN.encode()).decode()
-    lines = line_break.join(encoded[at : at + width] for at in range(0, len(encoded), width))
-    assert MASK in redact(lines) and encoded[4:8] not in redact(lines)
+    code = base64.b64encode(KEY.encode()).decode()
+    lines = line_break.join(code[at : at + width] for at in range(0, len(code), width))
+    assert MASK in redact(lines) and code[4:8] not in redact(lines)
 
 
 @given(st.binary(max_size=40), st.binary(max_size=40))
 def test_base64_of_a_longer_text_shows_nothing_of_a_credential(before: bytes, behind: bytes) -> None:
-    encoded = base64.b64encode(before + KNOWN.encode() + behind).decode()
-    assert MASK in redact(encoded)
-    remains = redact(encoded).split(MASK)
-    shown = [base64.b64decode(remains[0][: len(remains[0]) // 4 * 4]), remains[-1]]
-    assert KNOWN.encode()[:3] not in shown[0][len(before) :]
+    code = base64.b64encode(before + KEY.encode() + behind).decode()
+    assert MASK in redact(code)
+    remains = redact(code).split(MASK)
+    ends = [base64.b64decode(remains[0][: len(remains[0]) // 4 * 4]), remains[-1]]
+    assert KEY.encode()[:3] not in ends[0][len(before) :]
 
 
 @each_case("hazards", "hidden credentials")

@@ -43,11 +43,11 @@ def test_nothing_is_lost_nor_made_up(tmp_path: Path, seed: int) -> None:  # haza
                 run(selector_at(server), plan)
         result = run(selector_at(server), plan)["pools"]["p"]
         assert len(server.log) <= sum(one.calls for one in made(tmp_path))  # some were cut before they arrived
-    settled = {one.id: one for one in made(tmp_path) if one.settled}
-    assert len(settled) == sum(one.settled for one in made(tmp_path)) == result["n"] == ROWS
+    by_id = {one.id: one for one in made(tmp_path) if one.settled}
+    assert len(by_id) == sum(one.settled for one in made(tmp_path)) == result["n"] == ROWS
     assert result["n_failed"] == 0
     for number, fault in enumerate(faults):
-        one = settled[f"q{number}"]
+        one = by_id[f"q{number}"]
         if one.outcome == "abstained":
             assert fault.outcome == "abstained"
         else:
