@@ -15,23 +15,23 @@ from tests.laws.law_table import PAGE, ROOT, Marks, lines, marked_files, missing
 def run(files: list[Path], arguments: list[str]) -> tuple[int, Marks]:
     """Return pytest's exit code and what its passed tests tried, in a process of its own as the plugins ask for."""
     with tempfile.TemporaryDirectory() as folder:
-        tried = Path(folder, "tried.json")
-        options = ["-q", "-m", "law", "-p", "tests.laws.tried_counts", "--tried", str(tried), "--hypothesis-profile=ci"]
+        file = Path(folder, "tried.json")
+        options = ["-q", "-m", "law", "-p", "tests.laws.tried_counts", "--tried", str(file), "--hypothesis-profile=ci"]
         command = [sys.executable, "-m", "pytest", *options, *arguments, *map(str, files)]
         code = subprocess.run(command, check=False, cwd=ROOT).returncode
-        rows = json.loads(tried.read_text("utf-8")) if tried.is_file() else []
+        rows = json.loads(file.read_text("utf-8")) if file.is_file() else []
     return code, {(row["law"], row["how"]): row["tried"] for row in rows}
 
 
 def main(arguments: list[str]) -> int:
     """Return 1 and write nothing if a test fails or a law has none."""
     files = marked_files()
-    code, counted = run(list(files), arguments)
-    faults = missing(counted)
+    code, counts = run(list(files), arguments)
+    faults = missing(counts)
     if code or faults:
         sys.stderr.writelines(f"{fault}\n" for fault in faults)
         return 1
-    marks = {mark: counted.get(mark, 0) for named in files.values() for mark in named}  # 0: skipped for want of a pool
+    marks = {mark: counts.get(mark, 0) for names in files.values() for mark in names}  # 0: skipped for want of a pool
     sys.stdout.writelines(f"{line}\n" for line in lines(marks))
     PAGE.write_text(page(PAGE.read_text("utf-8"), marks), "utf-8")
     return 0

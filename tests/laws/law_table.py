@@ -19,11 +19,11 @@ Marks = Mapping[tuple[str, str], int]
 """For each law and way how many were tried; 0 where the test was skipped, or nobody counted."""
 
 
-def marked(source: str) -> Iterator[tuple[str, str]]:
+def marks_in(source: str) -> Iterator[tuple[str, str]]:
     """Yield the laws that the markers in the text of a test module name, each with the way."""
     tree = ast.parse(source)
-    assigned = (node for node in tree.body if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant))
-    texts = {ast.unparse(target): ast.literal_eval(node.value) for node in assigned for target in node.targets}
+    nodes = (node for node in tree.body if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant))
+    texts = {ast.unparse(target): ast.literal_eval(node.value) for node in nodes for target in node.targets}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.law":
             law, how = (texts.get(a.id) if isinstance(a, ast.Name) else getattr(a, "value", None) for a in node.args)
@@ -34,17 +34,17 @@ def marked(source: str) -> Iterator[tuple[str, str]]:
 
 def marked_files() -> Mapping[Path, frozenset[tuple[str, str]]]:
     """The test modules that establish a law, with the laws and ways that they name."""
-    pairs = {path: frozenset(marked(path.read_text("utf-8"))) for path in sorted((ROOT / "tests").rglob("test_*.py"))}
+    pairs = {path: frozenset(marks_in(path.read_text("utf-8"))) for path in sorted((ROOT / "tests").rglob("test_*.py"))}
     return {path: laws for path, laws in pairs.items() if laws}
 
 
 def missing(marks: Marks) -> list[str]:
     """Sentences for the laws that no test establishes, and for markers that name no law or way."""
-    established = {law for law, _ in marks}
+    laws = {law for law, _ in marks}
     names = {law.name for law in EVERY_LAW}
     return [
-        *(f"Law {law.number}, {law.name}, has no test." for law in EVERY_LAW if law.name not in established),
-        *(f"A marker names a law {name!r} that there is not." for name in sorted(established - names)),
+        *(f"Law {law.number}, {law.name}, has no test." for law in EVERY_LAW if law.name not in laws),
+        *(f"A marker names a law {name!r} that there is not." for name in sorted(laws - names)),
         *(f"A marker names a way {how!r}; the ways are {', '.join(UNITS)}." for _, how in marks if how not in UNITS),
     ]
 
@@ -61,20 +61,20 @@ def lines(marks: Marks) -> Iterator[str]:
         yield f"{law.number:2}  {law.name:{width}}  {hows:42}  {counts}"
 
 
-def generated(marks: Marks, text: str) -> str:
+def render(marks: Marks, text: str) -> str:
     """The part of the page that is written; what a law does not claim is the page's own, and stays."""
-    disclaimed = dict(re.findall(r"(?m)^\| \d+ `(\w+)` \| .* \| (.*) \| .* \|$", text))
+    limits = dict(re.findall(r"(?m)^\| \d+ `(\w+)` \| .* \| (.*) \| .* \|$", text))
     rows = ["| law | claims | does not claim | established |", "| --- | --- | --- | --- |"]
     for law in EVERY_LAW:
         hows = ", ".join(f"{how} ({n:,} {UNITS[how]})" if n else how for how, n in ways(law.name, marks))
-        rows.append(f"| {law.number} `{law.name}` | {law.claim} | {disclaimed[law.name]} | {hows} |")
+        rows.append(f"| {law.number} `{law.name}` | {law.claim} | {limits[law.name]} | {hows} |")
     return "\n".join([*rows, ""])
 
 
 def page(text: str, marks: Marks) -> str:
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{generated(marks, text)}\n{END}{after}"
+    return f"{before}{BEGIN}\n{render(marks, text)}\n{END}{after}"
 
 
 def without_counts(text: str) -> str:

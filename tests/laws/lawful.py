@@ -13,12 +13,12 @@ from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.signatures import JudgeCandidates
 from eldgr_dspy.text.stripping import strip_answer
-from tests.laws.slips import Certifies, Passages, folded, shipped, stands
-from tests.laws.slips_of_selectors import Wrapped, remembering
+from tests.laws.slips import Certifies, Passages, allows, fold, stands
+from tests.laws.slips_of_selectors import Wrapper, remembering
 
 
 def in_words_of_its_own(case: Any) -> Steps:
-    decided = Choice("consensus", case.consensus)
+    choice = Choice("consensus", case.consensus)
     is_open = case.task == "arithmetic" or case.certified(case.consensus) is False
     if is_open and case.task == "retrieval" and case.rival():
         preferred = case.preferred((yield "judge"))
@@ -27,13 +27,13 @@ def in_words_of_its_own(case: Any) -> Steps:
     if is_open and case.repairable:
         if case.task == "retrieval":
             repair = case.repaired((yield "repairer"))
-            supported = repair is not None and case.certified(repair) is True
+            holds = repair is not None and case.certified(repair) is True
         else:
             repair = case.derived((yield "deriver"))
-            supported = repair is not None
-        if supported and not case.same(repair, case.consensus):
-            decided = Choice("repair", repair)
-    return decided
+            holds = repair is not None
+        if holds and not case.same(repair, case.consensus):
+            choice = Choice("repair", repair)
+    return choice
 
 
 LOG: dict[str, int] = {}
@@ -50,10 +50,10 @@ def that_counts(case: Any) -> Steps:
 
 class ByAnObject:
     def __init__(self, most: int = 25, denial: str = "{} is not") -> None:
-        self.most, self.denial, self.seen = most, denial, 0
+        self.most, self.denial, self.calls = most, denial, 0
 
     def __call__(self, case: Any) -> Steps:
-        self.seen = min(self.seen + 1, self.most)
+        self.calls = min(self.calls + 1, self.most)
         return (yield from evidence_locked(case))
 
 
@@ -82,16 +82,16 @@ def by_letter(answer: str, passages: Passages) -> bool | None:
 
 
 def where(holds: Callable[[Passage], bool]) -> Certifies:
-    return lambda answer, passages: shipped(answer, tuple(filter(holds, passages)))
+    return lambda answer, passages: allows(answer, tuple(filter(holds, passages)))
 
 
 def yes_and_no_apart(answer: str, passages: Passages) -> bool | None:
-    return None if folded(answer).strip() in {"yes", "no"} else stands(answer, passages)
+    return None if fold(answer).strip() in {"yes", "no"} else stands(answer, passages)
 
 
 def by_boundaries(answer: str, passages: Passages) -> bool:
-    wanted = re.escape(folded(answer).strip())
-    return any(re.search(rf"(?<!\w){wanted}(?!\w)", folded(one.text)) for one in passages if wanted)
+    pattern = re.escape(fold(answer).strip())
+    return any(re.search(rf"(?<!\w){pattern}(?!\w)", fold(one.text)) for one in passages if pattern)
 
 
 def passage_by_passage(answer: str, passages: Passages) -> bool:
@@ -102,33 +102,33 @@ def passage_by_passage(answer: str, passages: Passages) -> bool:
 
 def of_sentences(answer: str, passages: Passages) -> bool:
     sentences = [part for one in passages for part in re.split(r"(?<=[.!?])\s+", one.text)]
-    return any(folded(answer) in folded(part) for part in sentences)
+    return any(fold(answer) in fold(part) for part in sentences)
 
 
-def of_what_is_stripped(answer: str, passages: Passages) -> bool | None:
+def of_the_core(answer: str, passages: Passages) -> bool | None:
     """It drops the short and the long, by what the answer is and not by how it is spelled."""
     return 3 <= len(strip_answer(answer)) <= 60 and by_letter(strip_answer(answer), passages)
 
 
 @lru_cache(maxsize=256)
-def remembered(answer: str, passages: Passages) -> bool:
+def recall(answer: str, passages: Passages) -> bool:
     return stands(answer, passages)
 
 
 CERTIFICATES: dict[str, dict[str, Any]] = {
-    "the shipped one": {"certificate": shipped},
+    "the shipped one": {"certificate": allows},
     "by token": {"certificate": lambda answer, passages: certify(answer, passages, "token").certified},
     "by letter": {"certificate": by_letter, "without": ["spelling_does_not_decide"]},
     "of words": {"certificate": stands}, "yes and no apart": {"certificate": yes_and_no_apart},
     "by boundaries": {"certificate": by_boundaries}, "passage by passage": {"certificate": passage_by_passage},
     "of short passages": {"certificate": where(lambda one: len(one.text) < 2_000 and len(one.text.split()) <= 300)},
     "without errata": {"certificate": where(lambda one: one.title not in ("Errata", "Talk"))},
-    "of sentences": {"certificate": of_sentences}, "of what is stripped": {"certificate": of_what_is_stripped},
-    "remembered": {"certificate": remembered},
+    "of sentences": {"certificate": of_sentences}, "of what is stripped": {"certificate": of_the_core},
+    "remembered": {"certificate": recall},
 }  # fmt: skip
 
 
-class Annotates(Wrapped):
+class Annotates(Wrapper):
     calls = 0
 
     def after(self, call: dict[str, Any], pred: Any) -> None:
@@ -136,7 +136,7 @@ class Annotates(Wrapped):
         pred.remark = "long" if len(str(pred.answer)) > 45 else "with a 7" if "7" in str(pred.answer) else ""
 
 
-class Copies(Wrapped):
+class Copies(Wrapper):
     def before(self, call: dict[str, Any]) -> dict[str, Any]:
         texts = sorted(call["evidence"] or [], key=str)
         texts.clear()

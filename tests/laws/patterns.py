@@ -68,7 +68,7 @@ class Pattern(NamedTuple):
         return self.judge[1] if self.judge else None
 
     @property
-    def offered(self) -> Answer | None:
+    def proposal(self) -> Answer | None:
         return self.offer[0] if self.offer else None
 
     def mark(self, answer: Answer | None) -> Mark:
@@ -157,38 +157,38 @@ not; so does an answer of consensus's own class, and a role that is silent or ma
 BRANCH = {"m": "consensus", "s": "judge", "r": "repair"}
 
 
-class Expected(NamedTuple):
+class Target(NamedTuple):
     """What a rule is to return, and the roles that it is to ask, in order."""
 
     branch: str
     answer: Answer | None
-    asked: tuple[Role, ...]
+    roles: tuple[Role, ...]
     kind: str = "Choice"
 
 
-def eldgr(pattern: Pattern) -> Expected:
+def eldgr(pattern: Pattern) -> Target:
     """Eq. 4: by the declared task."""
     return arithmetic(pattern) if pattern.task == "arithmetic" else retrieval(pattern)
 
 
-def retrieval(pattern: Pattern) -> Expected:
+def retrieval(pattern: Pattern) -> Target:
     """Eq. 3, and who can still matter."""
-    m, s, r = pattern.pool.consensus, pattern.preferred, pattern.offered if pattern.repairable else None
+    m, s, r = pattern.pool.consensus, pattern.preferred, pattern.proposal if pattern.repairable else None
     certified = (int(pattern.mark(m) is not False), int(overrides(pattern, s)), int(overrides(pattern, r)))
     row = EQ3[certified]
     rival = any(overrides(pattern, answer) for answer in pattern.pool.answers)
     judge: tuple[Role, ...] = ("judge",) if rival and not certified[0] else ()
     repairer: tuple[Role, ...] = ("repairer",) if pattern.repairable and not any(certified[:2]) else ()
-    return Expected(BRANCH[row], {"m": m, "s": s, "r": r}[row], (*judge, *repairer))
+    return Target(BRANCH[row], {"m": m, "s": s, "r": r}[row], (*judge, *repairer))
 
 
-def arithmetic(pattern: Pattern) -> Expected:
+def arithmetic(pattern: Pattern) -> Target:
     """A checked derivation ships unless it says what consensus says."""
-    m, derived = pattern.pool.consensus, pattern.offered
+    m, answer = pattern.pool.consensus, pattern.proposal
     roles: tuple[Role, ...] = ("deriver",) if pattern.repairable else ()
-    if not roles or derived is None or (m is not None and derived.group == m.group):
-        return Expected("consensus", m, roles)
-    return Expected("repair", derived, roles)
+    if not roles or answer is None or (m is not None and answer.group == m.group):
+        return Target("consensus", m, roles)
+    return Target("repair", answer, roles)
 
 
 def overrides(pattern: Pattern, answer: Answer | None) -> bool:
@@ -196,81 +196,81 @@ def overrides(pattern: Pattern, answer: Answer | None) -> bool:
     return pattern.mark(answer) is True and not own
 
 
-def scalar_judge(pattern: Pattern) -> Expected:
+def scalar_judge(pattern: Pattern) -> Target:
     """The judge's statement, with full authority."""
-    stated = pattern.judge[0] if pattern.judge else None
+    choice = pattern.judge[0] if pattern.judge else None
     roles: tuple[Role, ...] = ("judge",) if len(pattern.pool.marks) > 1 else ()
-    if stated is None or stated.group == 0:
-        return Expected("consensus", pattern.pool.consensus, roles)
-    return Expected("judge", stated, roles)
+    if choice is None or choice.group == 0:
+        return Target("consensus", pattern.pool.consensus, roles)
+    return Target("judge", choice, roles)
 
 
-def majority_vote(pattern: Pattern) -> Expected:
-    return Expected("consensus", pattern.pool.consensus, ())
+def majority_vote(pattern: Pattern) -> Target:
+    return Target("consensus", pattern.pool.consensus, ())
 
 
-def first_candidate(pattern: Pattern) -> Expected:
-    return Expected("first", pattern.pool.answers[-1] if pattern.pool.answers else None, ())
+def first_candidate(pattern: Pattern) -> Target:
+    return Target("first", pattern.pool.answers[-1] if pattern.pool.answers else None, ())
 
 
-def certified_majority(pattern: Pattern) -> Expected:
+def certified_majority(pattern: Pattern) -> Target:
     """The class of most votes among the certified, where consensus is uncertified."""
     leader = leading(pattern) if pattern.task == "retrieval" and pattern.mark(pattern.pool.consensus) is False else None
-    return Expected("certified", leader, ()) if leader else majority_vote(pattern)
+    return Target("certified", leader, ()) if leader else majority_vote(pattern)
 
 
 def leading(pattern: Pattern) -> Answer | None:
     return next((answer for answer, _ in pattern.pool.standings if pattern.pool.marks[answer.group] is True), None)
 
 
-def locked_then_certified(pattern: Pattern) -> Expected:
+def locked_then_majority(pattern: Pattern) -> Target:
     """The locked rule; where nothing overrides and the judge was asked and is silent, the certified majority."""
-    locked = eldgr(pattern)
-    if locked.branch == "consensus" and "judge" in locked.asked and pattern.judge is None:
-        return Expected("certified", leading(pattern), locked.asked)
-    return locked
+    base = eldgr(pattern)
+    if base.branch == "consensus" and "judge" in base.roles and pattern.judge is None:
+        return Target("certified", leading(pattern), base.roles)
+    return base
 
 
-def near(k: int) -> Callable[[Pattern], Expected]:
+def near(k: int) -> Callable[[Pattern], Target]:
     """The locked rule; where nothing overrides an uncertified consensus, a preference that lacks up to k votes."""
 
-    def expected(pattern: Pattern) -> Expected:
-        locked, pool = eldgr(pattern), pattern.pool
-        derived = pattern.task == "arithmetic" and pattern.repairable and pattern.offer
-        if derived or locked.branch != "consensus" or pattern.mark(pool.consensus) is not False:
-            return locked
+    def expected(pattern: Pattern) -> Target:
+        base, pool = eldgr(pattern), pattern.pool
+        own = pattern.task == "arithmetic" and pattern.repairable and pattern.offer
+        if own or base.branch != "consensus" or pattern.mark(pool.consensus) is not False:
+            return base
         lacks = {group: n for group, n in enumerate(pool.behind, 1) if n <= k and pool.marks[group] is False}
-        asked = locked.asked if "judge" in locked.asked or not lacks else (*locked.asked, "judge")
+        roles = base.roles if "judge" in base.roles or not lacks else (*base.roles, "judge")
         preferred = pattern.preferred
         if preferred is None or preferred.group not in lacks:
-            return locked._replace(asked=asked)
+            return base._replace(roles=roles)
         ships = dict(enumerate(answer for answer, _ in pool.standings))[preferred.group]
-        return Expected("judge", ships, asked, "NearChoice" if lacks[preferred.group] else "TiedChoice")
+        return Target("judge", ships, roles, "NearChoice" if lacks[preferred.group] else "TiedChoice")
 
     return expected
 
 
-def support(k: int | None) -> Callable[[Pattern], Expected]:
+def support(k: int | None) -> Callable[[Pattern], Target]:
     """A derivation ships only as the answer of another candidate; with k, of one that lacks up to k votes in a tie."""
 
-    def expected(pattern: Pattern) -> Expected:
+    def expected(pattern: Pattern) -> Target:
         if pattern.task == "retrieval":
             return retrieval(pattern)
-        derived, others = pattern.offered, pattern.pool.standings[1:]
+        own, others = pattern.proposal, pattern.pool.standings[1:]
         most = pattern.pool.standings[0][1] if pattern.pool.standings else 0
         open_ = pattern.repairable and (k is None or most <= sum(votes for _, votes in others))
         rivals = {answer.group: answer for answer, votes in others if open_ and (k is None or votes >= most - k)}
         roles: tuple[Role, ...] = ("deriver",) if rivals else ()
-        if derived is None or derived.group not in rivals:
-            return Expected("consensus", pattern.pool.consensus, roles)
-        return Expected("repair", rivals[derived.group], roles)
+        if own is None or own.group not in rivals:
+            return Target("consensus", pattern.pool.consensus, roles)
+        return Target("repair", rivals[own.group], roles)
 
     return expected
 
 
-EXPECTED: dict[str, Callable[[Pattern], Expected]] = {
+TARGETS: dict[str, Callable[[Pattern], Target]] = {
     "support": support(None), "support(1)": support(1), "near(1)": near(1), "near(0)": near(0),
-    "eldgr_certified": locked_then_certified, "certified": certified_majority, "first": first_candidate,
+    "eldgr_certified": locked_then_majority, "certified": certified_majority, "first": first_candidate,
     "majority": majority_vote, "judge": scalar_judge, "eldgr": eldgr,
 }  # fmt: skip
 FARTHEST = {"near(0)": 1, "near(1)": 2, "support(1)": 2}
@@ -278,12 +278,12 @@ FARTHEST = {"near(0)": 1, "near(1)": 2, "support(1)": 2}
 
 
 @cache
-def expected_of(rule: str) -> tuple[Expected, ...]:
-    return tuple(map(EXPECTED[rule], patterns(FARTHEST.get(rule, 0))))
+def expected_of(rule: str) -> tuple[Target, ...]:
+    return tuple(map(TARGETS[rule], patterns(FARTHEST.get(rule, 0))))
 
 
 @dataclass
-class Checked:
+class Sweep:
     """A decision module on every pattern: the shipped one, or one with a planted change."""
 
     module: ModuleType
@@ -298,16 +298,16 @@ class Checked:
         rules = {name: self.module.always(rule, lambda _: ROLES) for name, rule in self.rules.items()}
         return {**rules, "eldgr": self.module.always(self.module.RULES["eldgr"], lambda case: case.roles())}
 
-    def drive(self, rule: Any, pattern: Pattern) -> Expected:
-        roles, offered = list[Role](), pattern.offered
-        replies: dict[Role, Any] = {"judge": pattern.judge, "repairer": offered, "deriver": offered}
+    def drive(self, rule: Any, pattern: Pattern) -> Target:
+        roles, proposal = list[Role](), pattern.proposal
+        replies: dict[Role, Any] = {"judge": pattern.judge, "repairer": proposal, "deriver": proposal}
 
         def ask(role: Role) -> Any:
             roles.append(role)
             return {role: replies[role]}
 
         choice = self.module.drive(rule(TableCase(pattern)), ask)
-        return Expected(choice.branch, choice.answer, tuple(roles), type(choice).__name__)
+        return Target(choice.branch, choice.answer, tuple(roles), type(choice).__name__)
 
     def rule(self, name: str) -> int:
         """Hold a rule, asked lazily and always, to its table on every pattern; return how many there are."""
@@ -320,10 +320,10 @@ class Checked:
     def table(self) -> int:
         """Hold `decide` to Eq. 3 on every pattern of three strings; return how many there are."""
         for m, s, r, marks in strings():
-            sought: list[str] = []
+            queries: list[str] = []
 
-            def certified(answer: str, marks: Mapping[str, Mark] = marks, sought: list[str] = sought) -> Mark:
-                sought.append(answer)
+            def certified(answer: str, marks: Mapping[str, Mark] = marks, queries: list[str] = queries) -> Mark:
+                queries.append(answer)
                 return marks[answer]
 
             result = self.module.decide(m, s, r, certified)
@@ -332,13 +332,13 @@ class Checked:
             answer = {"m": m, "s": s, "r": r}[row]
             expected = (BRANCH[row], answer, marks.get(answer or "", False))
             assert (result.branch, result.answer, result.certified) == expected, f"decide: {(m, s, r, marks)}"
-            assert sorted(sought) == sorted(marks), f"decide asks about {sought}"
+            assert sorted(queries) == sorted(marks), f"decide asks about {queries}"
         return sum(1 for _ in strings())
 
     def all(self) -> None:
         """Hold the whole module to the tables; of the near rules the one with fewest patterns."""
         self.table()
-        for name in filter("near(1)".__ne__, reversed(EXPECTED)):
+        for name in filter("near(1)".__ne__, reversed(TARGETS)):
             self.rule(name)
 
 

@@ -9,7 +9,7 @@ from types import ModuleType
 from eldgr_dspy import decision
 
 SOURCE = inspect.getsource(decision)
-LISTED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
 
 @dataclass(frozen=True)
@@ -24,22 +24,22 @@ class Plant:
 
 def plants(*groups: str) -> list[Plant]:
     return [
-        Plant(**{key: _whole(text) for key, text in one.items()}) for name in groups for one in LISTED["plants"][name]
+        Plant(**{key: _whole(text) for key, text in one.items()}) for name in groups for one in TABLE["plants"][name]
     ]
 
 
 def _whole(text: str) -> str:
-    for name, block in LISTED["blocks"].items():
+    for name, block in TABLE["blocks"].items():
         text = text.replace(f"<{name}>", block)
     return text
 
 
-def changed(plant: Plant, source: str = SOURCE) -> str:
+def apply(plant: Plant, source: str = SOURCE) -> str:
     assert source.count(plant.was) == 1, f"{plant.name}: the text to change is not there, or not once"
     return source.replace(plant.was, plant.becomes)
 
 
-def planted(plant: Plant) -> ModuleType:
+def load(plant: Plant) -> ModuleType:
     module = ModuleType("planted")
-    exec(compile(changed(plant), "planted", "exec"), module.__dict__)  # noqa: S102 -- our own text
+    exec(compile(apply(plant), "planted", "exec"), module.__dict__)  # noqa: S102 -- our own text
     return module

@@ -15,11 +15,11 @@ from tests.laws import law_claims
 from tests.laws.law_claims import CASE_D, CASE_R, CASE_S, includes, lazy_equals_always
 
 from tests.laws.symbolic import (  # isort: skip
-    ARITHMETIC, BLANK, D2, IDENTICAL, NONE, P2, PLAIN, R2, REPAIRABLE, STANDING, STATED, STATED2, WORLD, D, J, K, M,
+    ARITHMETIC, BLANK, D2, IDENTICAL, NONE, OPINION, OPINION2, P2, PLAIN, R2, REPAIRABLE, STANDING, WORLD, D, J, K, M,
     Outcome, P, R, StandingCase, Term, Votes, mark, outcome_of, outcome_of_table, pool, same,
 )  # fmt: skip
 
-SAID = (P, P2, STATED, STATED2, R, R2, D, D2)
+REPLIES = (P, P2, OPINION, OPINION2, R, R2, D, D2)
 """The answers that replies stand for, each a first and a second time."""
 
 MARGINS = {f"{name}({k})": (name, k) for name in ("near", "support") for k in (J, K)}
@@ -31,14 +31,14 @@ CLAIMS = [(law, rule) for rules, laws in tables_of("laws")["claims"]["cases"] fo
 
 @dataclass(frozen=True)
 class Claim:
-    """One thing to prove: `law`, in words `says`, of the rule `rule`, which computes `outcome`, wherever `assumed`."""
+    """One thing to prove: `law`, in words `says`, of the rule `rule`, which computes `outcome`, under `premises`."""
 
     law: str
     says: str
     rule: str
     outcome: Outcome
     term: Term
-    assumed: Sequence[Term]
+    premises: Sequence[Term]
 
 
 class Rules:
@@ -55,8 +55,8 @@ class Rules:
         name, full = (rule[7:-1], True) if rule.startswith("always(") else (rule, False)
         lazy: Any = self._with_margin(*MARGINS[name]) if name in MARGINS else self.module.RULES[name]
         roles: Any = (lambda case: case.roles()) if name == "eldgr" else (lambda _: ROLES)
-        asked = self.module.always(lazy, roles) if full else lazy
-        return outcome_of(asked, STANDING, StandingCase) if name in ASKING_STANDINGS else outcome_of(asked)
+        run = self.module.always(lazy, roles) if full else lazy
+        return outcome_of(run, STANDING, StandingCase) if name in ASKING_STANDINGS else outcome_of(run)
 
     def _with_margin(self, name: str, k: Term) -> Any:
         return lambda case: getattr(self.module, name).__wrapped__(Votes(k, case.oracle))(case)
@@ -78,12 +78,12 @@ class Rules:
         return self._of_two(f"{narrow} <= {wide}", includes, narrow, wide, (*STANDING, task))
 
     def _of_two(
-        self, law: str, of: Callable[[Outcome, Outcome], Term], rule: str, against: str, assumed: Sequence[Term]
+        self, law: str, of: Callable[[Outcome, Outcome], Term], rule: str, against: str, premises: Sequence[Term]
     ) -> Claim:
         one, other = self.outcome(rule), self.outcome(against)
         both = replace(one, paths=(*one.paths, *other.paths))
         term = z3.And(total(one), total(other), of(one, other))
-        return Claim(law, str(of.__doc__), rule, both, term, assumed)
+        return Claim(law, str(of.__doc__), rule, both, term, premises)
 
 
 def _world(rule: str) -> Sequence[Term]:
@@ -97,12 +97,12 @@ def total(outcome: Outcome) -> Term:
 
 def refute(one: Claim) -> str | None:
     """Return a counter-model of a claim in words, None where it is proved."""
-    raised = next((path.error for path in one.outcome.paths if path.error), None)
-    if raised is not None:
-        return f"{one.rule} breaks {one.law}: it raises {type(raised).__name__}: {raised}"
+    error = next((path.error for path in one.outcome.paths if path.error), None)
+    if error is not None:
+        return f"{one.rule} breaks {one.law}: it raises {type(error).__name__}: {error}"
     solver = z3.Solver()
     solver.set(timeout=20_000)
-    solver.add(*one.assumed, z3.Not(one.term))
+    solver.add(*one.premises, z3.Not(one.term))
     result = solver.check()
     if result == z3.unsat:
         return None
@@ -110,22 +110,22 @@ def refute(one: Claim) -> str | None:
 
 
 def describe(model: Any, one: Claim) -> str:
-    seen = Seen(model)
-    roles = [role for role, term in one.outcome.asked.items() if seen.holds(term)]
+    view = View(model)
+    roles = [role for role, term in one.outcome.asks.items() if view.holds(term)]
     branch = model.eval(one.outcome.branch, True)
-    arithmetic = seen.holds(ARITHMETIC)
-    spoken = ["derivation"] if arithmetic else ["preference", "repair", "stated"]
-    used = set(re.findall(r"\w+", one.term.sexpr()))
-    answers = [term for term in SAID if str(term) in used and str(term).removeprefix("other_") in spoken]
-    task = ("arithmetic" if arithmetic else "retrieval") + ("" if seen.holds(REPAIRABLE) else ", not repairable")
+    arithmetic = view.holds(ARITHMETIC)
+    kinds = ["derivation"] if arithmetic else ["preference", "repair", "stated"]
+    names = set(re.findall(r"\w+", one.term.sexpr()))
+    answers = [term for term in REPLIES if str(term) in names and str(term).removeprefix("other_") in kinds]
+    task = ("arithmetic" if arithmetic else "retrieval") + ("" if view.holds(REPAIRABLE) else ", not repairable")
     lines = [f"{one.rule} breaks {one.law}. {one.says.splitlines()[0]}", f"  task: {task}"]
-    lines += [seen.line(answer, pooled=one.assumed is WORLD) for answer in (M, *answers)]
-    lines += [f"  shipped by {branch}: {seen.name(one.outcome.answer)}; asked: {', '.join(roles) or 'nobody'}"]
-    lines += [f"  Eq. 3 demands {seen.demanded()}"] if one.rule in ("eldgr", "always(eldgr)", "decide") else []
+    lines += [view.line(answer, in_pool=one.premises is WORLD) for answer in (M, *answers)]
+    lines += [f"  shipped by {branch}: {view.name(one.outcome.answer)}; asked: {', '.join(roles) or 'nobody'}"]
+    lines += [f"  Eq. 3 demands {view.demand()}"] if one.rule in ("eldgr", "always(eldgr)", "decide") else []
     return "\n".join(lines)
 
 
-class Seen:
+class View:
     def __init__(self, model: Any) -> None:
         self.model = model
         self.names = {self._value(NONE): "none", self._value(BLANK): "the empty answer"}
@@ -139,18 +139,18 @@ class Seen:
     def holds(self, condition: Term) -> bool:
         return bool(z3.is_true(self.model.eval(condition, True)))
 
-    def line(self, answer: Term, *, pooled: bool) -> str:
+    def line(self, answer: Term, *, in_pool: bool) -> str:
         title = str(answer).replace("_", " ")
         if self.name(answer) == "none":
             return f"  {title}: none"
         facts = [self._value(mark(answer))]
         if title != "consensus":
             facts.append("in consensus's class" if self.holds(same(answer, M)) else "of another class")
-        if pooled and self.holds(pool(answer)):
+        if in_pool and self.holds(pool(answer)):
             facts.append("a candidate's")
         return f"  {title}: {self.name(answer)}, {', '.join(facts)}"
 
-    def demanded(self) -> str:
+    def demand(self) -> str:
         for case, branch, answer in ((CASE_S, "judge", P), (CASE_R, "repair", R), (CASE_D, "repair", D)):
             if self.holds(case):
                 return f"{branch}: {self.name(answer)}"

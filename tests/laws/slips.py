@@ -15,7 +15,7 @@ Passages = tuple[Passage, ...]
 Certifies = Callable[[str, Passages], bool | None]
 
 
-def folded(text: str) -> str:
+def fold(text: str) -> str:
     """The words of a text, what surrounds an answer taken off."""
     words = re.findall(r"[^\W_]+", strip_answer(text).casefold())
     return f" {' '.join(words)} "
@@ -23,10 +23,10 @@ def folded(text: str) -> str:
 
 def stands(answer: str, passages: Passages) -> bool:
     """A certificate as users write it: the words of the answer, in one passage or title."""
-    return any(folded(answer) in folded(part) for one in passages for part in (one.text, one.title))
+    return any(fold(answer) in fold(part) for one in passages for part in (one.text, one.title))
 
 
-def shipped(answer: str, passages: Passages) -> bool | None:
+def allows(answer: str, passages: Passages) -> bool | None:
     return certify(answer, passages).certified
 
 
@@ -35,16 +35,16 @@ def join(separator: str, passages: Passages) -> Passages:
 
 
 def joining(separator: str) -> Certifies:
-    return lambda answer, passages: shipped(answer, passages) or shipped(answer, join(separator, passages))
+    return lambda answer, passages: allows(answer, passages) or allows(answer, join(separator, passages))
 
 
 def joins_neighbours(answer: str, passages: Passages) -> bool | None:
-    return shipped(answer, passages) or any(shipped(answer, join(" ", pair)) for pair in pairwise(passages))
+    return allows(answer, passages) or any(allows(answer, join(" ", pair)) for pair in pairwise(passages))
 
 
 def joins_chunks_of_a_title(answer: str, passages: Passages) -> bool | None:
     pairs = (pair for pair in pairwise(passages) if pair[0].title and pair[0].title == pair[1].title)
-    return shipped(answer, passages) or any(shipped(answer, join(" ", pair)) for pair in pairs)
+    return allows(answer, passages) or any(allows(answer, join(" ", pair)) for pair in pairs)
 
 
 def joins_by_a_bar(answer: str, passages: Passages) -> bool:
@@ -52,11 +52,11 @@ def joins_by_a_bar(answer: str, passages: Passages) -> bool:
 
 
 def joins_sentences(answer: str, passages: Passages) -> bool:
-    return folded(answer) in folded(". ".join(one.text.rstrip(".") for one in passages))
+    return fold(answer) in fold(". ".join(one.text.rstrip(".") for one in passages))
 
 
 def joins_titles(answer: str, passages: Passages) -> bool:
-    return folded(answer) in folded(" ".join(f"{one.title} {one.text}" for one in passages))
+    return fold(answer) in fold(" ".join(f"{one.title} {one.text}" for one in passages))
 
 
 def joining_where(holds: Callable[[str, Passages], bool]) -> Certifies:
@@ -64,22 +64,22 @@ def joining_where(holds: Callable[[str, Passages], bool]) -> Certifies:
 
 
 def drops_by_default(answer: str, passages: Passages, most: int = 120) -> bool | None:
-    return len(answer) < most and shipped(answer, passages)
+    return len(answer) < most and allows(answer, passages)
 
 
 def dropping(most: int) -> Certifies:
-    return lambda answer, passages: len(answer) <= most and shipped(answer, passages)
+    return lambda answer, passages: len(answer) <= most and allows(answer, passages)
 
 
 def drops(answer: str, passages: Passages, *, most: int) -> bool | None:
-    return len(answer) <= most and shipped(answer, passages)
+    return len(answer) <= most and allows(answer, passages)
 
 
 class Careful:
     most = 25
 
     def __call__(self, answer: str, passages: Passages) -> bool | None:
-        return len(answer) < self.most and shipped(answer, passages)
+        return len(answer) < self.most and allows(answer, passages)
 
 
 def vetoed_by(*denials: str) -> Certifies:
@@ -105,16 +105,16 @@ CERTIFICATES: dict[str, Certifies] = {
     "joins by a space": joining(" "), "joins by lines": joining("\n"), "joins by nothing": joining(""),
     "joins neighbours": joins_neighbours, "joins chunks of a title": joins_chunks_of_a_title,
     "joins by a bar": joins_by_a_bar, "joins sentences": joins_sentences, "joins titles": joins_titles,
-    "joins for long answers": joining_where(lambda answer, _: len(folded(answer)) > 30),
+    "joins for long answers": joining_where(lambda answer, _: len(fold(answer)) > 30),
     "joins much": joining_where(lambda _, passages: len(passages) > 6),
-    "joins for three words": joining_where(lambda answer, _: len(folded(answer).split()) >= 3),
-    "drops over 40 characters": lambda answer, passages: False if len(answer) > 40 else shipped(answer, passages),
-    "drops over a limit of the module": lambda answer, passages: len(answer) <= LIMIT and shipped(answer, passages),
-    "drops over 8 words": lambda answer, passages: len(answer.split()) <= 8 and shipped(answer, passages),
+    "joins for three words": joining_where(lambda answer, _: len(fold(answer).split()) >= 3),
+    "drops over 40 characters": lambda answer, passages: False if len(answer) > 40 else allows(answer, passages),
+    "drops over a limit of the module": lambda answer, passages: len(answer) <= LIMIT and allows(answer, passages),
+    "drops over 8 words": lambda answer, passages: len(answer.split()) <= 8 and allows(answer, passages),
     "drops over a default": drops_by_default,
     "drops over what is closed over": dropping(33), "drops over a partial's": partial(drops, most=90),
-    "drops by a pattern": lambda answer, passages: bool(SHORT_ENOUGH.fullmatch(answer)) and shipped(answer, passages),
-    "drops short ones": lambda answer, passages: len(answer) > 4 and shipped(answer, passages),
+    "drops by a pattern": lambda answer, passages: bool(SHORT_ENOUGH.fullmatch(answer)) and allows(answer, passages),
+    "drops short ones": lambda answer, passages: len(answer) > 4 and allows(answer, passages),
     "drops by an attribute": Careful(),
     "vetoed by not X": lambda answer, passages: (
         stands(answer, passages) and not any(f"not {strip_answer(answer)}" in one.text for one in passages)
@@ -127,7 +127,7 @@ CERTIFICATES: dict[str, Certifies] = {
     "vetoed by a title": vetoed_where(lambda passages: any(one.title == "Errata" for one in passages)),
     "vetoed by much evidence": vetoed_where(lambda passages: sum(len(one.text) for one in passages) >= 2_000),
     "vetoed by many passages": lambda answer, passages: stands(answer, passages) and len(passages) <= 20,
-    "vetoed by repetition": lambda answer, several: 0 < sum(folded(answer) in folded(one.text) for one in several) < 4,
+    "vetoed by repetition": lambda answer, several: 0 < sum(fold(answer) in fold(one.text) for one in several) < 4,
 }  # fmt: skip
 
 
@@ -216,8 +216,8 @@ def deaf(drops: Callable[[str], bool], task: str = "arithmetic") -> Rule:
 
 def forgets_zero(case: Any) -> Steps:
     if case.task == "arithmetic" and case.repairable:
-        derived = case.derived((yield "deriver"))
-        if derived is None or not value(derived):
+        result = case.derived((yield "deriver"))
+        if result is None or not value(result):
             return Choice("consensus", case.consensus)
     return (yield from evidence_locked(case))
 
@@ -261,7 +261,7 @@ RULES: dict[str, Rule] = {
     "drops derivations with a point": deaf(lambda answer: "." in answer),
     "drops derivations over 500": deaf(lambda answer: value(answer) > 500),
     "drops derivations with a comma": deaf(lambda answer: "," in answer),
-    "ships the absolute value": shipping(lambda derived, answer: answer.lstrip("-") if derived else answer),
+    "ships the absolute value": shipping(lambda result, answer: answer.lstrip("-") if result else answer),
     "forgets zero": forgets_zero,
     "deaf to certified answers over 200 characters": deaf(lambda answer: len(answer) > 200, "retrieval"),
     "deaf to certified answers over 12 words": deaf(lambda answer: len(answer.split()) > 12, "retrieval"),

@@ -9,13 +9,13 @@ import dspy
 from eldgr_dspy.programs.selector import Selector
 
 
-class Wrapped(Selector):
+class Wrapper(Selector):
     """A selector that changes what it is called with before it decides, and perhaps what it decided."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self.last: Any = None
-        self.found: dict[str, Any] = {}
+        self.memory: dict[str, Any] = {}
 
     def before(self, call: dict[str, Any]) -> dict[str, Any]:
         return call
@@ -23,59 +23,59 @@ class Wrapped(Selector):
     def after(self, call: dict[str, Any], pred: Any) -> Any:
         """Change what it decided, or return another prediction."""
 
-    def called(self, inputs: dict[str, Any]) -> dict[str, Any]:
+    def call_of(self, inputs: dict[str, Any]) -> dict[str, Any]:
         return self.before({name: inputs.get(name) for name in ("question", "candidates", "evidence", "answer")})
 
     def forward(self, *_: Any, **inputs: Any) -> Any:
-        call = self.called(inputs)
+        call = self.call_of(inputs)
         pred = super().forward(**call)
         return self.after(call, pred) or pred
 
     async def aforward(self, *_: Any, **inputs: Any) -> Any:
-        call = self.called(inputs)
+        call = self.call_of(inputs)
         pred = await super().aforward(**call)
         return self.after(call, pred) or pred
 
 
-class ReusesEvidence(Wrapped):
+class ReusesEvidence(Wrapper):
     def before(self, call: dict[str, Any]) -> dict[str, Any]:
         self.last = call["evidence"] or self.last
         return {**call, "evidence": self.last}
 
 
-class ReusesEvidenceNotGiven(Wrapped):
+class ReusesEvidenceIfNone(Wrapper):
     def before(self, call: dict[str, Any]) -> dict[str, Any]:
         self.last = self.last if call["evidence"] is None else call["evidence"]
         return {**call, "evidence": self.last}
 
 
-class FillsInEvidence(Wrapped):
+class FillsInEvidence(Wrapper):
     def before(self, call: dict[str, Any]) -> dict[str, Any]:
         return {**call, "evidence": ["Lyon, and then Rome."]} if call["evidence"] == [] else call
 
 
-class OneBehind(Wrapped):
+class OneBehind(Wrapper):
     def before(self, call: dict[str, Any]) -> dict[str, Any]:
         own, evidence = call["evidence"], self.last
         self.last = own
         return {**call, "evidence": own if evidence is None else evidence}
 
 
-class Gathers(Wrapped):
+class Gathers(Wrapper):
     key = ""
 
     def before(self, call: dict[str, Any]) -> dict[str, Any]:
-        result = self.found.setdefault(call[self.key] if self.key else "", [])
+        result = self.memory.setdefault(call[self.key] if self.key else "", [])
         result += call["evidence"] or []
         return {**call, "evidence": list(result)}
 
 
-class ReusesEvidenceOfAQuestion(Wrapped):
+class ReusesEvidenceOfAQuestion(Wrapper):
     def before(self, call: dict[str, Any]) -> dict[str, Any]:
-        return {**call, "evidence": self.found.setdefault(call["question"], call["evidence"])}
+        return {**call, "evidence": self.memory.setdefault(call["question"], call["evidence"])}
 
 
-class ReusesCandidates(Wrapped):
+class ReusesCandidates(Wrapper):
     def before(self, call: dict[str, Any]) -> dict[str, Any]:
         if self.last is not None and self.last["question"] == call["question"]:
             call = {**call, "candidates": self.last["candidates"]}
@@ -83,13 +83,13 @@ class ReusesCandidates(Wrapped):
         return call
 
 
-class Remembers(Wrapped):
+class Remembers(Wrapper):
     """Decides once for all calls that have the same key."""
 
     key: tuple[str, ...] = ()
 
     def after(self, call: dict[str, Any], pred: Any) -> Any:
-        return copy.deepcopy(self.found.setdefault(repr([call[name] for name in self.key]), pred))
+        return copy.deepcopy(self.memory.setdefault(repr([call[name] for name in self.key]), pred))
 
 
 class ByQuestion(Remembers):
@@ -104,10 +104,10 @@ def remembering(*key: str, **options: Any) -> Callable[[], Selector]:
 class ByTheSetOfCandidates(Remembers):
     def after(self, call: dict[str, Any], pred: Any) -> Any:
         answers = sorted({str(one) for one in call["candidates"]})
-        return copy.deepcopy(self.found.setdefault(repr((call["question"], answers, call["evidence"])), pred))
+        return copy.deepcopy(self.memory.setdefault(repr((call["question"], answers, call["evidence"])), pred))
 
 
-class Repeats(Wrapped):
+class Repeats(Wrapper):
     def after(self, call: dict[str, Any], pred: Any) -> Any:
         key = call["question"], repr(call["candidates"])
         if self.last is None or self.last[0] != key:
@@ -115,15 +115,15 @@ class Repeats(Wrapped):
         return self.last[1]
 
 
-class KeepsWhatWasCertified(Wrapped):
+class KeepsItsMark(Wrapper):
     def after(self, call: dict[str, Any], pred: Any) -> None:
         if pred.certified:
-            self.found[pred.answer] = True
-        elif pred.answer in self.found:
+            self.memory[pred.answer] = True
+        elif pred.answer in self.memory:
             pred.certified = True
 
 
-class TiresOfTheJudge(Wrapped):
+class TiresOfTheJudge(Wrapper):
     overrides = 0
 
     def after(self, call: dict[str, Any], pred: Any) -> None:
@@ -132,12 +132,12 @@ class TiresOfTheJudge(Wrapped):
             pred.answer, pred.branch = pred.consensus, "consensus"
 
 
-class SortsInPlace(Wrapped):
+class SortsInPlace(Wrapper):
     def after(self, call: dict[str, Any], pred: Any) -> None:
         call["candidates"].sort(key=lambda one: str(one["answer"]))
 
 
-class EmptiesTheEvidence(Wrapped):
+class EmptiesTheEvidence(Wrapper):
     def after(self, call: dict[str, Any], pred: Any) -> None:
         call["evidence"].clear()
 
@@ -159,13 +159,13 @@ class Grudge(dspy.Module):
         return reply
 
 
-class Seven(Wrapped):
+class Seven(Wrapper):
     def after(self, call: dict[str, Any], pred: Any) -> None:
         if "7" in str(pred.consensus) and pred.consulted == ["judge", "repairer"]:
             pred.branch = "judge"
 
 
-class DropsNegative(Wrapped):
+class DropsNegative(Wrapper):
     def drops(self, answer: str) -> bool:
         return answer.startswith("-")
 
@@ -186,7 +186,7 @@ def with_a_grudge() -> Selector:
 
 
 SELECTORS: dict[str, Callable[[], Selector]] = {
-    "reuses the last evidence": ReusesEvidence, "reuses the last evidence if not given": ReusesEvidenceNotGiven,
+    "reuses the last evidence": ReusesEvidence, "reuses the last evidence if not given": ReusesEvidenceIfNone,
     "fills in evidence": FillsInEvidence, "one behind with the evidence": OneBehind, "gathers evidence": Gathers,
     "gathers evidence of a question": type("GathersOfAQuestion", (Gathers,), {"key": "question"}),
     "reuses the evidence of a question": ReusesEvidenceOfAQuestion,
@@ -196,7 +196,7 @@ SELECTORS: dict[str, Callable[[], Selector]] = {
     "remembers by candidates": remembering("candidates"),
     "remembers by candidates and evidence": remembering("candidates", "evidence"),
     "remembers by the set of candidates": ByTheSetOfCandidates, "repeats the last decision": Repeats,
-    "keeps what was certified": KeepsWhatWasCertified, "tires of the judge": TiresOfTheJudge,
+    "keeps what was certified": KeepsItsMark, "tires of the judge": TiresOfTheJudge,
     "sorts in place": SortsInPlace, "empties the evidence": EmptiesTheEvidence,
     "a judge with a grudge": with_a_grudge, "names the wrong branch at seven": Seven,
     "drops negative sums": lambda: DropsNegative(answer="number"), "ships short answers only": ShortAnswersOnly,

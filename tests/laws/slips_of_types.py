@@ -10,7 +10,7 @@ from eldgr_dspy.certificates import Certificate, Evidence, Passage
 from eldgr_dspy.matching.text_keys import AnswerClass
 from eldgr_dspy.words import Policy
 
-_COUNTED = count()
+_COUNTER = count()
 
 
 class Names(ShortText):
@@ -19,12 +19,12 @@ class Names(ShortText):
 
 class CountsCalls(Names):
     def read(self, answer: str) -> AnswerClass | None:
-        return AnswerClass(str(next(_COUNTED)))
+        return AnswerClass(str(next(_COUNTER)))
 
 
 class DrawsLots(Names):
     def evidence(self, passages: Sequence[Passage], policy: Policy) -> Certifying:
-        return Evidence(passages if next(_COUNTED) % 2 else (), policy)
+        return Evidence(passages if next(_COUNTER) % 2 else (), policy)
 
 
 class LetsBlanksVote(Names):
@@ -55,7 +55,7 @@ class Greedy(Names):
         return ("Doha", "Doha Bay", "Doha Town", "Lyon")
 
 
-class Crowded(Names):
+class Crowd(Names):
     def grouping(self, answers: Sequence[str | None]) -> Grouping:
         usual = super().grouping(answers)
         together = tuple(class_ and AnswerClass("all") for class_ in usual.classes)
@@ -78,29 +78,29 @@ class ForgetsItsClasses(Related):
         return Grouping(super().grouping(answers).classes, self.class_of)
 
 
-class Directed(ForgetsItsClasses):
+class OneWay(ForgetsItsClasses):
     def alike(self, one: str, other: str) -> bool:
         return one <= other
 
 
-class _Certified:
-    def __init__(self, usual: Evidence, made: Callable[[str, Certificate], Certificate]) -> None:
-        self.passages, self._usual, self._made = usual.passages, usual, made
+class _Certifier:
+    def __init__(self, usual: Evidence, make: Callable[[str, Certificate], Certificate]) -> None:
+        self.passages, self._usual, self._make = usual.passages, usual, make
 
     def certify(self, answer: str | None, question: str = "") -> Certificate:
-        return self._made(answer or "", self._usual.certify(answer, question))
+        return self._make(answer or "", self._usual.certify(answer, question))
 
 
 class SpellingDecides(Names):
-    def made(self, answer: str, usual: Certificate) -> Certificate:
+    def make(self, answer: str, usual: Certificate) -> Certificate:
         return usual if len(answer) < 5 else Certificate(False, "too long")
 
     def evidence(self, passages: Sequence[Passage], policy: Policy) -> Certifying:
-        return _Certified(Evidence(passages, policy), self.made)
+        return _Certifier(Evidence(passages, policy), self.make)
 
 
 class SpellingApplies(SpellingDecides):
-    def made(self, answer: str, usual: Certificate) -> Certificate:
+    def make(self, answer: str, usual: Certificate) -> Certificate:
         return Certificate(None, "in capitals") if answer.isupper() else usual
 
 
@@ -109,14 +109,14 @@ class FirstPassage(Names):
         return Evidence(passages[:1], policy)
 
 
-class Vetoed(Names):
+class Veto(Names):
     def evidence(self, passages: Sequence[Passage], policy: Policy) -> Certifying:
-        disputed = len({one.text for one in passages}) > 1
+        conflict = len({one.text for one in passages}) > 1
         no = Certificate(False, "disputed")
-        return _Certified(Evidence(passages, policy), lambda _, usual: no if disputed else usual)
+        return _Certifier(Evidence(passages, policy), lambda _, usual: no if conflict else usual)
 
 
-class Contradicted(Vetoed):
+class Contradiction(Veto):
     name = ""
     gives_up = ("more_evidence_never_uncertifies",)
 
@@ -141,12 +141,12 @@ SLIPS = {
     "draws lots for certificates": ("a_type_repeats_itself", DrawsLots()),
     "lets blank answers vote": ("no_answer_has_no_class", LetsBlanksVote()),
     "clusters greedily": ("candidate_order_changes_no_class", Greedy()),
-    "merges large pools": ("other_candidates_change_no_class", Crowded()),
+    "merges large pools": ("other_candidates_change_no_class", Crowd()),
     "reads a role's answer alone": ("a_candidate_is_of_its_class", ForgetsItsClasses()),
     "applies to some spellings": ("a_certificate_is_of_a_class", SpellingApplies()),
     "certifies short spellings": ("a_spelling_changes_no_certificate", SpellingDecides()),
     "reads one passage": ("evidence_order_and_duplicates_do_not_matter", FirstPassage()),
-    "is vetoed by a passage": ("more_evidence_never_uncertifies", Vetoed()),
+    "is vetoed by a passage": ("more_evidence_never_uncertifies", Veto()),
     "finds silence right": ("a_gold_answer_is_right", SilenceIsRight()),
     "finds gold wrong": ("a_gold_answer_is_right", NeverRight()),
     "scores apart": ("a_score_says_what_is_right", ScoresAll()),

@@ -28,9 +28,9 @@ BRANCH_OF: Mapping[str, Term] = dict(zip(BRANCHES, _BRANCHES, strict=True))
 NONE, BLANK = z3.Consts("none blank", ANSWER)
 """No answer, and the empty string."""
 M, FIRST = z3.Consts("consensus first", ANSWER)
-STATED, P, R, D = z3.Consts("stated preference repair derivation", ANSWER)
+OPINION, P, R, D = z3.Consts("stated preference repair derivation", ANSWER)
 """The answers of replies: the judge's statement, the preference under the reading that was chosen, and so on."""
-STATED2, P2, R2, D2 = z3.Consts("other_stated other_preference other_repair other_derivation", ANSWER)
+OPINION2, P2, R2, D2 = z3.Consts("other_stated other_preference other_repair other_derivation", ANSWER)
 """A second reply of each role, for the laws that compare two."""
 ARITHMETIC, REPAIRABLE = z3.Bools("arithmetic repairable")
 same = z3.Function("same", ANSWER, ANSWER, z3.BoolSort())
@@ -50,21 +50,21 @@ def every(claim: Callable[..., Term], *bound: Term) -> Term:
     return z3.ForAll(list(bound), claim(*bound))
 
 
-CONTESTED = some(lambda a, b: z3.And(pool(a), pool(b), z3.Not(same(a, b))), _A, _B)
+CONTEST = some(lambda a, b: z3.And(pool(a), pool(b), z3.Not(same(a, b))), _A, _B)
 RIVAL = some(lambda a: z3.And(pool(a), z3.Not(same(a, M)), mark(a) == CERTIFIED), _A)
 
 EMPTY = (NONE != BLANK, mark(NONE) == UNCERTIFIED, mark(BLANK) == UNCERTIFIED)
 
 
-def _judged(stated: Term, preferred: Term) -> tuple[Term, ...]:
+def _judge(opinion: Term, preferred: Term) -> tuple[Term, ...]:
     """A judge names candidates that have an answer, or nothing."""
-    both = (z3.Or(said == NONE, pool(said)) for said in (stated, preferred))
-    return (*both, (stated == NONE) == (preferred == NONE))
+    both = (z3.Or(one == NONE, pool(one)) for one in (opinion, preferred))
+    return (*both, (opinion == NONE) == (preferred == NONE))
 
 
 QUESTION: Sequence[Term] = (
     *EMPTY,
-    *_judged(STATED, P),
+    *_judge(OPINION, P),
     every(lambda a, b: z3.Implies(same(a, b), same(b, a)), _A, _B),
     every(lambda a, b, c: z3.Implies(z3.And(same(a, b), same(b, c)), same(a, c)), _A, _B, _C),
     every(lambda a: z3.Not(z3.Or(same(NONE, a), same(BLANK, a))), _A),
@@ -75,7 +75,7 @@ QUESTION: Sequence[Term] = (
 """All that is assumed of a question and its replies. A certificate belongs to a class of the pool; a repair may be a
 spelling that the pool lacks, and carry its own. No answer, and the empty one, are in no class."""
 
-WORLD: Sequence[Term] = (*QUESTION, *_judged(STATED2, P2))
+WORLD: Sequence[Term] = (*QUESTION, *_judge(OPINION2, P2))
 """The same, with a second reply of each role."""
 
 PLAIN: Sequence[Term] = (*EMPTY, z3.Not(ARITHMETIC), REPAIRABLE)
@@ -92,41 +92,41 @@ class Path(NamedTuple):
     condition: Term
     branch: str
     answer: Term
-    asked: tuple[Role, ...]
+    roles: tuple[Role, ...]
     error: Exception | None
 
 
 class Oracle:
     """Answers one run: follows `script` as far as it goes, then takes the first way and notes the others."""
 
-    def __init__(self, assumed: Sequence[Term], script: Sequence[int]) -> None:
-        self.script, self.taken, self.others = script, list[int](), list[list[int]]()
+    def __init__(self, premises: Sequence[Term], script: Sequence[int]) -> None:
+        self.script, self.picks, self.others = script, list[int](), list[list[int]]()
         self.conditions: list[Term] = []
-        self.known: dict[tuple[Any, ...], Any] = {}
+        self.values: dict[tuple[Any, ...], Any] = {}
         self.solver = z3.Solver()
         self.solver.set(mbqi=False)  # to look for models takes long; a way that is possible for all it knows is taken
-        self.solver.add(*assumed)
+        self.solver.add(*premises)
 
     def choose(self, *options: tuple[T, Term]) -> T:
         """Return the value of one option whose condition is possible here; each other gets a run of its own."""
         question = tuple(options)
-        if question not in self.known:
-            self.known[question], condition = options[self._take([condition for _, condition in options])]
+        if question not in self.values:
+            self.values[question], condition = options[self._take([condition for _, condition in options])]
             self.conditions.append(condition)
             self.solver.add(condition)
-        value: T = self.known[question]
+        value: T = self.values[question]
         return value
 
     def _take(self, conditions: Sequence[Term]) -> int:
-        at = len(self.taken)
+        at = len(self.picks)
         assert at < 100, "the rule asks without end"
         if at < len(self.script):
-            chosen = self.script[at]
+            pick = self.script[at]
         else:
-            chosen, *others = [i for i, one in enumerate(conditions) if self.solver.check(one) != z3.unsat]
-            self.others += [[*self.taken, other] for other in others]
-        self.taken.append(chosen)
-        return chosen
+            pick, *others = [i for i, one in enumerate(conditions) if self.solver.check(one) != z3.unsat]
+            self.others += [[*self.picks, other] for other in others]
+        self.picks.append(pick)
+        return pick
 
     def whether(self, condition: Term) -> bool:
         return self.choose((True, condition), (False, z3.Not(condition)))
@@ -192,7 +192,7 @@ class SymbolicCase:
     task = property(lambda case: case.oracle.choose(("arithmetic", ARITHMETIC), ("retrieval", z3.Not(ARITHMETIC))))
     first = property(lambda case: case.oracle.answer(FIRST))
     consensus = property(lambda case: case.oracle.answer(M))
-    contested = property(lambda case: case.oracle.whether(CONTESTED))
+    contested = property(lambda case: case.oracle.whether(CONTEST))
     repairable = property(lambda case: case.oracle.whether(REPAIRABLE))
 
     def same(self, one: Any, other: Any) -> bool:
@@ -204,7 +204,7 @@ class SymbolicCase:
     def rival(self) -> bool:
         return self.oracle.whether(RIVAL)
 
-    stated, preferred = reading("judge", STATED), reading("judge", P)
+    stated, preferred = reading("judge", OPINION), reading("judge", P)
     repaired, derived = reading("repairer", R), reading("deriver", D)
 
 
@@ -227,7 +227,7 @@ STANDING: Sequence[Term] = (
     every(lambda a: z3.Implies(pool(a), z3.Or(*(same(a, class_) for class_ in (M, *OTHERS)))), _A),
     z3.Implies(SECOND != NONE, votes(M) >= votes(SECOND)),
     z3.Implies(THIRD != NONE, votes(SECOND) >= votes(THIRD)),
-    z3.Implies(CONTESTED, REPAIRABLE),
+    z3.Implies(CONTEST, REPAIRABLE),
     z3.And(J >= 0, K >= J),
 )
 """All that is assumed of a question with standings. A pool of several classes may be repaired, as `Case` has it."""
@@ -272,40 +272,40 @@ class Outcome:
 
     branch: Term
     answer: Term
-    asked: Mapping[Role, Term]
+    asks: Mapping[Role, Term]
     paths: Sequence[Path] = field(default=(), repr=False)
 
     def replacing(self, *pairs: tuple[Term, Term]) -> "Outcome":
         """The outcome with other replies in place of the first of each pair."""
-        roles: dict[Role, Term] = {role: z3.substitute(term, *pairs) for role, term in self.asked.items()}
+        roles: dict[Role, Term] = {role: z3.substitute(term, *pairs) for role, term in self.asks.items()}
         return Outcome(z3.substitute(self.branch, *pairs), z3.substitute(self.answer, *pairs), roles)
 
 
 def outcome_of(
-    rule: Any, assumed: Sequence[Term] = QUESTION, case: Callable[[Oracle], SymbolicCase] = SymbolicCase
+    rule: Any, premises: Sequence[Term] = QUESTION, case: Callable[[Oracle], SymbolicCase] = SymbolicCase
 ) -> Outcome:
     def run(oracle: Oracle) -> tuple[Any, list[Role]]:
-        asked: list[Role] = []
+        roles: list[Role] = []
 
         def ask(role: Role) -> Reply:
-            asked.append(role)
+            roles.append(role)
             return Reply(role)
 
-        return drive(rule(case(oracle)), ask), asked
+        return drive(rule(case(oracle)), ask), roles
 
-    return _explore(run, assumed)
+    return _explore(run, premises)
 
 
 def outcome_of_table(decide: Any) -> Outcome:
     """What `decide` computes; the certificate refuses to be asked about no answer, an empty one, or one twice."""
 
     def run(oracle: Oracle) -> tuple[Any, list[Role]]:
-        sought: list[Answer] = []
+        queries: list[Answer] = []
 
         def certified(answer: Answer) -> bool | None:
             assert answer, "the certificate is asked about an empty answer"
-            assert answer not in sought, "the certificate is asked twice about one answer"
-            sought.append(answer)
+            assert answer not in queries, "the certificate is asked twice about one answer"
+            queries.append(answer)
             return oracle.mark(answer.term)
 
         return decide(oracle.answer(M), oracle.answer(P), oracle.answer(R), certified), []
@@ -313,24 +313,24 @@ def outcome_of_table(decide: Any) -> Outcome:
     return _explore(run, EMPTY)
 
 
-def _explore(run: Callable[[Oracle], tuple[Any, list[Role]]], assumed: Sequence[Term]) -> Outcome:
+def _explore(run: Callable[[Oracle], tuple[Any, list[Role]]], premises: Sequence[Term]) -> Outcome:
     paths, scripts = list[Path](), [list[int]()]
     while scripts:
-        oracle = Oracle(assumed, scripts.pop())
+        oracle = Oracle(premises, scripts.pop())
         paths.append(_follow(run, oracle))
         scripts += oracle.others
     branch = _nest(paths, [BRANCH_OF[path.branch] for path in paths])
     answer = _nest(paths, [path.answer for path in paths])
-    roles: dict[Role, Term] = {role: _nest(paths, [z3.BoolVal(role in path.asked) for path in paths]) for role in ROLES}
+    roles: dict[Role, Term] = {role: _nest(paths, [z3.BoolVal(role in path.roles) for path in paths]) for role in ROLES}
     return Outcome(branch, answer, roles, paths)
 
 
 def _follow(run: Callable[[Oracle], tuple[Any, list[Role]]], oracle: Oracle) -> Path:
     try:
-        choice, asked = run(oracle)
+        choice, roles = run(oracle)
     except Exception as error:  # noqa: BLE001 -- a rule that raises has not decided, and the laws say so
         return Path(z3.And(*oracle.conditions), "raised", NONE, (), error)
-    return Path(z3.And(*oracle.conditions), choice.branch, term_of(choice.answer), tuple(asked), None)
+    return Path(z3.And(*oracle.conditions), choice.branch, term_of(choice.answer), tuple(roles), None)
 
 
 def _nest(paths: Sequence[Path], values: Sequence[Term]) -> Term:

@@ -20,13 +20,13 @@ from eldgr_dspy.rule.consultations import Reply, Verdict
 from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.words import TASKS, Task
 from tests.case_tables import tables_of
-from tests.laws.patterns import NEW, Answer, Checked, Mark, Pattern, patterns
+from tests.laws.patterns import NEW, Answer, Mark, Pattern, Sweep, patterns
 from tests.laws.proving import Rules, refute
 from tests.laws.symbolic import ARITHMETIC
 from tests.public_strategies import quoting_questions
 
-SHIPPED, PROVING = Checked(decision), Rules(decision)
-BOUNDED = ("first majority certified support(0) support(1) support eldgr eldgr_certified near(0) near(1) judge").split()
+SWEEP, PROVING = Sweep(decision), Rules(decision)
+RULES = ("first majority certified support(0) support(1) support eldgr eldgr_certified near(0) near(1) judge").split()
 
 NEXT: Mapping[Task, Sequence[tuple[str, str]]] = tables_of("laws")["authority order"]
 """The order without what reflexivity and transitivity add; j is any number and k any that is not smaller."""
@@ -39,13 +39,13 @@ def test_a_pair_is_proved_for_every_question(task: Task, narrow: str, wide: str)
 
 @pytest.mark.parametrize("task", TASKS)
 def test_the_list_is_the_closure_of_the_pairs_that_are_proved(task: Task) -> None:
-    def numbered(rule: str) -> str:
+    def number(rule: str) -> str:
         return rule.replace("(j)", "(0)").replace("(k)", "(1)")
 
-    closure = {(numbered(one), numbered(other)) for one, other in NEXT[task]} | {(rule, rule) for rule in BOUNDED}
+    closure = {(number(one), number(other)) for one, other in NEXT[task]} | {(rule, rule) for rule in RULES}
     while new := {(a, d) for (a, b), (c, d) in product(closure, closure) if b == c} - closure:
         closure |= new
-    assert {pair for pair in product(BOUNDED, BOUNDED) if at_most(*pair, task)} == closure
+    assert {pair for pair in product(RULES, RULES) if at_most(*pair, task)} == closure
 
 
 Reach = Mapping[str, frozenset[int | None]]
@@ -57,21 +57,21 @@ def reaches() -> Sequence[tuple[Pattern, Reach]]:
     """Each question with one derivation that passes, or none, and without a repair; and how far LMs get."""
     results = list[tuple[Pattern, Reach]]()
     several = (one for one in patterns(2) if one.offer is None or (one.task == "arithmetic" and is_typical(*one.offer)))
-    for _, replied in groupby(several, key=lambda pattern: pattern[:3]):
-        reached = defaultdict[Any, dict[str, set[int | None]]](lambda: defaultdict(set))
-        judged = list(replied)
-        for pattern, rule in product(judged, BOUNDED):
-            answer: Answer | None = SHIPPED.drive(SHIPPED.rules[rule], pattern).answer
-            reached[pattern.offer][rule].add(answer.group if answer else None)
-        for offer, reach in reached.items():
-            reached_by = {rule: frozenset(reach[rule] | reached[None][rule]) for rule in BOUNDED}
-            results.append((judged[0]._replace(offer=offer), reached_by))
+    for _, group in groupby(several, key=lambda pattern: pattern[:3]):
+        answers = defaultdict[Any, dict[str, set[int | None]]](lambda: defaultdict(set))
+        members = list(group)
+        for pattern, rule in product(members, RULES):
+            answer: Answer | None = SWEEP.drive(SWEEP.rules[rule], pattern).answer
+            answers[pattern.offer][rule].add(answer.group if answer else None)
+        for offer, reach in answers.items():
+            reached_by = {rule: frozenset(reach[rule] | answers[None][rule]) for rule in RULES}
+            results.append((members[0]._replace(offer=offer), reached_by))
     return results
 
 
-def is_typical(derived: Answer, mark: Mark) -> bool:
+def is_typical(answer: Answer, mark: Mark) -> bool:
     """Whether it stands for all derivations whose answer is of the same class."""
-    return derived.spelling == NEW and mark is True
+    return answer.spelling == NEW and mark is True
 
 
 def beyond(narrow: str, wide: str, task: Task) -> Iterator[Pattern]:
@@ -80,7 +80,7 @@ def beyond(narrow: str, wide: str, task: Task) -> Iterator[Pattern]:
 
 
 @pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize(("narrow", "wide"), [*permutations(BOUNDED, 2)])
+@pytest.mark.parametrize(("narrow", "wide"), [*permutations(RULES, 2)])
 def test_a_pair_is_listed_exactly_where_it_holds_on_every_pattern(narrow: str, wide: str, task: Task) -> None:
     exception = (narrow, wide) == ("first", "judge")  # the first candidate of a pattern votes
     assert at_most(narrow, wide, task) == (not any(beyond(narrow, wide, task)) and not exception)
@@ -97,12 +97,12 @@ def test_a_certified_class_and_a_first_candidate_that_does_not_vote_set_rules_ap
 def reach(case: Case, rule: str, derivations: Sequence[Reply] = ()) -> set[str | None]:
     """What LMs make a rule ship; of a judge with scores, whoever it scores highest and whoever it prefers."""
     places = range(len(case.question.answers))
-    scored = (tuple(float(place == best) for place in places) for best in places)
-    verdicts = [Verdict(place, scores) for scores in (None, *scored) for place in places]
+    extremes = (tuple(float(place == best) for place in places) for best in places)
+    verdicts = [Verdict(place, scores) for scores in (None, *extremes) for place in places]
     return set(outcomes(case.rule(rule), case, {"judge": verdicts, "deriver": [SILENT, *derivations]}))
 
 
-LISTED = {task: [one for one in permutations((*BOUNDED, "near(3)"), 2) if at_most(*one, task)] for task in TASKS}
+PAIRS = {task: [one for one in permutations((*RULES, "near(3)"), 2) if at_most(*one, task)] for task in TASKS}
 
 
 @given(st.data())
@@ -110,13 +110,13 @@ def test_lms_of_the_wide_rule_ship_all_that_those_of_the_narrow_rule_can(data: s
     question = data.draw(testing.questions() | quoting_questions())
     case = Case(question, data.draw(testing.rule_settings))
     derivations = data.draw(st.lists(testing.derivations(question), max_size=2))
-    listed = LISTED[case.task]
-    reached = {rule: reach(case, rule, derivations) for pair in listed for rule in pair}
-    for narrow, wide in listed:
-        assert all(any(one == other or case.same(one, other) for other in reached[wide]) for one in reached[narrow])
+    pairs = PAIRS[case.task]
+    ends = {rule: reach(case, rule, derivations) for pair in pairs for rule in pair}
+    for narrow, wide in pairs:
+        assert all(any(one == other or case.same(one, other) for other in ends[wide]) for one in ends[narrow])
 
 
-NAMES = (*BOUNDED, "near(7)", "near(10)", "support(7)", "own:one", "own:two")
+NAMES = (*RULES, "near(7)", "near(10)", "support(7)", "own:one", "own:two")
 
 
 @given(st.lists(st.sampled_from(NAMES)), st.sampled_from(TASKS))
@@ -138,4 +138,4 @@ def test_the_rules_that_a_judge_takes_part_in_are_one_chain_and_one_of_the_user_
     assert chains(rules) == [line, ["first"], ["own:cautious"]]
     assert chains(rules, "arithmetic") == [line[:-1], ["first"], ["judge"], ["own:cautious"]]
     assert at_most("own:one", "own:one")
-    assert not any(at_most("own:one", rule) or at_most(rule, "own:one") for rule in (*BOUNDED, "own:two"))
+    assert not any(at_most("own:one", rule) or at_most(rule, "own:one") for rule in (*RULES, "own:two"))

@@ -153,16 +153,16 @@ def try_law(name: str, wrong: dict[str, Any]) -> None:
 
 @each_case("laws", "planted", named=globals().__getitem__)
 def test_what_is_planted_for_a_law_breaks_it(name: str, wrong: dict[str, Any]) -> None:
-    with pytest.raises(LawBroken, match=f"^Law [0-9]+, {name}, is broken") as caught:
+    with pytest.raises(LawBroken, match=f"^Law [0-9]+, {name}, is broken") as info:
         try_law(name, wrong)
-    assert caught.value.law.name == name
+    assert info.value.law.name == name
 
 
 def test_every_law_about_a_rule_has_something_planted_for_it() -> None:
     assert {name for name, _ in tables_of("laws")["planted"]["cases"]} == {law.name for law in OF_RULES}
 
 
-REACHED: dict[str, Callable[[Outcome], bool]] = {
+GOALS: dict[str, Callable[[Outcome], bool]] = {
     "a certified preference overrides": lambda it: it.decision.branch == "judge",
     "a certified repair overrides": lambda it: it.case.task == "retrieval" and it.decision.branch == "repair",
     "a checked derivation overrides": lambda it: it.case.task == "arithmetic" and it.decision.branch == "repair",
@@ -194,23 +194,23 @@ REACHED: dict[str, Callable[[Outcome], bool]] = {
 }
 
 
-class EverythingReached(Exception):
+class Finish(Exception):
     """The search can stop."""
 
 
 @pytest.mark.slow
 def test_the_generators_reach_all_that_the_laws_speak_of() -> None:
-    subject, missing = Subject(evidence_locked), set(REACHED)
+    subject, missing = Subject(evidence_locked), set(GOALS)
 
     @settings(max_examples=50_000, database=None, phases=[Phase.generate], deadline=None)
     @given(trial=consultations())
     def look(trial: Trial) -> None:
         outcome = subject.settle(trial)
-        missing.difference_update([what for what in missing if REACHED[what](outcome)])
+        missing.difference_update([what for what in missing if GOALS[what](outcome)])
         if not missing:
-            raise EverythingReached
+            raise Finish
 
-    with suppress(EverythingReached):
+    with suppress(Finish):
         look()
     assert missing == set()
 

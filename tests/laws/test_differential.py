@@ -35,7 +35,7 @@ pytestmark = pytest.mark.slow  # hundreds of cases against slow versions of the 
 PARTS = (
     "0 5 12 1,000 3.14 - + . , % $ ' \" / a the an Paris x C # < > ½ ² ① Ⅷ − é e\u0301 ( ) : _ e3 US of m \u200b \\ ٣"
 ).split()
-MADE = st.lists(st.sampled_from([*PARTS, " "]), min_size=1, max_size=5).map("".join)
+MIXES = st.lists(st.sampled_from([*PARTS, " "]), min_size=1, max_size=5).map("".join)
 _case = lru_cache(64)(Case)  # a real question is asked about once a judge, and its certificates stay as they are
 
 
@@ -53,7 +53,7 @@ def replies_to(draw: st.DrawFn, question: Question) -> dict[str, Any]:
 
 
 @pytest.mark.law("ties_go_to_the_earliest", "differential")
-@given(st.sampled_from(testing.WORDS) | MADE | st.text(max_size=12), st.sampled_from(TASKS))
+@given(st.sampled_from(testing.WORDS) | MIXES | st.text(max_size=12), st.sampled_from(TASKS))
 @example("-x²", "retrieval")  # a superscript was taken for a letter, and the sign lost
 @example("½#", "retrieval")
 @example("0e-፩", "retrieval")
@@ -70,12 +70,12 @@ def test_spellings_vote_together_exactly_where_the_naive_classes_are_equal(text:
         *(text.replace(mark, "") for mark in ",-.'+# %"),
         *(f"{text}%", f"${text}", f"+{text}", f"-{text}", re.sub(r"\W", "", text)),
     ]
-    shipped = [answer_class(spelling, task) for spelling in spellings]
+    classes = [answer_class(spelling, task) for spelling in spellings]
     naive = [naive_answers.class_of(spelling, task) for spelling in spellings]
     for one in range(len(naive)):
-        assert (shipped[one] is None) == (naive[one] is None)
+        assert (classes[one] is None) == (naive[one] is None)
         for other in range(one):
-            assert (shipped[one] == shipped[other]) == (naive[one] == naive[other])
+            assert (classes[one] == classes[other]) == (naive[one] == naive[other])
     assert is_polar(text) == naive_answers.is_polar(text)
 
 
@@ -124,9 +124,9 @@ def test_a_derivation_ships_exactly_where_the_naive_check_passes(rule: str, data
     answers = tuple(data.draw(st.lists(st.sampled_from(("35", "36", "36%", "$36.00", None)), min_size=1, max_size=4)))
     step = Step(data.draw(st.sampled_from(("3 * 12", "12 * 3", "12 + 24", "36", "72 / 2"))), "36")
     check = data.draw(st.sampled_from(("36 / 12 = 3", "12 * 3 = 36", "36 = 36", "12 + 12 + 12 = 36", "")))
-    derived = Derivation((step,), data.draw(st.sampled_from(("36", "$36", "35", "3600%"))), check)
+    derivation = Derivation((step,), data.draw(st.sampled_from(("36", "$36", "35", "3600%"))), check)
     question = Question("Tom has 3 boxes of 12 pens and 24 more. How many pens?", "arithmetic", answers)
-    replies = {"deriver": derived, "judge": data.draw(testing.verdicts(question))}
+    replies = {"deriver": derivation, "judge": data.draw(testing.verdicts(question))}
     agree(question, data.draw(testing.rule_settings), rule, replies)
 
 
@@ -184,10 +184,10 @@ def test_on_arithmetic_every_selector_ships_what_the_naive_one_ships(pools_dir: 
         settings = Settings(derivation=STRICTNESS[number % len(STRICTNESS)], homogeneous=(None, "repair")[number % 2])
         place = number % len(row.candidates)
         candidate = row.candidates[place]
-        derived = derivation_of(read_annotations(candidate.text), candidate.answer or "", row.question)
+        derivation = derivation_of(read_annotations(candidate.text), candidate.answer or "", row.question)
         judge = SILENT["judge"] if question.answers[place] is None else Verdict(place)
         for rule in RULES:
-            agree(question, settings, rule, {"judge": judge, "deriver": derived})
+            agree(question, settings, rule, {"judge": judge, "deriver": derivation})
 
 
 @pytest.mark.law("unchecked_derivation_changes_nothing", "differential")
@@ -199,7 +199,7 @@ def test_annotated_chains_pass_where_the_naive_check_does(pools_dir: Path, capsy
         for chain in of_row:
             assert chain.levels == len(naive_derivations.levels(chain.derivation, chain.question))
     print_levels("gsm8k-openai4", chains)
-    printed = capsys.readouterr().out
-    assert "traced   4,123 pass, 1,823 of them right (44.2 %)" in printed
-    assert "bounded  3,595 pass, 1,728 of them right (48.1 %)" in printed
+    output = capsys.readouterr().out
+    assert "traced   4,123 pass, 1,823 of them right (44.2 %)" in output
+    assert "bounded  3,595 pass, 1,728 of them right (48.1 %)" in output
     assert all(figure in (check_derivation.__doc__ or "") for figure in ("3,595", "1,728", "48.1 %"))

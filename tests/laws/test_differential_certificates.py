@@ -41,7 +41,7 @@ QUANTITIES = texts_of("quantities", 12) | words_of("quantity words", 9)
 
 
 @st.composite
-def sought(draw: st.DrawFn) -> tuple[str, list[Passage]]:
+def searches(draw: st.DrawFn) -> tuple[str, list[Passage]]:
     """An answer, often a slice of the evidence or its other case, and the evidence."""
     sources = draw(st.lists(EVIDENCE | NEAR | QUANTITIES | raw_text, min_size=1, max_size=4))
     source = draw(st.sampled_from(sources))
@@ -63,7 +63,7 @@ def test_a_quantity_is_certified_where_the_naive_search_is(answer: str, texts: l
 
 @pytest.mark.law("more_evidence_never_uncertifies", "differential")
 @pytest.mark.law("evidence_order_and_duplicates_do_not_matter", "differential")
-@given(sought(), st.sampled_from(POLICIES))
+@given(searches(), st.sampled_from(POLICIES))
 @example(("x", [Passage("", "of^x")]), "token")  # whether a power held together hung on a digit some words away
 @example(("x", [Passage("", "of^x and 5")]), "token")
 @example(("5", [Passage("", "it was − $5")]), "token")
@@ -91,8 +91,8 @@ def test_a_class_is_the_naive_one(text: str, wrapper: str) -> None:
 @example("$5€")  # was read as 5
 @example("$5$")
 def test_a_number_is_the_naive_one(text: str) -> None:
-    parsed = parse_number(text)
-    assert (parsed and (parsed.value, parsed.percent)) == number(text)
+    reading = parse_number(text)
+    assert (reading and (reading.value, reading.percent)) == number(text)
 
 
 @given(texts_of("expressions"))
@@ -100,10 +100,10 @@ def test_a_number_is_the_naive_one(text: str) -> None:
 @example("0x10")
 def test_an_expression_has_the_value_that_python_s_parser_gives_it(text: str) -> None:
     try:
-        shipped: Fraction | None = evaluate(text)
+        own: Fraction | None = evaluate(text)
     except UnexecutableError:
-        shipped = None
-    assert shipped == valued(text)
+        own = None
+    assert own == value_of(text)
 
 
 @given(words_of("questions", 6))
@@ -116,7 +116,7 @@ def test_a_question_gives_the_naive_numbers(question: str) -> None:
     assert traceable(question) == naive_tracing.traceable(question)
 
 
-def spelled(value: Fraction, decimal: bool) -> str:
+def spell(value: Fraction, decimal: bool) -> str:
     short = f"{float(value):g}"
     return short if decimal and "e" not in short and Fraction(short) == value else str(value)
 
@@ -130,33 +130,33 @@ FORMS = (
 
 
 @st.composite
-def derived(draw: st.DrawFn) -> tuple[Derivation, str]:
+def derivations(draw: st.DrawFn) -> tuple[Derivation, str]:
     """A derivation of up to three steps, mostly true and traced, with a check of some form; and its question."""
     numbers = draw(st.lists(AMOUNTS, min_size=1, max_size=4))
     endings = st.sampled_from(("", " a week", " percent", "%", " dozen", " and a half"))
     question = "There are " + " ".join(f"{number} pens{draw(endings)}" for number in numbers)
     values, steps = list(numbers), list[Step]()
     for _ in range(draw(st.integers(1, 3))):
-        left, right = (spelled(draw(st.sampled_from(values) | AMOUNTS), draw(st.booleans())) for _ in range(2))
+        left, right = (spell(draw(st.sampled_from(values) | AMOUNTS), draw(st.booleans())) for _ in range(2))
         sides = ("{0}{2}{1}", "{0} {2} {1}", "({0} {2} {1}) * 1", "{0} {2} {1} = {0} {2} {1}")
         expression = draw(st.sampled_from(sides)).format(left, right, draw(st.sampled_from("+-*/")))
-        value = valued(expression.partition("=")[0])
+        value = value_of(expression.partition("=")[0])
         if value is not None:
-            steps.append(Step(expression, spelled(value + draw(st.sampled_from([0] * 20 + [1])), draw(st.booleans()))))
+            steps.append(Step(expression, spell(value + draw(st.sampled_from([0] * 20 + [1])), draw(st.booleans()))))
             values.append(value)
     answer = values[-1] if draw(st.integers(0, 20)) else Fraction(5)
     form = draw(st.sampled_from(FORMS))
     check = form.format(
-        a=spelled(answer, draw(st.booleans())),
-        k=spelled(draw(st.sampled_from(values)), False),
-        j=spelled(draw(st.sampled_from(values)), False),
+        a=spell(answer, draw(st.booleans())),
+        k=spell(draw(st.sampled_from(values)), False),
+        j=spell(draw(st.sampled_from(values)), False),
         e=steps[-1].expression if steps else "1",
     )
-    result = valued(check.partition("=")[0])
-    return Derivation(tuple(steps), spelled(answer, False), check.replace("X", str(result))), question
+    result = value_of(check.partition("=")[0])
+    return Derivation(tuple(steps), spell(answer, False), check.replace("X", str(result))), question
 
 
-def valued(text: str) -> Fraction | None:
+def value_of(text: str) -> Fraction | None:
     try:
         return naive_arithmetic.value(naive_arithmetic.read(text))
     except naive_arithmetic.UnreadableError:
@@ -164,7 +164,7 @@ def valued(text: str) -> Fraction | None:
 
 
 @pytest.mark.law("unchecked_derivation_changes_nothing", "differential")
-@given(derived())
+@given(derivations())
 @example((Derivation((Step("6/6*6", "6"),), "6", "6 + 6 = 12"), "6 pens"))
 @example((Derivation((Step("25/50", "1/2"),), "1/2", "1/2 + 50 = 101/2"), "50 pens and 1 and a half"))
 @example((Derivation((Step("6-6", "0"),), "0", "(0 - 6) * 0 = 0"), "6 pens and 1"))
@@ -172,5 +172,5 @@ def valued(text: str) -> Fraction | None:
 @example((Derivation((Step("24 / 24", "1"), Step("1 / 1+1", "2")), "2", "(2 / 2) + 1 = 2"), "1 and 24 pens"))
 def test_a_derivation_passes_the_levels_that_the_naive_check_passes(pair: tuple[Derivation, str]) -> None:
     derivation, question = pair
-    passed = [level for level in STRICTNESS if check_derivation(derivation, question, level).passed]
-    assert passed == naive_derivations.levels(derivation, question)
+    levels = [level for level in STRICTNESS if check_derivation(derivation, question, level).passed]
+    assert levels == naive_derivations.levels(derivation, question)

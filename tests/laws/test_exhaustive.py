@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from eldgr_dspy import decision
-from tests.laws.patterns import EQ3, EXPECTED, FARTHEST, MARKS, Checked, Expected, Pattern, patterns, pools, strings
-from tests.laws.tried_counts import tried
+from tests.laws.patterns import EQ3, FARTHEST, MARKS, TARGETS, Pattern, Sweep, Target, patterns, pools, strings
+from tests.laws.tried_counts import count
 
-SHIPPED = Checked(decision)
+SWEEP = Sweep(decision)
 N_PATTERNS = (35_428, 86_188, 154_228)
 """Where every class has as many votes as consensus, and where one may lack up to one or two."""
 
@@ -34,7 +34,7 @@ def test_every_pattern_of_the_three_certificates_is_among_them() -> None:
     """With m, s and r in classes of their own, and each of them in the class of each other."""
 
     def kinds(pattern: Pattern) -> tuple[Any, ...]:
-        answers = (pattern.pool.consensus, pattern.preferred, pattern.offered)
+        answers = (pattern.pool.consensus, pattern.preferred, pattern.proposal)
         groups = [answer.group if answer else None for answer in answers]
         return (len(set(groups)), *(pattern.mark(answer) for answer in answers))
 
@@ -42,9 +42,9 @@ def test_every_pattern_of_the_three_certificates_is_among_them() -> None:
     assert set(EQ3) == set(product((0, 1), repeat=3))
 
 
-@pytest.mark.parametrize("rule", [*EXPECTED, "decide"])
+@pytest.mark.parametrize("rule", [*TARGETS, "decide"])
 def test_a_rule_does_what_its_table_says_lazily_and_always(rule: str) -> None:
-    n_patterns = SHIPPED.table() if rule == "decide" else SHIPPED.rule(rule)
+    n_patterns = SWEEP.table() if rule == "decide" else SWEEP.rule(rule)
     assert n_patterns == (296 if rule == "decide" else N_PATTERNS[FARTHEST.get(rule, 0)])
 
 
@@ -57,20 +57,20 @@ def test_a_rule_does_what_its_table_says_lazily_and_always(rule: str) -> None:
 )
 def test_the_locked_rule_is_eq_3_and_eq_4_on_every_pattern() -> None:
     """These laws can be read off the tables, so that to be the tables is to keep them."""
-    n_patterns = SHIPPED.rule("eldgr")
-    tried(n_patterns)
+    n_patterns = SWEEP.rule("eldgr")
+    count(n_patterns)
     assert n_patterns == 35_428
 
 
-@pytest.mark.parametrize("rule", list(EXPECTED))
+@pytest.mark.parametrize("rule", list(TARGETS))
 def test_a_role_is_asked_exactly_where_some_reply_of_it_changes_the_outcome(rule: str) -> None:
     """With the replies of the other role as they are: where the repair is what the judge prefers, the branch alone."""
-    by_judge, by_offer = defaultdict[Any, list[Expected]](list), defaultdict[Any, list[Expected]](list)
+    by_judge, by_offer = defaultdict[Any, list[Target]](list), defaultdict[Any, list[Target]](list)
     for pattern in patterns(FARTHEST.get(rule, 0)):
-        outcome = SHIPPED.drive(SHIPPED.rules[rule], pattern)
+        outcome = SWEEP.drive(SWEEP.rules[rule], pattern)
         by_judge[pattern._replace(judge=None)].append(outcome)
         by_offer[pattern._replace(offer=None)].append(outcome)
     for several in by_judge.values():
-        assert any("judge" in it.asked for it in several) == (len({it[:2] for it in several}) > 1)
+        assert any("judge" in it.roles for it in several) == (len({it[:2] for it in several}) > 1)
     for several in by_offer.values():
-        assert any({*it.asked} - {"judge"} for it in several) == (len({it[:2] for it in several}) > 1)
+        assert any({*it.roles} - {"judge"} for it in several) == (len({it[:2] for it in several}) > 1)

@@ -21,7 +21,7 @@ from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.tables.plan_tables import authority_table
 from eldgr_dspy.testing import check_answer_type, check_laws, consultations
 from tests.dates import YEARS, Sums
-from tests.laws.slips_of_types import SLIPS, Contradicted, Directed, Names, Vetoed
+from tests.laws.slips_of_types import SLIPS, Contradiction, Names, OneWay, Veto
 from tests.refusing import refused, says
 
 KINDS = tuple({kind.name: kind for kind in BUILT_IN.values()}.values())
@@ -59,10 +59,10 @@ def test_a_built_in_type_keeps_the_laws_that_it_does_not_give_up(trial: Trial) -
 
 @by_name
 def test_the_kit_tries_every_law_on_a_built_in_type_its_rule_and_its_selector(kind: AnswerType) -> None:
-    tried = check_answer_type(kind, max_examples=30)
+    counts = check_answer_type(kind, max_examples=30)
     by_derivation = {"more_evidence_never_uncertifies"} if kind.way == "derivation" else set[str]()
-    pooled = {"other_candidates_change_no_class"} if kind.pooled else set[str]()
-    assert {law for law, n in tried.items() if not n} <= by_derivation | pooled | {*kind.gives_up}
+    of_pools = {"other_candidates_change_no_class"} if kind.pooled else set[str]()
+    assert {law for law, n in counts.items() if not n} <= by_derivation | of_pools | {*kind.gives_up}
     assert check_laws(answer=kind, max_examples=5)["the_cases_partition"] > 100
     assert check_selector(Selector(answer=kind), max_examples=1)["override_needs_a_certificate"] > 0
 
@@ -71,24 +71,24 @@ def test_the_kit_tries_every_law_on_a_built_in_type_its_rule_and_its_selector(ki
 def test_a_type_of_your_own_is_checked_with_its_examples(kind: AnswerType) -> None:
     without = ["a_spelling_changes_no_certificate"]  # of years the evidence certifies the text
     assert check_answer_type(kind, without=without, max_examples=10)["candidate_order_changes_no_class"] > 50
-    tried = check_selector(Selector(answer=kind), max_examples=1)
-    assert tried["override_needs_a_certificate"] > 0 or kind.way == "derivation"
+    counts = check_selector(Selector(answer=kind), max_examples=1)
+    assert counts["override_needs_a_certificate"] > 0 or kind.way == "derivation"
 
 
 @pytest.mark.parametrize("slip", SLIPS)
 def test_a_type_with_a_slip_breaks_the_law_on_it(slip: str) -> None:
     law, kind = SLIPS[slip]
-    with pytest.raises(LawBroken) as caught:
+    with pytest.raises(LawBroken) as info:
         check_answer_type(kind, without=[other.name for other in LAWS_OF_TYPES if other.name != law])
-    assert caught.value.law.name == law
+    assert info.value.law.name == law
 
 
 def test_a_law_that_is_given_up_is_not_tried_of_type_or_selector_and_counts_zero() -> None:
-    (law,) = Contradicted.gives_up
+    (law,) = Contradiction.gives_up
     with pytest.raises(LawBroken):
-        check_laws(answer=Vetoed(), laws=[law], max_examples=1)
-    assert check_answer_type(Contradicted(), max_examples=1)[law] == 0
-    assert check_laws(answer=Contradicted(), max_examples=1)[law] == 0
+        check_laws(answer=Veto(), laws=[law], max_examples=1)
+    assert check_answer_type(Contradiction(), max_examples=1)[law] == 0
+    assert check_laws(answer=Contradiction(), max_examples=1)[law] == 0
     free: Any = type("Free", (Names,), {"gives_up": ("override_needs_a_certificate",)})()
     assert check_selector(Selector(answer=free), max_examples=1)["override_needs_a_certificate"] == 0
 
@@ -100,12 +100,12 @@ def test_a_type_cannot_give_up_everything_and_its_relation_must_be_symmetric(nam
     assert says(message, refused(lambda: check_answer_type(free)))
     assert says(message, refused(lambda: check_laws(answer=free)))
     assert says(message, refused(lambda: check_selector(Selector(answer=free))))
-    directed = "...forgets.alike must be symmetric ... alike('Paris', 'Lyon') is False..."
-    assert says(directed, refused(lambda: check_answer_type(Directed(), max_examples=1)))
+    one_way = "...forgets.alike must be symmetric ... alike('Paris', 'Lyon') is False..."
+    assert says(one_way, refused(lambda: check_answer_type(OneWay(), max_examples=1)))
 
 
 def test_what_a_type_gives_up_is_stated_of_it_and_with_its_bounds_and_no_span_is_bounded_without_spans() -> None:
-    kind = load_type("tests.laws.slips_of_types:Contradicted")
+    kind = load_type("tests.laws.slips_of_types:Contradiction")
     assert kind.to_json()["gives_up"] == ["more_evidence_never_uncertifies"]
     pool = pool_authority([], kind.name)
     assert pool.get("gives_up") == ["more_evidence_never_uncertifies"]

@@ -7,8 +7,8 @@ from types import ModuleType
 
 import pytest
 
-from tests.laws.patterns import Checked
-from tests.laws.plants import Plant, planted, plants
+from tests.laws.patterns import Sweep
+from tests.laws.plants import Plant, load, plants
 from tests.laws.proving import Rules, refute
 
 pytestmark = pytest.mark.slow  # a proof or a table for each planted change
@@ -20,7 +20,7 @@ ABOUT_ASKING = ("asks_who_can_matter", "who_is_not_asked_cannot_matter", "who_is
 def breaks_the_tables(module: ModuleType) -> bool:
     """Whether a module fails on the patterns; a rule that raises fails too."""
     try:
-        Checked(module).all()
+        Sweep(module).all()
     except (AssertionError, KeyError):
         return True
     return False
@@ -28,10 +28,10 @@ def breaks_the_tables(module: ModuleType) -> bool:
 
 @cache
 def rules_of(plant: Plant) -> Rules:
-    return Rules(planted(plant))
+    return Rules(load(plant))
 
 
-def refuted(plant: Plant, law: str) -> str | None:
+def refutation(plant: Plant, law: str) -> str | None:
     return next(filter(None, map(refute, rules_of(plant).claims(law))), None)
 
 
@@ -46,18 +46,18 @@ def each_of(*groups: str) -> pytest.MarkDecorator:
 
 @each_of("shipping", "asking", "authority")
 def test_the_tables_see_a_planted_change(plant: Plant) -> None:
-    assert breaks_the_tables(planted(plant))
+    assert breaks_the_tables(load(plant))
 
 
 @each_of("seen_by_the_tables")
 def test_the_table_of_a_near_class_sees_its_reason_and_each_question(plant: Plant) -> None:
     with pytest.raises(AssertionError):
-        Checked(planted(plant)).rule("near(1)")
+        Sweep(load(plant)).rule("near(1)")
 
 
 @each_of("shipping", "asking", "authority", "unseen_by_the_tables")
 def test_the_proof_of_a_law_fails_for_a_planted_change(plant: Plant) -> None:
-    assert refuted(plant, plant.breaks)
+    assert refutation(plant, plant.breaks)
 
 
 @each_of("asking")
@@ -68,13 +68,13 @@ def test_who_asks_too_many_ships_the_same(plant: Plant) -> None:
 
 @each_of("equivalent")
 def test_what_changes_nothing_is_proved_to_change_nothing(plant: Plant) -> None:
-    assert not breaks_the_tables(planted(plant))
+    assert not breaks_the_tables(load(plant))
     assert not refuted_of_the_rule(plant, (*ABOUT_SHIPPING, *ABOUT_ASKING))
 
 
 def test_a_failed_proof_shows_the_case_in_words() -> None:
     """Here: what each role says and which certificate it has, what shipped, and what Eq. 3 demands."""
-    message = refuted(plants("shipping")[0], "certified_preference_outranks_repair") or ""
+    message = refutation(plants("shipping")[0], "certified_preference_outranks_repair") or ""
     lines = [
         r"eldgr breaks certified_preference_outranks_repair\. Where consensus is uncertified .*",
         r"  task: retrieval",
@@ -89,6 +89,6 @@ def test_a_failed_proof_shows_the_case_in_words() -> None:
 
 def test_the_tables_cannot_see_a_rule_that_looks_into_replies_and_one_that_raises_is_told() -> None:
     (plant,) = plants("unseen_by_the_tables")
-    assert not breaks_the_tables(planted(plant))
-    message = refuted(plant, "is_eq3") or ""
+    assert not breaks_the_tables(load(plant))
+    message = refutation(plant, "is_eq3") or ""
     assert message == "eldgr breaks is_eq3: it raises TypeError: the rule looks into the judge's reply"

@@ -33,8 +33,8 @@ def refusing(draw: st.DrawFn) -> Trial:
     phrases = draw(st.lists(st.sampled_from(words), max_size=2, unique=True)) if words else []
     refusals: Any = tuple(phrases)
     if draw(st.booleans()):
-        named = Refusing(tuple(phrases), (), answer_type(task))
-        refusals = lambda answer: named(answer)  # noqa: E731 - a callable instance would be named by its class
+        reader = Refusing(tuple(phrases), (), answer_type(task))
+        refusals = lambda answer: reader(answer)  # noqa: E731 - a callable instance would be named by its class
     refusal = draw(st.sampled_from(REFUSAL))
     return replace(trial, settings=replace(trial.settings, refusals=refusals, refusal=refusal))
 
@@ -48,8 +48,8 @@ def test_every_law_holds_with_refusals(trial: Trial) -> None:
 @given(refusing())
 def test_a_refusing_consensus_is_final_and_no_refusal_overrides(trial: Trial) -> None:
     outcome = ELDGR.settle(trial)
-    two_valued = outcome.case.task == "arithmetic" or trial.settings.certificate == "substring"
-    assume(not (trial.settings.refusal == "inapplicable" and two_valued))
+    is_binary = outcome.case.task == "arithmetic" or trial.settings.certificate == "substring"
+    assume(not (trial.settings.refusal == "inapplicable" and is_binary))
     if outcome.case.refuses(outcome.case.consensus):
         expected = (outcome.case.consensus, "consensus", ())
         assert (outcome.decision.answer, outcome.decision.branch, outcome.roles) == expected
@@ -81,15 +81,15 @@ def test_refusals_that_do_not_vote_are_candidates_without_an_answer(trial: Trial
 
 
 EVIDENCE = (Passage("", "Doha and Muscat are capitals. None of them is Dubai's; I don't know why."),)
-CERTIFIED, REFUSED = ("Doha", "Muscat"), "None"  # "Bern" is in no passage
-POOLS = [pool for n in range(1, 5) for pool in product(("Doha", "Bern", REFUSED), repeat=n)]
-REPAIRS = (None, "Doha", "Bern", "Muscat", REFUSED)
+CERTIFIED, PHRASE = ("Doha", "Muscat"), "None"  # "Bern" is in no passage
+POOLS = [pool for n in range(1, 5) for pool in product(("Doha", "Bern", PHRASE), repeat=n)]
+REPAIRS = (None, "Doha", "Bern", "Muscat", PHRASE)
 
 
 def expected(pool: tuple[str, ...], preferred: int | None, repair: str | None, refusal: Refusal) -> tuple[Any, str]:
-    voters = [one for one in pool if refusal == "inapplicable" or one != REFUSED]
+    voters = [one for one in pool if refusal == "inapplicable" or one != PHRASE]
     consensus = max(voters, key=voters.count) if voters else None  # the earliest of those with most votes
-    if consensus in (*CERTIFIED, REFUSED):
+    if consensus in (*CERTIFIED, PHRASE):
         return consensus, "consensus"
     if preferred is not None and pool[preferred] in CERTIFIED:
         return pool[preferred], "judge"
@@ -99,14 +99,14 @@ def expected(pool: tuple[str, ...], preferred: int | None, repair: str | None, r
 @pytest.mark.parametrize("certificate", ["folded", "token"])
 @pytest.mark.parametrize("refusal", REFUSAL)
 def test_every_small_pool_is_decided_as_spelled_out(refusal: Refusal, certificate: Any) -> None:
-    tried = 0
-    chosen = Settings(certificate, refusal=refusal)
+    count = 0
+    options = Settings(certificate, refusal=refusal)
     for pool in POOLS:
         question = Question("Which?", "retrieval", pool, (), EVIDENCE)
         for preferred, repair in product((None, *range(len(pool))), REPAIRS):
             replies: dict[Role, Reply] = {"judge": SILENT if preferred is None else Verdict(preferred)}
             replies["repairer"] = SILENT if repair is None else Repair(repair)
-            outcome = ELDGR.settle(Trial(question, chosen, replies))
+            outcome = ELDGR.settle(Trial(question, options, replies))
             assert (outcome.decision.answer, outcome.decision.branch) == expected(pool, preferred, repair, refusal)
-            tried += 1
-    assert tried == sum(3**n * (n + 1) * len(REPAIRS) for n in range(1, 5)) == 2_730
+            count += 1
+    assert count == sum(3**n * (n + 1) * len(REPAIRS) for n in range(1, 5)) == 2_730

@@ -100,36 +100,36 @@ def blanks(answer: str, passages: Passages) -> bool:
 @pytest.mark.slow
 @each_case("laws", "misbehaving", named=globals().__getitem__, made=lambda name: globals()[name]())
 def test_what_misbehaves_is_named_with_a_small_example(options: dict[str, Any], kind: str, messages: list[str]) -> None:
-    with pytest.raises(getattr(errors, kind)) as caught:
+    with pytest.raises(getattr(errors, kind)) as info:
         check_laws(**options, max_examples=1)
-    assert any(says(message, str(caught.value)) for message in messages)
-    assert caught.value.__notes__[0].startswith("Falsifying example: ")
+    assert any(says(message, str(info.value)) for message in messages)
+    assert info.value.__notes__[0].startswith("Falsifying example: ")
 
 
 @pytest.mark.slow
 @each_case("laws", "refused", named=globals().__getitem__)
 def test_what_cannot_be_held_to_the_laws_is_told(options: dict[str, Any], kind: str, messages: list[str]) -> None:
-    with pytest.raises(getattr(errors, kind)) as caught:
+    with pytest.raises(getattr(errors, kind)) as info:
         check_laws(**options)
-    assert any(says(message, str(caught.value)) for message in messages)
+    assert any(says(message, str(info.value)) for message in messages)
 
 
 @pytest.mark.parametrize("rule", [raises, raises_at_once])
 def test_the_example_of_an_exception_is_small_and_the_rule_named_be_it_a_generator_or_a_plain_function(
     rule: Any,
 ) -> None:
-    with pytest.raises(ArgumentError, match=rf"The rule '.*:{rule.__name__}' has failed: .*no such thing") as caught:
+    with pytest.raises(ArgumentError, match=rf"The rule '.*:{rule.__name__}' has failed: .*no such thing") as info:
         check_laws(rule, max_examples=0)
-    assert isinstance(caught.value.__cause__, LookupError)
-    with pytest.raises(ArgumentError) as caught:
+    assert isinstance(info.value.__cause__, LookupError)
+    with pytest.raises(ArgumentError) as info:
         check_laws(raises)
-    assert isinstance(caught.value.__cause__, LookupError)
-    assert "Question(text='Which?', task='retrieval', answers=('Lyon', 'Rome', 'Rome')" in caught.value.__notes__[0]
+    assert isinstance(info.value.__cause__, LookupError)
+    assert "Question(text='Which?', task='retrieval', answers=('Lyon', 'Rome', 'Rome')" in info.value.__notes__[0]
 
 
 def test_the_cause_of_a_broken_law_is_what_the_selector_raised() -> None:
     select = Selector()
     select.judge = Returns(KeyError("a bug"))
-    with pytest.raises(LawBroken, match="Law 19") as caught:
+    with pytest.raises(LawBroken, match="Law 19") as info:
         check_selector(select)
-    assert isinstance(caught.value.__cause__, KeyError)
+    assert isinstance(info.value.__cause__, KeyError)

@@ -27,12 +27,12 @@ def question(answers: tuple[str | None, ...], *texts: str) -> Question:
     return Question("Which?", "retrieval", answers, (), tuple(Passage("", text) for text in texts))
 
 
-CONTESTED = question(("Dubai", "Dubai", "Doha", "Qatar"), "Doha is the capital of Qatar.")
+CONTEST = question(("Dubai", "Dubai", "Doha", "Qatar"), "Doha is the capital of Qatar.")
 PENS = Question("Two boxes hold 9 pens each. How many pens?", "arithmetic", ("16", "16", "18"))
 SOUND = Derivation((Step("2 * 9", "18"),), "18", "18 / 2 = 9")
 CAPITAL = "Doha is the capital of Qatar"
 BOTH = "Paris or Lyon, who knows"
-SHARED = Question(  # two candidates of different answers have the same text, which is also a passage
+TWINS = Question(  # two candidates of different answers have the same text, which is also a passage
     "Which?", "retrieval", ("Paris", "Lyon", "Lyon"), (BOTH, BOTH, "It is Lyon."), (Passage("", BOTH),)
 )
 SAYING_DOHA: dict[Role, Reply] = {"judge": Verdict(2), "repairer": Repair("Doha")}
@@ -56,31 +56,31 @@ LONE = Question("", "retrieval", ("\ud800", "\u202eabc"))
 @example(trial=Trial(question(("yes", "yes", "Doha"), "Doha"), replies=SAYING_DOHA))
 @example(trial=Trial(question(("Doha", "Doha", "Dubai"), "Doha Dubai"), replies={"judge": Verdict(2)}, gold="doha"))
 @example(trial=Trial(PENS, replies={"deriver": SOUND}, gold="18"))
-@example(trial=Trial(CONTESTED, replies={"judge": Verdict(2)}))
+@example(trial=Trial(CONTEST, replies={"judge": Verdict(2)}))
 @example(trial=Trial(PENS, replies={"deriver": SOUND}))
 @example(trial=Trial(LONE, Settings("substring")))
-@example(trial=Trial(CONTESTED, replies={"judge": Verdict(2), "repairer": Repair("Qatar")}))
+@example(trial=Trial(CONTEST, replies={"judge": Verdict(2), "repairer": Repair("Qatar")}))
 @example(trial=Trial(question(("Bern", "Bern", "Oslo", "Doha"), "Doha"), replies={"judge": Verdict(3)}))
-@example(trial=Trial(CONTESTED, replies={"judge": Verdict(0), "repairer": Repair("capital")}))
+@example(trial=Trial(CONTEST, replies={"judge": Verdict(0), "repairer": Repair("capital")}))
 @example(trial=Trial(question((None, " "), "Doha"), replies={"repairer": Repair("Doha")}))
 @example(trial=Trial(question(())))
-@example(trial=Trial(CONTESTED, replies={"judge": Verdict(0), "repairer": Repair("Sharjah")}))
-@example(trial=Trial(CONTESTED, Settings(preference="stratum"), {"judge": Verdict(0, (1.0, 0.9, 0.2, 0.4))}))
-@example(trial=Trial(CONTESTED, replies={"judge": Verdict(3), "repairer": Repair("Doha")}))
+@example(trial=Trial(CONTEST, replies={"judge": Verdict(0), "repairer": Repair("Sharjah")}))
+@example(trial=Trial(CONTEST, Settings(preference="stratum"), {"judge": Verdict(0, (1.0, 0.9, 0.2, 0.4))}))
+@example(trial=Trial(CONTEST, replies={"judge": Verdict(3), "repairer": Repair("Doha")}))
 @example(trial=Trial(LONE))
-@example(trial=Trial(CONTESTED, replies={"judge": Verdict(0)}))
+@example(trial=Trial(CONTEST, replies={"judge": Verdict(0)}))
 @example(trial=Trial(PENS, replies={"judge": Verdict(0), "deriver": SOUND}))
-@example(trial=Trial(CONTESTED, replies={"judge": Verdict(2)}, gold="Dubai"))
+@example(trial=Trial(CONTEST, replies={"judge": Verdict(2)}, gold="Dubai"))
 @example(trial=Trial(question(("Dubai", "Doha"), "Paris", "Doha", ""), replies={"judge": Verdict(1)}))
-@example(trial=Trial(CONTESTED, replies={"judge": Verdict(2)}, more=(Passage("", "Dubai"),)))
-@example(trial=Trial(CONTESTED, replies={"judge": Verdict(0, (1.0, 0.9, 0.2, 0.4))}))
+@example(trial=Trial(CONTEST, replies={"judge": Verdict(2)}, more=(Passage("", "Dubai"),)))
+@example(trial=Trial(CONTEST, replies={"judge": Verdict(0, (1.0, 0.9, 0.2, 0.4))}))
 @example(trial=Trial(question(("Lyon", "Paris", "paris", "lyon"))))
 @example(trial=Trial(question((None, "Paris", "Lyon"))))
-@example(trial=Trial(SHARED, replies={"judge": Verdict(0)}))
+@example(trial=Trial(TWINS, replies={"judge": Verdict(0)}))
 @example(trial=Trial(question(("beatles", "The Beatles"), "The Beatles"), Settings("token")))
 @example(trial=Trial(question(("Doha.", "Doha.", "Qatar"), CAPITAL), replies={"judge": Verdict(2)}))
 @example(trial=Trial(question(("Doha", "Doha", "Qatar"), CAPITAL), replies={"judge": Verdict(2)}))
-@example(trial=Trial(CONTESTED, replies={"judge": Abstention("no reply within 60 s")}))
+@example(trial=Trial(CONTEST, replies={"judge": Abstention("no reply within 60 s")}))
 @example(trial=Trial(PENS, replies={"deriver": Derivation((Step("2 * 9", "18"),), "18", "")}))
 @example(trial=Trial(question(("Doha", "doha", None), "Paris")))
 def test_the_shipped_rule_keeps_every_law(trial: Trial) -> None:
@@ -88,26 +88,26 @@ def test_the_shipped_rule_keeps_every_law(trial: Trial) -> None:
 
 
 def test_every_law_about_a_rule_is_named() -> None:
-    named = vars(test_the_shipped_rule_keeps_every_law)["pytestmark"]
-    assert {name for mark in named for name in mark.args[0].split()} == {law.name for law in OF_RULES}
+    marks = vars(test_the_shipped_rule_keeps_every_law)["pytestmark"]
+    assert {name for mark in marks for name in mark.args[0].split()} == {law.name for law in OF_RULES}
 
 
 GIVEN_UP: dict[str, list[str]] = tables_of("laws")["given up"]
-TIED = "candidate_order_does_not_matter"
-SPELLED = ("support(1)", "answer_is_consensus_preference_or_repair")  # broken as by support, but seldom drawn
-BROKEN = [(rule, law) for rule, laws in GIVEN_UP.items() for law in laws if law != TIED and (rule, law) != SPELLED]
+TIES = "candidate_order_does_not_matter"
+SPELLING = ("support(1)", "answer_is_consensus_preference_or_repair")  # broken as by support, but seldom drawn
+BREAKS = [(rule, law) for rule, laws in GIVEN_UP.items() for law in laws if law != TIES and (rule, law) != SPELLING]
 
 
 @pytest.mark.parametrize("rule", GIVEN_UP)
 def test_a_rule_keeps_every_other_law(rule: str) -> None:
-    tried = check_laws(rule, without=GIVEN_UP[rule], max_examples=10)
-    vacuous = {law for law, n in tried.items() if not n}
+    counts = check_laws(rule, without=GIVEN_UP[rule], max_examples=10)
+    vacuous = {law for law, n in counts.items() if not n}
     asks_no_judge = {"judges_differ_only_where_admissible", "failed_judge_equals_silent_judge"}
     never_repairs = {"repair_only_when_neither_is_certified"}
     assert vacuous == (asks_no_judge | never_repairs if rule == "certified" else set())
 
 
-@pytest.mark.parametrize(("rule", "law"), BROKEN)
+@pytest.mark.parametrize(("rule", "law"), BREAKS)
 def test_a_law_that_a_rule_gives_up_is_broken(rule: str, law: str) -> None:
     with pytest.raises(LawBroken):
         check_laws(rule, laws=[law])
@@ -117,7 +117,7 @@ def test_a_law_that_a_rule_gives_up_is_broken(rule: str, law: str) -> None:
 def test_of_certified_classes_with_as_many_votes_the_earliest_leads(rule: str) -> None:
     trial = Trial(question(("Oslo", "Oslo", "Doha", "Riga"), "Doha and Riga"), replies={"judge": SILENT})
     with pytest.raises(LawBroken):
-        LAW[TIED].check(Subject(rule_named(rule)).settle(trial))
+        LAW[TIES].check(Subject(rule_named(rule)).settle(trial))
 
 
 @pytest.mark.parametrize("rule", GIVEN_UP)

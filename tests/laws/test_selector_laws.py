@@ -30,17 +30,17 @@ from tests.selecting import any_reply, inputs_of, repair, saying, selector_of, s
 QATAR = Question("Where?", "retrieval", ("Dubai", "Doha"), (), (Passage("", "Doha is the capital."),))
 OF_A_DECISION = [law for law in LAWS if law.number <= 8]
 
-NEEDED: dict[str, Any] = dict.fromkeys(("preferred", "repaired_answer", "derivation_steps", "derived_answer"))
+FIELDS: dict[str, Any] = dict.fromkeys(("preferred", "repaired_answer", "derivation_steps", "derived_answer"))
 """The fields without which a module is not a role: there in every content, with anything in them, or nothing."""
 
-any_content = (lm_contents | selecting.nearly | st.just(selecting.DERIVATION)).map(lambda one: {**NEEDED, **one})
+any_content = (lm_contents | selecting.nearly | st.just(selecting.DERIVATION)).map(lambda one: {**FIELDS, **one})
 any_score = st.none() | st.floats() | st.integers() | st.sampled_from((0.0, 0.5, 1.0))
 any_scores = st.lists(any_score, max_size=6) | st.sampled_from((None, "high", KeyError("a bug")))
-taught = functools.cache(selecting.compiled_program)
+teach = functools.cache(selecting.compiled_program)
 
 
-def options_of(chosen: Settings) -> dict[str, Any]:
-    return {name: getattr(chosen, name) for name in Settings.__slots__}
+def options_of(setting: Settings) -> dict[str, Any]:
+    return {name: getattr(setting, name) for name in Settings.__slots__}
 
 
 def as_plain(content: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -51,12 +51,12 @@ def as_plain(content: Mapping[str, Any]) -> Mapping[str, Any]:
         return {"abstained": "unreadable"}
 
 
-def by_the_rule(question: Question, chosen: Settings, contents: Mapping[Role, Mapping[str, Any]]) -> Outcome:
+def by_the_rule(question: Question, setting: Settings, contents: Mapping[Role, Mapping[str, Any]]) -> Outcome:
     """What the rule alone does on the question as the selector reads it, where the roles return these objects."""
     question = to_question(**inputs_of(question), answer_field="answer")
     parts = question.answers, len(question.passages)
     replies: dict[Role, Reply] = {role: read_reply(role, as_plain(one), *parts) for role, one in contents.items()}
-    return Subject(evidence_locked).settle(Trial(question, chosen, replies, gold=question.text))
+    return Subject(evidence_locked).settle(Trial(question, setting, replies, gold=question.text))
 
 
 @pytest.mark.law("no_lm_text_breaks_a_law", "property")
@@ -65,10 +65,10 @@ def by_the_rule(question: Question, chosen: Settings, contents: Mapping[Role, Ma
 @example(QATAR, Settings(), json.dumps(verdict(1, 2)), "")
 @example(QATAR, Settings(), json.dumps(verdict(0, 2)), json.dumps(repair("capital")))
 @example(QATAR, Settings(), "\ud800", '{"repair_passage": 0, "repaired_answer": "\\ud800"}')
-def test_no_lm_text_breaks_a_law(question: Question, chosen: Settings, judged: str, other: str) -> None:
+def test_no_lm_text_breaks_a_law(question: Question, setting: Settings, judge: str, other: str) -> None:
     """Through DSPy and the strict adapter. Not that such a reply is understood: it is mostly an abstention."""
-    lm = saying(judged, other, other)
-    shipped_lawfully(selecting.selected(lm, inputs=inputs_of(question), **options_of(chosen)), question, chosen)
+    lm = saying(judge, other, other)
+    shipped_lawfully(selecting.selected(lm, inputs=inputs_of(question), **options_of(setting)), question, setting)
 
 
 @pytest.mark.law("no_lm_text_breaks_a_law", "property")
@@ -76,12 +76,12 @@ def test_no_lm_text_breaks_a_law(question: Question, chosen: Settings, judged: s
 @example(QATAR, Settings(), {"preferred": 1, "assessments": [{"scalar": 10**400}] * 2}, {"repaired_answer": ["Doha"]})
 @example(QATAR, Settings(), {"preferred": True}, {"repaired_answer": "Doha", "repair_passage": float("nan")})
 def test_no_content_of_a_role_breaks_a_law(
-    question: Question, chosen: Settings, judged: dict[str, Any], other: dict[str, Any]
+    question: Question, setting: Settings, judge: dict[str, Any], other: dict[str, Any]
 ) -> None:
     """Past every adapter: whatever object arrives, by a module of the user's or from a journal."""
-    pred = selector_of(judged, other, other, **options_of(chosen))(**inputs_of(question))
-    shipped_lawfully(pred, question, chosen)
-    outcome = by_the_rule(question, chosen, {"judge": judged, "repairer": other, "deriver": other})
+    pred = selector_of(judge, other, other, **options_of(setting))(**inputs_of(question))
+    shipped_lawfully(pred, question, setting)
+    outcome = by_the_rule(question, setting, {"judge": judge, "repairer": other, "deriver": other})
     require_laws(OF_A_DECISION, outcome)
     assert (pred.answer, pred.branch) == (outcome.decision.answer, outcome.decision.branch)
 
@@ -91,15 +91,15 @@ def test_no_content_of_a_role_breaks_a_law(
 @given(questions(), rule_settings, any_content, any_content)
 @example(QATAR, Settings(), verdict(1, 2), repair("capital"))
 def test_sync_equals_async_equals_batch_equals_replay(
-    question: Question, chosen: Settings, judged: dict[str, Any], other: dict[str, Any]
+    question: Question, setting: Settings, judge: dict[str, Any], other: dict[str, Any]
 ) -> None:
     """With the same replies. Not that an LM replies the same twice."""
-    select, inputs = selector_of(judged, other, other, **options_of(chosen)), inputs_of(question)
+    select, inputs = selector_of(judge, other, other, **options_of(setting)), inputs_of(question)
     sync = select(**inputs).toDict()
     assert selecting.select_acall(select, inputs).toDict() == sync
     assert selecting.select_batch(select, inputs).toDict() == sync
-    replayed = by_the_rule(question, chosen, {"judge": judged, "repairer": other, "deriver": other})
-    assert (sync["answer"], sync["branch"]) == (replayed.decision.answer, replayed.decision.branch)
+    outcome = by_the_rule(question, setting, {"judge": judge, "repairer": other, "deriver": other})
+    assert (sync["answer"], sync["branch"]) == (outcome.decision.answer, outcome.decision.branch)
 
 
 def stratum(outcome: Outcome, index: int) -> tuple[bool, bool]:
@@ -108,8 +108,8 @@ def stratum(outcome: Outcome, index: int) -> tuple[bool, bool]:
     votes = outcome.case.same(answer, answer)
     inapplicable = outcome.case.task == "retrieval" and votes and outcome.case.certified(answer) is None
     by_role = outcome.case.task == "retrieval" or outcome.roles != ()
-    supported = inapplicable or (votes and outcome.supports(answer) and by_role)
-    return not supported, not (supported and votes and outcome.keeps(answer))
+    has_support = inapplicable or (votes and outcome.supports(answer) and by_role)
+    return not has_support, not (has_support and votes and outcome.keeps(answer))
 
 
 @pytest.mark.law("scores_never_cross_strata", "property")
@@ -119,17 +119,17 @@ def stratum(outcome: Outcome, index: int) -> tuple[bool, bool]:
 @example(QATAR, Settings(), {}, {}, [float("nan"), float("inf")])
 @example(QATAR, Settings(), {}, {}, [10**400, 1])
 def test_the_scores_of_a_scorer_never_cross_strata(
-    question: Question, chosen: Settings, judged: dict[str, Any], other: dict[str, Any], scores: Any
+    question: Question, setting: Settings, judge: dict[str, Any], other: dict[str, Any], scores: Any
 ) -> None:
     """Through the selector, whatever a scorer says, returns or raises. Nothing but the ranking inside strata moves."""
-    options, inputs = options_of(chosen), inputs_of(question)
-    unscored = selector_of(judged, other, other, **options)(**inputs).toDict()
-    scored = selector_of(judged, other, other, scorers=Rewards(scores), **options)(**inputs).toDict()
-    assert json.loads(json.dumps(scored)) == scored
-    tables, ranking, plain = scored.pop("scores"), scored.pop("ranking"), unscored.pop("ranking")
-    assert scored == unscored
+    options, inputs = options_of(setting), inputs_of(question)
+    before = selector_of(judge, other, other, **options)(**inputs).toDict()
+    after = selector_of(judge, other, other, scorers=Rewards(scores), **options)(**inputs).toDict()
+    assert json.loads(json.dumps(after)) == after
+    tables, ranking, plain = after.pop("scores"), after.pop("ranking"), before.pop("ranking")
+    assert after == before
     assert len(tables) == len(question.answers)
-    outcome = by_the_rule(question, chosen, {"judge": judged, "repairer": other, "deriver": other})
+    outcome = by_the_rule(question, setting, {"judge": judge, "repairer": other, "deriver": other})
     assert is_stratified(replace(outcome, decision=replace(outcome.decision, ranking=tuple(ranking))))
     strata = [stratum(outcome, index) for index in ranking]
     assert strata == sorted(strata) == [stratum(outcome, index) for index in plain]
@@ -142,10 +142,10 @@ def test_the_scores_of_a_scorer_never_cross_strata(
 @pytest.mark.law("no_optimizer_breaks_a_law", "property")
 @settings(max_examples=20)
 @given(questions("retrieval"), any_reply, any_reply)
-def test_no_optimizer_breaks_a_law(question: Question, judged: str, other: str) -> None:
+def test_no_optimizer_breaks_a_law(question: Question, judge: str, other: str) -> None:
     """A compiled selector ships lawfully. Not that it is a better one."""
-    with dspy.context(lm=saying(judged, other)):
-        shipped_lawfully(taught().select(**inputs_of(question)), question, Settings(consult="always"))
+    with dspy.context(lm=saying(judge, other)):
+        shipped_lawfully(teach().select(**inputs_of(question)), question, Settings(consult="always"))
 
 
 @pytest.mark.law("no_lm_text_breaks_a_law", "property")

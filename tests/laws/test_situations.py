@@ -25,14 +25,14 @@ from eldgr_dspy.rule.derivations import check_derivation
 from eldgr_dspy.testing import check_laws
 from eldgr_dspy.words import STRICTNESS, TASKS, Task
 from tests.laws import lawful, slips, slips_of_selectors
-from tests.laws.plants import LISTED, Plant, changed, planted, plants
+from tests.laws.plants import TABLE, Plant, apply, load, plants
 from tests.refusing import refused, says
 
 pytestmark = pytest.mark.slow  # some two hundred runs of the whole kit, and the kit on each small situation
 
-TUTORIAL = LISTED["blocks"]["tutorial"]
-WANTED = ["certified_consensus_is_final", "inapplicable_consensus_is_final", "override_needs_a_certificate"]
-WANTED += ["failed_judge_equals_silent_judge", "homogeneous_pools_consult_no_judge"]
+TUTORIAL = TABLE["blocks"]["tutorial"]
+CORE_LAWS = ["certified_consensus_is_final", "inapplicable_consensus_is_final", "override_needs_a_certificate"]
+CORE_LAWS += ["failed_judge_equals_silent_judge", "homogeneous_pools_consult_no_judge"]
 NO_REPAIR = "the_cases_partition"
 """The one law that the tutorial's rule is not meant for."""
 
@@ -59,28 +59,28 @@ def by_the_situations_alone(rule: Rule, laws: Sequence[str], answer: Task | None
 
 @pytest.mark.parametrize("plant", plants("tutorial", "tutorial_otherwise"), ids=lambda plant: plant.name)
 def test_a_slip_in_the_tutorial_s_rule_breaks_one_of_the_tutorial_s_laws_or_some_law(plant: Plant) -> None:
-    laws = WANTED if plant in plants("tutorial") else [law for law in ABOUT_ONE_DECISION if law != NO_REPAIR]
+    laws = CORE_LAWS if plant in plants("tutorial") else [law for law in ABOUT_ONE_DECISION if law != NO_REPAIR]
     with pytest.raises(LawBroken):
-        by_the_situations_alone(rule_of(changed(plant, TUTORIAL)), laws)
+        by_the_situations_alone(rule_of(apply(plant, TUTORIAL)), laws)
 
 
 def test_the_tutorial_s_rule_itself_passes() -> None:
-    tried = check_laws(rule_of(TUTORIAL), without=[NO_REPAIR], answer="short", max_examples=1)
-    assert NO_REPAIR not in tried
-    assert min(count for name, count in tried.items() if name not in OF_REPAIR_OR_SUMS) > 0
+    counts = check_laws(rule_of(TUTORIAL), without=[NO_REPAIR], answer="short", max_examples=1)
+    assert NO_REPAIR not in counts
+    assert min(count for name, count in counts.items() if name not in OF_REPAIR_OR_SUMS) > 0
 
 
 OF_REPAIR_OR_SUMS = ("repair_only_when_neither_is_certified", "unchecked_derivation_changes_nothing")
-LOCKED = "".join(inspect.getsource(part) for part in (evidence_locked, decision._derive, decision._overrides))
+RULE_TEXT = "".join(inspect.getsource(part) for part in (evidence_locked, decision._derive, decision._overrides))
 LAWFUL = {"the judge asked in every contested pool"}
 """It asks too often, and no law about what ships forbids that."""
 PLANTS = plants("shipping", "asking", "repairing")
-PLANTS = [plant for plant in PLANTS if plant.was in LOCKED and plant.name not in LAWFUL]
+PLANTS = [plant for plant in PLANTS if plant.was in RULE_TEXT and plant.name not in LAWFUL]
 
 
 @pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.name.replace(" ", "_"))
 def test_a_slip_in_the_shipped_rule_breaks_some_law(plant: Plant) -> None:
-    module = planted(plant)
+    module = load(plant)
     vars(module)["Choice"] = Choice  # the planted one is another class of the same name
     with pytest.raises(LawBroken):
         by_the_situations_alone(module.evidence_locked, ABOUT_ONE_DECISION, answer=None)
@@ -99,7 +99,7 @@ def rule(case):
 """)
 
 
-SETTLED, UNSETTLED = (f"case.task == 'retrieval' and case.certified(consensus) is {one}" for one in (True, False))
+SURE, UNSURE = (f"case.task == 'retrieval' and case.certified(consensus) is {one}" for one in (True, False))
 SUM = "case.task == 'arithmetic'"
 LENGTHS = ("> 3", "> 5", "> 8", "> 12", "> 20", "> 40", "< 20", "< 12", "< 8", "< 5", "< 3")
 OF_MUCH = ["len(case.question.answers) > 12", "len(case.question.passages) > 12", "len(case.question.text) > 300"]
@@ -108,16 +108,16 @@ OF_LENGTHS = [f"len(preference) {length}" for length in LENGTHS]
 OF_LENGTHS += ["len(preference) > len(consensus)", "len(preference) < len(consensus)"]
 OF_WORDS = ["preference > consensus", "preference < consensus", "preference in consensus", "consensus in preference"]
 OF_WORDS += ["preference.islower()", "preference.isdigit()", "not preference.isascii()"]
-BIASED: list[tuple[str, str, str, Task | None]] = [
-    *((mark, f"len(consensus) {length}", "True", None) for mark in (SETTLED, UNSETTLED, SUM) for length in LENGTHS),
-    *((mark, much, "True", "short") for mark in (SETTLED, UNSETTLED) for much in OF_MUCH),
-    *((UNSETTLED, f"{no}case.rival()", after, "short") for no in ("", "not ") for after in (*OF_LENGTHS, *OF_WORDS)),
+BIASES: list[tuple[str, str, str, Task | None]] = [
+    *((mark, f"len(consensus) {length}", "True", None) for mark in (SURE, UNSURE, SUM) for length in LENGTHS),
+    *((mark, much, "True", "short") for mark in (SURE, UNSURE) for much in OF_MUCH),
+    *((UNSURE, f"{no}case.rival()", after, "short") for no in ("", "not ") for after in (*OF_LENGTHS, *OF_WORDS)),
     *((SUM, "True", after, "number") for after in OF_LENGTHS if after != "len(preference) < 3"),
 ]
 """Where consensus or the preference is long, short, above the other, or where there is much of something."""
 
 
-@pytest.mark.parametrize(("mark", "before", "after", "answer"), BIASED)
+@pytest.mark.parametrize(("mark", "before", "after", "answer"), BIASES)
 def test_authority_by_lengths_or_words_breaks_some_law(mark: str, before: str, after: str, answer: Task | None) -> None:
     with pytest.raises(LawBroken):
         by_the_situations_alone(with_authority(mark, before, after), ABOUT_ONE_DECISION, answer=answer)
@@ -151,9 +151,9 @@ def test_a_repair_that_ships_for_its_length_breaks_some_law(longer: bool) -> Non
 
 
 def test_a_certificate_that_joins_passages_is_shown_with_an_answer_in_two_of_them() -> None:
-    with pytest.raises(LawBroken, match=r"^Law 12, evidence_order_and_duplicates_do_not_matter") as caught:
+    with pytest.raises(LawBroken, match=r"^Law 12, evidence_order_and_duplicates_do_not_matter") as info:
         check_laws(certificate=slips.CERTIFICATES["joins by a space"], max_examples=0)
-    question = caught.value.outcome.trial.question
+    question = info.value.outcome.trial.question
     assert "fine art" in question.answers
     assert {"and this is a fine", "art can be seen"} <= {passage.text for passage in question.passages}
 
@@ -189,9 +189,9 @@ LAW_OF |= {"drops": "spelling_does_not_decide"}
 @pytest.mark.parametrize("name", slips.CERTIFICATES)
 def test_a_slip_of_a_certificate_is_caught_whatever_is_drawn(name: str) -> None:
     law = LAW_OF[name.partition(" ")[0]]
-    with pytest.raises(LawBroken) as caught:
+    with pytest.raises(LawBroken) as info:
         check_laws(certificate=slips.CERTIFICATES[name], laws=[law], max_examples=0)
-    assert caught.value.law.name == law
+    assert info.value.law.name == law
 
 
 @pytest.mark.parametrize("name", slips.RULES)
@@ -216,8 +216,8 @@ def test_a_lawful_certificate_or_rule_passes_a_few_laws(name: str) -> None:
 
 @pytest.mark.parametrize("name", lawful.SELECTORS)
 def test_a_lawful_selector_passes(name: str) -> None:
-    tried = check_selector(lawful.SELECTORS[name](), max_examples=1)
-    assert tried["sync_equals_async_equals_batch_equals_replay"] > 40
+    counts = check_selector(lawful.SELECTORS[name](), max_examples=1)
+    assert counts["sync_equals_async_equals_batch_equals_replay"] > 40
 
 
 DENIAL = slips.DENIAL
@@ -234,8 +234,8 @@ class WithAttributes:
 
 
 def certificate(answer: str, passages: slips.Passages, prefix: str = "by ", *, word: str = "seven") -> bool:
-    closed = [one for one in passages if one.title.startswith("Doubtful")]
-    return not closed and prefix in answer and DENIAL.search(answer) is None and word not in answer
+    doubts = [one for one in passages if one.title.startswith("Doubtful")]
+    return not doubts and prefix in answer and DENIAL.search(answer) is None and word not in answer
 
 
 def test_literals_are_those_of_code_defaults_closures_globals_patterns_and_attributes_of_others() -> None:
@@ -260,8 +260,8 @@ def test_situations_around_a_text_have_it_as_an_answer_in_one_in_the_evidence_an
 def test_a_derivation_that_the_situations_call_sound_is_checked_at_every_level(right: str) -> None:
     text, sound = derived_sum(right)
     for level in STRICTNESS:
-        checked = check_derivation(replace(sound, others=(sound,)), text, level)
-        assert checked.passed, checked.reason
+        result = check_derivation(replace(sound, others=(sound,)), text, level)
+        assert result.passed, result.reason
 
 
 class Bare(Selector):

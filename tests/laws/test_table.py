@@ -7,8 +7,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
-from tests.laws.law_table import EVERY_LAW, PAGE, lines, marked, marked_files, missing, page, without_counts
-from tests.laws.tried_counts import Tally, count_examples, tried
+from tests.laws.law_table import EVERY_LAW, PAGE, lines, marked_files, marks_in, missing, page, without_counts
+from tests.laws.tried_counts import Tally, count, count_examples
 
 MARKS = dict.fromkeys({mark for marks in marked_files().values() for mark in marks}, 0)
 
@@ -37,12 +37,12 @@ def test_a_line_has_number_name_ways_and_counts_and_markers_are_read_or_it_is_to
     assert line.split() == ["6", name, "proved,", "property", "7", "runs,", "12,345", "examples"]
     # Markers are decorators or calls, and may have a constant.
     source = 'NAME = "one"\n@pytest.mark.law(NAME, "proved")\ndef f(): ...\npytest.mark.law("two three", "property")(C)'
-    assert list(marked(source)) == [("one", "proved"), ("two", "property"), ("three", "property")]
+    assert list(marks_in(source)) == [("one", "proved"), ("two", "property"), ("three", "property")]
     with pytest.raises(ValueError, match=r"line 1: .* does not name a law and a way as text"):
-        list(marked('pytest.mark.law(law.name, "proved")'))
+        list(marks_in('pytest.mark.law(law.name, "proved")'))
 
 
-def counted(test: Any) -> int:
+def tally_of(test: Any) -> int:
     Tally.n = 0
     test()
     return Tally.n
@@ -56,7 +56,7 @@ def test_each_example_counts_drawn_or_explicit_each_run_of_a_state_machine_and_w
         assert isinstance(n, int)
 
     count_examples(test)
-    assert counted(test) == 7 + 1
+    assert tally_of(test) == 7 + 1
 
     class Machine(RuleBasedStateMachine):
         @rule(n=st.integers())
@@ -66,11 +66,11 @@ def test_each_example_counts_drawn_or_explicit_each_run_of_a_state_machine_and_w
     case: Any = Machine.TestCase
     case.settings = settings(max_examples=5, stateful_step_count=2, database=None)
     count_examples(case.runTest)
-    assert counted(case("runTest").runTest) >= 5
+    assert tally_of(case("runTest").runTest) >= 5
 
     def plain() -> None:
-        tried(3)
-        tried()
+        count(3)
+        count()
 
     count_examples(plain)
-    assert counted(plain) == 4
+    assert tally_of(plain) == 4

@@ -74,15 +74,15 @@ def test_the_role_that_is_asked_is_known_under_every_adapter(adapter: Any) -> No
     assert [role_of(request) for request in lm.requests] == ["judge", "deriver", "repairer"]
 
 
-QUOTED = "\n".join(tables_of("laws")["quoted"])
+QUOTES = "\n".join(tables_of("laws")["quoted"])
 
 
 @pytest.mark.parametrize("adapter", [dspy.ChatAdapter(), dspy.XMLAdapter(), dspy.TwoStepAdapter(scripted_lm([]))])
-@pytest.mark.parametrize("instructions", ["Say what is meant.", f"Say what is meant by:\n{QUOTED}"])
+@pytest.mark.parametrize("instructions", ["Say what is meant.", f"Say what is meant by:\n{QUOTES}"])
 def test_a_prompt_that_quotes_the_outputs_of_a_role_is_not_that_role_s(adapter: Any, instructions: str) -> None:
     lm, signature = scripted_lm(lambda _: lm15.AuthError("enough")), dspy.make_signature("text -> said", instructions)
     with dspy.context(lm=lm, adapter=adapter), pytest.raises(dspy.LMAuthError):
-        dspy.Predict(signature)(text=QUOTED)
+        dspy.Predict(signature)(text=QUOTES)
     assert role_of(lm.requests[0]) is None
     assert "`preferred`" in text_of(lm.requests[0])
 
@@ -98,8 +98,8 @@ def test_the_prompts_in_which_an_optimizer_writes_instructions_are_no_role_s() -
     examples = [example_of(CONTESTED, gold=["Doha"])] * 2
     with dspy.context(lm=lm, adapter=dspy.ChatAdapter()):
         proposer = GroundedProposer(lm, select, examples, set_tip_randomly=False, set_history_randomly=False)
-        proposed: Any = proposer.propose_instructions_for_program(examples, select, {}, {}, 1)
-    assert {text for texts in proposed.values() for text in texts} == {"Follow the passages."}
+        proposals: Any = proposer.propose_instructions_for_program(examples, select, {}, {}, 1)
+    assert {text for texts in proposals.values() for text in texts} == {"Follow the passages."}
     assert [role_of(request) for request in lm.requests] == [None] * len(lm.requests)
     assert any("`preferred`" in text_of(request) for request in lm.requests)
 
@@ -108,6 +108,6 @@ def test_a_request_for_anything_else_or_without_an_adapter_s_instructions_is_not
     lm = scripted_lm([{"answer": "x"}, "x"])
     with dspy.context(lm=lm, adapter=dspy.JSONAdapter()):
         dspy.Predict("question -> answer")(question="What do `repaired_answer` and `repair_passage` mean?")
-    lm(f"What is this?\n{QUOTED}")
+    lm(f"What is this?\n{QUOTES}")
     assert [role_of(request) for request in lm.requests] == [None, None]
     assert "What do" in text_of(lm.requests[0])

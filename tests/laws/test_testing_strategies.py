@@ -25,27 +25,27 @@ T = TypeVar("T")
 
 
 def test_the_rule_of_this_package_breaks_no_law_and_each_has_something_to_say() -> None:
-    tried = check_laws()
-    assert list(tried) == [law.name for law in OF_RULES] == [law.name for law in LAWS if law.statement is not None]
-    assert tried["the_cases_partition"] >= min(tried.values()) > 0, tried
+    counts = check_laws()
+    assert list(counts) == [law.name for law in OF_RULES] == [law.name for law in LAWS if law.statement is not None]
+    assert counts["the_cases_partition"] >= min(counts.values()) > 0, counts
 
 
 def test_a_broken_law_is_shown_with_a_small_trial_and_the_other_laws_that_are_broken() -> None:
-    with pytest.raises(LawBroken) as caught:
+    with pytest.raises(LawBroken) as info:
         check_laws("judge", laws=["override_needs_a_certificate", "homogeneous_pools_consult_no_judge"])
-    assert caught.value.law is LAW["override_needs_a_certificate"]
-    assert len(caught.value.outcome.trial.question.answers) == 2
-    assert "Broken too" not in str(caught.value)
-    with pytest.raises(LawBroken, match=r"(?s)^Law 3, .*Broken too: .*judges_differ_only_where_admissible") as caught:
+    assert info.value.law is LAW["override_needs_a_certificate"]
+    assert len(info.value.outcome.trial.question.answers) == 2
+    assert "Broken too" not in str(info.value)
+    with pytest.raises(LawBroken, match=r"(?s)^Law 3, .*Broken too: .*judges_differ_only_where_admissible") as info:
         check_laws(scalar_judge)
-    assert caught.value.__cause__ is None
-    assert caught.value.__notes__[0].startswith("Falsifying example: Trial(question=Question(text='Which?', ")
+    assert info.value.__cause__ is None
+    assert info.value.__notes__[0].startswith("Falsifying example: Trial(question=Question(text='Which?', ")
 
 
 def test_a_law_that_is_left_out_is_not_tried() -> None:
     without = ["certified_preference_outranks_repair", "the_cases_partition"]
-    tried = check_laws(majority_vote, without=without, max_examples=0)
-    assert list(tried) == [law.name for law in OF_RULES if law.name not in without]
+    counts = check_laws(majority_vote, without=without, max_examples=0)
+    assert list(counts) == [law.name for law in OF_RULES if law.name not in without]
     one = "default_is_consensus"
     assert list(check_laws(laws=[one, *without], without=without, max_examples=0)) == [one]
 
@@ -87,10 +87,10 @@ def test_texts_are_told_where_they_say_more_than_the_answers() -> None:
 
 @each_case("laws", "story")
 def test_the_story_of_a_broken_law_is_whole_and_tells_both_outcomes_that_it_compares(lines: list[str]) -> None:
-    with pytest.raises(LawBroken) as caught:
+    with pytest.raises(LawBroken) as info:
         LAW["override_needs_a_certificate"].check(Subject(scalar_judge).settle(STORY))
-    assert repr(caught.value.outcome) == "<Outcome: 'Rome' (uncertified), by branch judge; asked judge>"
-    assert str(caught.value).splitlines() == lines
+    assert repr(info.value.outcome) == "<Outcome: 'Rome' (uncertified), by branch judge; asked judge>"
+    assert str(info.value).splitlines() == lines
     trial = Trial(Question("Which?", "retrieval", ("Oslo", "Rome")), replies={"judge": Verdict(1)})
     with pytest.raises(LawBroken, match=r"  but there   'Oslo' \(uncertified\), by branch consensus\Z"):
         LAW["judges_differ_only_where_admissible"].check(Subject(scalar_judge).settle(trial))
@@ -122,8 +122,8 @@ def test_without_hypothesis_one_is_told_which_extra_to_install() -> None:
     script = "import sys; sys.modules['hypothesis'] = None\ntry: import eldgr_dspy.testing\n"
     script += "except ImportError as error: print(error)"
     process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    told = "eldgr_dspy.testing draws its examples with Hypothesis, which is not installed; run `pip install '{}'`.\n"
-    assert process.stdout == told.format("eldgr_dspy[testing]"), process.stderr
+    message = "eldgr_dspy.testing draws its examples with Hypothesis, which is not installed; run `pip install '{}'`.\n"
+    assert process.stdout == message.format("eldgr_dspy[testing]"), process.stderr
 
 
 @given(st.data())

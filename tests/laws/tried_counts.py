@@ -1,6 +1,6 @@
 """A pytest plugin that counts what the tests of a law tried: `pytest -p tests.laws.tried_counts --tried FILE`.
 
-A test says `tried(n)`; examples of Hypothesis and runs of its state machines count by themselves. A test with a
+A test says `count(n)`; examples of Hypothesis and runs of its state machines count by themselves. A test with a
 parameter `law` counts for that one of its marker. The count travels with the test's report, past pytest-xdist.
 """
 
@@ -20,17 +20,17 @@ class Tally:
     n = 0
 
 
-def tried(n: int = 1) -> None:
+def count(n: int = 1) -> None:
     Tally.n += n
 
 
 def counting(call: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(call)
-    def counted(*args: Any, **kwargs: Any) -> Any:
-        tried()
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        count()
         return call(*args, **kwargs)
 
-    return counted
+    return wrapper
 
 
 def count_examples(test: Any) -> None:

@@ -21,7 +21,7 @@ from eldgr_dspy.programs.testing import check_selector, scripted_lm
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.signatures import JudgeCandidates
-from tests.laws.slips_of_selectors import ByQuestion, Wrapped
+from tests.laws.slips_of_selectors import ByQuestion, Wrapper
 from tests.modules import Does
 from tests.refusing import refuses
 from tests.scenes import CONTESTED, repair, verdict
@@ -130,7 +130,7 @@ def altering(change: Callable[[dict[str, Any], Any], dict[str, Any]]) -> Any:
         for name, value in change(call, pred).items():
             pred[name] = value
 
-    return type("Altering", (Wrapped,), {"after": after})
+    return type("Altering", (Wrapper,), {"after": after})
 
 
 Curious = altering(lambda call, pred: {"consulted": ["judge"]})
@@ -225,7 +225,7 @@ def test_what_is_kept_from_one_question_to_the_next_breaks_law_18(make: Callable
     refuses(LawBroken, rf"(?s), {SAME}, is broken.*{re.escape(demanded)}", check_selector, make(), max_examples=0)
 
 
-class ReusesEvidenceOfAnotherText(Wrapped):
+class ReusesEvidenceOfAnotherText(Wrapper):
     """Without evidence it uses that of the call before, if that was another question."""
 
     def before(self, call: dict[str, Any]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from eldgr_dspy.programs.testing import check_selector, role_of, scripted_lm, te
 from eldgr_dspy.rule.questions import Choices, Settings
 from tests.case_tables import each_case
 from tests.dates import LISTED
-from tests.laws.slips_of_selectors import Wrapped
+from tests.laws.slips_of_selectors import Wrapper
 from tests.refusing import refuses
 from tests.scenes import ABSTAINS, CONTESTED, PENS, SAID, SCORES, SETTLED, SILENT, WORDS, repair, verdict
 from tests.scorers import Awaited, Rewards, table_of
@@ -302,7 +302,7 @@ def test_a_scorer_that_can_be_awaited_is_and_any_other_does_not_block_the_loop_a
 
 
 def test_a_reward_does_not_pass_a_checked_derivation_nor_cross_strata() -> None:
-    class RanksAcrossStrata(Wrapped):  # a selector that ranks by reward alone
+    class RanksAcrossStrata(Wrapper):  # a selector that ranks by reward alone
         def after(self, call: dict[str, Any], pred: Any) -> None:
             pred.ranking = sorted(pred.ranking, key=lambda index: -(pred.scores[index]["reward"] or 0.0))
 
