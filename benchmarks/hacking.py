@@ -22,7 +22,7 @@ from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.training import StepReward, format, orm
 from eldgr_dspy.training.curves import Point, learning_curve, rolling_mean
 from eldgr_dspy.words import CHANNELS
-from tests.tiny_policy import tiny_policy, tiny_tokenizer, warmed
+from tests.tiny_policy import tiny_policy, tiny_tokenizer, warm
 
 
 class Subject(NamedTuple):
@@ -129,7 +129,7 @@ def train_policy(weights: Sequence[float], folder: Path, seed: int = 1) -> list[
 def _policy(seed: int) -> tuple[Any, Any]:
     exchanges = [(subject.question, reply) for subject in SUBJECTS for reply in subject.replies]
     tokenizer = tiny_tokenizer([text for exchange in exchanges for text in exchange])
-    return warmed(tiny_policy(tokenizer, seed=seed), tokenizer, exchanges, WARMING), tokenizer
+    return warm(tiny_policy(tokenizer, seed=seed), tokenizer, exchanges, WARMING), tokenizer
 
 
 def roll(points: Sequence[Point], name: str) -> list[float | None]:

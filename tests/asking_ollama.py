@@ -21,15 +21,15 @@ class Prefer(dspy.Signature):
     preferred: int = dspy.OutputField()
 
 
-def asked(lm: dspy.LM, prompt: Any) -> Any:
+def call(lm: dspy.LM, prompt: Any) -> Any:
     return lm(prompt)
 
 
-def awaited(lm: dspy.LM, prompt: Any) -> Any:
+def acall(lm: dspy.LM, prompt: Any) -> Any:
     return asyncio.run(lm.acall(prompt))
 
 
-each_way = pytest.mark.parametrize("ask", [asked, awaited])
+each_way = pytest.mark.parametrize("ask", [call, acall])
 
 
 def lm_at(server: OllamaServer, **options: Any) -> OllamaLM:

@@ -45,10 +45,10 @@ def selector_with(reply: Callable[[Any], Any], **settings: Any) -> tuple[Selecto
     return selector, lm
 
 
-def untimed(summary: Mapping[str, Any]) -> str:
-    timed = ("seconds", "seconds_saved")
+def drop_times(summary: Mapping[str, Any]) -> str:
+    times = ("seconds", "seconds_saved")
     return json.dumps(
-        json.loads(json.dumps(summary), object_hook=lambda fields: {k: v for k, v in fields.items() if k not in timed})
+        json.loads(json.dumps(summary), object_hook=lambda fields: {k: v for k, v in fields.items() if k not in times})
     )
 
 

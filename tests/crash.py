@@ -67,37 +67,37 @@ def server() -> Iterator[str]:
             process.kill()
 
 
-def received(address: str, prefix: str) -> dict[str, Counter[Key]]:
+def requests_of(address: str, prefix: str) -> dict[str, Counter[Key]]:
     """What each start has asked, by the server's log, once all of it is dealt with."""
-    log: list[dict[str, Any]] = [{"done": False}]
+    log: list[dict[str, Any]] = [{"over": False}]
     before, until = 0, time.monotonic() + PATIENCE
-    while len(log) != before or not all(entry["done"] for entry in log):
+    while len(log) != before or not all(entry["over"] for entry in log):
         require(time.monotonic() < until, "the LM server is still busy")
         time.sleep(0.3)
         before = len(log)
         with urllib.request.urlopen(f"{address}/{prefix}", timeout=PATIENCE) as reply:
             log = json.load(reply)
-    asked: dict[str, Counter[Key]] = defaultdict(Counter)
+    counts: dict[str, Counter[Key]] = defaultdict(Counter)
     for entry in log:
-        asked[entry["token"]][entry["question"].split(":")[0], entry["role"]] += 1
-    return asked
+        counts[entry["token"]][entry["question"].split(":")[0], entry["role"]] += 1
+    return counts
 
 
-def account(tally: Tally, asked: Mapping[str, Counter[Key]]) -> dict[str, int]:
+def account(tally: Tally, counts: Mapping[str, Counter[Key]]) -> dict[str, int]:
     """Hold each start's requests against what it journaled; returns the sums."""
     sums: Counter[str] = Counter()
     for start in tally.starts:
-        requests, journaled = asked.get(start.token, Counter[Key]()), start.journaled
-        require(not journaled - requests, f"{start.token} journaled calls that the server never received")
-        require(not start.known & requests.keys(), f"{start.token} asked what the journal had already settled")
-        lost = requests - journaled
-        require(start.killed or not lost, f"{start.token} finished, and {len(lost)} consultations are not journaled")
+        requests, calls = counts.get(start.token, Counter[Key]()), start.calls
+        require(not calls - requests, f"{start.token} journaled calls that the server never received")
+        require(not start.before & requests.keys(), f"{start.token} asked what the journal had already settled")
+        lost = requests - calls
+        require(start.dead or not lost, f"{start.token} finished, and {len(lost)} consultations are not journaled")
         require(len(lost) <= WORKERS, f"{start.token} lost {len(lost)} consultations at one kill")
-        sums.update(received=requests.total(), journaled=journaled.total(), lost=lost.total())
+        sums.update(received=requests.total(), journaled=calls.total(), lost=lost.total())
         sums["most lost at a kill"] = max(sums["most lost at a kill"], len(lost))
-        sums.update(kills=start.killed, torn=start.torn)
-        sums[start.stage] += start.killed
-    sums.update(episodes=tally.episodes, cuts=tally.cuts, undone=tally.undone)
+        sums.update(kills=start.dead, torn=start.tear)
+        sums[start.stage] += start.dead
+    sums.update(episodes=tally.episodes, cuts=tally.cuts, undone=tally.undos)
     return dict(sums)
 
 
@@ -107,13 +107,13 @@ def account(tally: Tally, asked: Mapping[str, Counter[Key]]) -> dict[str, int]:
 def job(name: str, address: str, folder: Path, kills: int, seed: int) -> dict[str, int]:
     """Run episodes until so many kills have been made."""
     harness = Harness(folder, address, random.Random(f"{seed} {name}"), name)
-    done = 0
-    while done < kills:
-        done += harness.episode(kills - done)
-    return account(harness.tally, received(address, f"{name}-"))
+    count = 0
+    while count < kills:
+        count += harness.episode(kills - count)
+    return account(harness.tally, requests_of(address, f"{name}-"))
 
 
-def forked(work: Callable[[], dict[str, int]], result: Path) -> int:
+def start_child(work: Callable[[], dict[str, int]], result: Path) -> int:
     """Do some work in a child of this process, and return the child's number; what comes of it is written down."""
     number = os.fork()
     if number:
@@ -151,7 +151,7 @@ def run_jobs(kills: int, seed: int, jobs: int, folder: Path) -> Counter[str]:
                 part, place = kills // jobs + (index < kills % jobs), folder / f"job{index}"
                 place.mkdir()
                 work = partial(job, f"job{index}", address, place, part, seed)
-                children[forked(work, place / "result.json")] = place / "result.json"
+                children[start_child(work, place / "result.json")] = place / "result.json"
             for number in list(children):
                 wait(number, PATIENCE + 5 * kills)
                 result = json.loads(children.pop(number).read_text(encoding="utf-8"))
@@ -164,7 +164,7 @@ def run_jobs(kills: int, seed: int, jobs: int, folder: Path) -> Counter[str]:
     return sums
 
 
-def told(sums: Counter[str], seed: int, seconds: float) -> str:
+def summary(sums: Counter[str], seed: int, seconds: float) -> str:
     """What happened, in a few lines."""
     stages = ", ".join(f"{sums[stage]} {stage}" for stage in STAGES)
     return (
@@ -185,14 +185,14 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
-    began, folder = time.monotonic(), Path(tempfile.mkdtemp(prefix="eldgr-crash-"))
+    start, folder = time.monotonic(), Path(tempfile.mkdtemp(prefix="eldgr-crash-"))
     try:
         sums = run_jobs(options.kills, options.seed, options.jobs, folder)
     except CrashError as error:
         sys.stderr.write(f"{error}\nSeed {options.seed}; what is left of the runs is in {folder}.\n")
         return 1
     shutil.rmtree(folder)
-    sys.stdout.write(told(sums, options.seed, time.monotonic() - began))
+    sys.stdout.write(summary(sums, options.seed, time.monotonic() - start))
     return 0
 
 

@@ -43,11 +43,11 @@ class Start:
     """One start of the command: what it found in the journal, what it added before it ended, and how that was."""
 
     token: str
-    killed: bool
-    known: set[Key]
-    journaled: Counter[Key]
+    dead: bool
+    before: set[Key]
+    calls: Counter[Key]
     stage: str = ""
-    torn: bool = False
+    tear: bool = False
 
 
 @dataclass
@@ -57,7 +57,7 @@ class Tally:
     starts: list[Start] = field(default_factory=list)
     episodes: int = 0
     cuts: int = 0
-    undone: int = 0
+    undos: int = 0
 
 
 # -- the pools and the reference -------------------------------------------------------------------------------------
@@ -103,9 +103,9 @@ def fork(token: str, arguments: list[str], log: Path) -> int:
     try:
         signal.alarm(PATIENCE)
         os.environ["OPENAI_API_KEY"] = token
-        written = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        os.dup2(written, 1)
-        os.dup2(written, 2)
+        descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.dup2(descriptor, 1)
+        os.dup2(descriptor, 2)
         from eldgr_dspy.programs.commands import main as run
 
         code = run(arguments)
@@ -132,10 +132,10 @@ def wait(number: int, seconds: float | None, sign: Callable[[], bool] | None = N
     finally:
         os.close(handle)
     status = os.waitpid(number, 0)[1]
-    killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
-    if not killed and status:
+    dead = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+    if not dead and status:
         raise CrashError(f"a start ended by itself with {os.waitstatus_to_exitcode(status)} instead of 0")
-    return killed
+    return dead
 
 
 def lines_of(journal: Path) -> tuple[list[bytes], bool]:
@@ -165,24 +165,24 @@ class Harness:
         self.tally = Tally()
         self.pools = write_pools(folder)
         self.log = folder / "log"
-        self.whole, self.again = (self._measured(folder / "whole") for _ in range(2))
+        self.whole, self.again = (self._measure(folder / "whole") for _ in range(2))
         self.lines = lines_of(folder / "whole" / "journal.jsonl")[0]
         self.pace = 1.0
-        self.expected = {name: untimed(folder / "whole" / name) for name in RESULTS}
+        self.expected = {name: drop_times(folder / "whole" / name) for name in RESULTS}
 
-    def _measured(self, out: Path) -> float:
-        began = time.monotonic()
+    def _measure(self, out: Path) -> float:
+        start = time.monotonic()
         self._start(out, None)
-        return time.monotonic() - began
+        return time.monotonic() - start
 
     def _start(self, out: Path, seconds: float | None, sign: Callable[[], bool] | None = None) -> Start:
         """Start the command, kill it after so many seconds or at a sign, and see what it has added to the journal."""
         token = f"{self.name}-{len(self.tally.starts)}"
         before = lines_of(out / "journal.jsonl")[0]
-        killed = wait(fork(token, command(self.pools, self.address, out), self.log), seconds, sign)
-        after, torn = lines_of(out / "journal.jsonl")
+        dead = wait(fork(token, command(self.pools, self.address, out), self.log), seconds, sign)
+        after, tear = lines_of(out / "journal.jsonl")
         require(after[: len(before)] == before, "a start changed lines that it had found in the journal")
-        start = Start(token, killed, set(calls_of(before)), calls_of(after[len(before) :]), torn=torn)
+        start = Start(token, dead, set(calls_of(before)), calls_of(after[len(before) :]), tear=tear)
         self.tally.starts.append(start)
         return start
 
@@ -190,16 +190,16 @@ class Harness:
         """Kill and restart one run, at most `kills` times, until it has finished. Returns how many kills it took."""
         out, power = self.folder / "episode", self.draw.random() < 0.3
         self.tally.episodes += 1
-        done = 0
+        count = 0
         while True:
-            expected, began = self._expected(out), time.monotonic()
-            start = self._start(out, *self._moment(out, expected)) if done < kills else self._start(out, None)
-            self._compare(out, finished=not start.killed)
-            if not start.killed:
-                self.pace += 0.3 * ((time.monotonic() - began) / expected - 1) * self.pace
+            expected, clock = self._estimate(out), time.monotonic()
+            start = self._start(out, *self._moment(out, expected)) if count < kills else self._start(out, None)
+            self._compare(out, complete=not start.dead)
+            if not start.dead:
+                self.pace += 0.3 * ((time.monotonic() - clock) / expected - 1) * self.pace
                 shutil.rmtree(out)
-                return done
-            done += 1
+                return count
+            count += 1
             start.stage = self._stage(out)
             if power and self.draw.random() < 0.5:
                 self._cut(out / "journal.jsonl")
@@ -211,7 +211,7 @@ class Harness:
             return PATIENCE, lambda: _number(out / RESULTS[0]) != before
         return self.draw.uniform(0, 1.1 * expected), None
 
-    def _expected(self, out: Path) -> float:
+    def _estimate(self, out: Path) -> float:
         """How many seconds a start takes for what is left to do, by the starts that were left to finish."""
         left = 1 - len(lines_of(out / "journal.jsonl")[0]) / len(self.lines)
         return self.pace * (self.again + left * (self.whole - self.again))
@@ -221,8 +221,8 @@ class Harness:
         temporary = len(list(out.glob(".*.tmp")))
         if 0 < temporary <= len(RESULTS):
             return "replacing files"
-        settled = len(lines_of(out / "journal.jsonl")[0]) == len(self.lines)
-        return "starting" if not temporary else "deciding and writing" if settled else "asking"
+        complete = len(lines_of(out / "journal.jsonl")[0]) == len(self.lines)
+        return "starting" if not temporary else "deciding and writing" if complete else "asking"
 
     def _cut(self, journal: Path) -> None:
         """Cut the journal at any byte, half of the time in the last two lines."""
@@ -234,24 +234,24 @@ class Harness:
         to = self.draw.randrange(max(0, size - sum(map(len, lines[-2:])) - 2) if near else 0, size)
         os.truncate(journal, to)
         self.tally.cuts += 1
-        self.tally.undone += (calls_of(lines) - calls_of(lines_of(journal)[0])).total()
+        self.tally.undos += (calls_of(lines) - calls_of(lines_of(journal)[0])).total()
 
-    def _compare(self, out: Path, *, finished: bool) -> None:
+    def _compare(self, out: Path, *, complete: bool) -> None:
         for name in RESULTS:
-            if (out / name).exists() or finished:
-                require(untimed(out / name) == self.expected[name], f"{name} is not that of an undisturbed run")
-        if finished:
-            settled = Counter((record["pool"], record["id"], record["role"]) for record in self._settled(out))
+            if (out / name).exists() or complete:
+                require(drop_times(out / name) == self.expected[name], f"{name} is not that of an undisturbed run")
+        if complete:
+            counts = Counter((record["pool"], record["id"], record["role"]) for record in self._records(out))
             expected = Counter((record["pool"], record["id"], record["role"]) for record in consultations(self.lines))
-            require(settled == expected, "the journal does not settle each consultation exactly once")
+            require(counts == expected, "the journal does not settle each consultation exactly once")
             left = {path.name for path in out.iterdir()} - {".lock", "journal.jsonl", *PAGES, *RESULTS}
             require(not left, f"a finished run leaves {sorted(left)}")
             for page in PAGES:
                 require((out / page).read_text().rstrip().endswith("</html>"), f"{page} is not whole")
 
-    def _settled(self, out: Path) -> list[dict[str, Any]]:
-        lines, torn = lines_of(out / "journal.jsonl")
-        require(not torn, "a finished run leaves a torn line")
+    def _records(self, out: Path) -> list[dict[str, Any]]:
+        lines, tear = lines_of(out / "journal.jsonl")
+        require(not tear, "a finished run leaves a torn line")
         return [record for record in consultations(lines) if record["outcome"] != "failed"]
 
 
@@ -263,7 +263,7 @@ def _number(path: Path) -> int | None:
         return None
 
 
-def untimed(path: Path) -> bytes:
+def drop_times(path: Path) -> bytes:
     """The bytes of a file but for what the clock decides."""
     return _SECONDS.sub(b'"seconds": null', path.read_bytes())
 

@@ -38,7 +38,7 @@ class Sums(Years):
     way = "derivation"
 
 
-LISTED = ", ".join(map(repr, BUILT_IN))
+TYPE_LIST = ", ".join(map(repr, BUILT_IN))
 """The built-in types, as messages list them."""
 
 YEARS = Years()

@@ -13,10 +13,10 @@ SILENT: Mapping[Any, Reply] = dict.fromkeys(ROLES, Abstention("silent"))
 
 def decided(case: Case, replies: Mapping[Any, Reply], rule: str = "eldgr") -> tuple[Decision, dict[Any, Reply]]:
     """Return the decision, and the replies that were asked for; a role without a reply may not be asked."""
-    asked: dict[Any, Reply] = {}
+    answers: dict[Any, Reply] = {}
 
     def ask(role: Role) -> Reply:
-        asked[role] = replies[role]
-        return asked[role]
+        answers[role] = replies[role]
+        return answers[role]
 
-    return case.record(drive(case.rule(rule)(case), ask), asked), asked
+    return case.record(drive(case.rule(rule)(case), ask), answers), answers

@@ -5,9 +5,9 @@ from typing import Any
 NOBODY = {"judge": 0, "deriver": 0, "repairer": 0}
 
 
-def rule_figures(em: float | None, f1: float | None = None, *, seconds: float = 1.5, **asked: int) -> Any:
+def rule_figures(em: float | None, f1: float | None = None, *, seconds: float = 1.5, **counts: int) -> Any:
     """A rule's figures, with one call a question that it asks."""
-    calls = {**NOBODY, **asked}
+    calls = {**NOBODY, **counts}
     return {
         "em": em, "f1": f1, "official": None, "calls": calls, "asked": calls, "tokens": {**NOBODY},
         "seconds": seconds,
@@ -37,5 +37,5 @@ def summary_figures(pools: dict[str, Any]) -> Any:
     return {"pools": pools, "consultations": {}, "remarks": [], "confirmation": None}
 
 
-AUDITED: Any = {"outcomes": [], "flips": {}}
+AUDIT: Any = {"outcomes": [], "flips": {}}
 """The audit in full of no questions."""

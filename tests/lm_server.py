@@ -27,17 +27,17 @@ from typing import Any
 from tests.loopback import QuietHandler, listening
 
 _ROLES = {"judge": "preferred", "deriver": "derived_answer", "repairer": "repaired_answer"}
-_UNFENCED = {"certificate": "certified", "program": "answer"}
+_PLAIN = {"certificate": "certified", "program": "answer"}
 _SECTION = re.compile(r"\[\[ ## (\w+) ## \]\]\n(.*?)(?=\n\n\[\[ ## |\n\nRespond with|\n\nReply with)", re.DOTALL)
-_FENCED = re.compile(r"<\w+(?: \d+)? ([b-z]{8,})>\n(.*?)\n</\w+(?: \d+)? \1>", re.DOTALL)
+_FENCE = re.compile(r"<\w+(?: \d+)? ([b-z]{8,})>\n(.*?)\n</\w+(?: \d+)? \1>", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """A request as the server understands it.
 
     Attributes:
-        token: The key that it came with. times: how often it was asked by now. sent: its path and all of its headers.
+        token: The key that it came with. times: how often it was asked by now. headers: path and headers.
     """
 
     token: str
@@ -46,7 +46,7 @@ class Asked:
     evidence: tuple[str, ...]
     candidates: tuple[str, ...]
     times: int = 1
-    sent: tuple[str, ...] = ()
+    headers: tuple[str, ...] = ()
 
     def draw(self) -> random.Random:
         """A source of random numbers that depends on what is asked, and not on who asks or how often."""
@@ -82,14 +82,14 @@ class Answer:
     closes: bool = False
 
 
-Behaviour = Callable[[Asked], Answer]
+Behaviour = Callable[[Request], Answer]
 
 
 @dataclass
-class Logged:
+class Entry:
     """One request that was received in full.
 
-    `status` is what it was answered with, 0 until it is; `done`: it is dealt with; `finished`: the whole answer was
+    `status` is what it was answered with, 0 until it is; `over`: it is dealt with; `whole`: the whole answer was
     handed to the system.
     """
 
@@ -98,11 +98,11 @@ class Logged:
     question: str
     model: str = ""
     status: int = 0
-    done: bool = False
-    finished: bool = False
+    over: bool = False
+    whole: bool = False
 
 
-def obliging(request: Asked) -> Answer:
+def obliging(request: Request) -> Answer:
     """Answer as a middling LM would: mostly usable, sometimes wrong, sometimes not what was asked for."""
     draw = request.draw()
     if draw.random() < 0.06:
@@ -113,7 +113,7 @@ def obliging(request: Asked) -> Answer:
 def unsteady(share: float, delay: float) -> Behaviour:
     """Answer as `obliging`, up to `delay` seconds late; a share of the questions at their second attempt only."""
 
-    def behave(request: Asked) -> Answer:
+    def behave(request: Request) -> Answer:
         draw = request.draw()
         draw.random()
         late, fault = delay * draw.random(), draw.choice((429, 500, 503))
@@ -127,7 +127,7 @@ def unsteady(share: float, delay: float) -> Behaviour:
 def steady(delay: float) -> Behaviour:
     """Answer as `obliging` would if it were always usable and brief, after `delay` seconds."""
 
-    def behave(request: Asked) -> Answer:
+    def behave(request: Request) -> Answer:
         reply = _REPLIES[request.role](request, request.draw())
         brief = {name: "seen" if name == "judge_rationale" else value for name, value in reply.items()}
         return Answer(json.dumps(brief), delay=delay)
@@ -135,21 +135,21 @@ def steady(delay: float) -> Behaviour:
     return behave
 
 
-def _verdict(request: Asked, draw: random.Random) -> dict[str, Any]:
+def _verdict(request: Request, draw: random.Random) -> dict[str, Any]:
     scores = [[draw.randrange(11) for _ in range(8)] for _ in request.candidates]
     # Some reasons are as long as a page of memory and more: those are the lines that a kill can tear.
     reason = "seen in the evidence " * draw.choice((1, 3, 10, 300, 900))
     return {"judge_rationale": reason, "assessments": scores, "preferred": draw.randrange(len(request.candidates))}
 
 
-def _repair(request: Asked, draw: random.Random) -> dict[str, Any]:
+def _repair(request: Request, draw: random.Random) -> dict[str, Any]:
     if not request.evidence or draw.random() < 0.3:
         return {"repair_passage": -1, "repaired_answer": ""}
     number = draw.randrange(len(request.evidence))
     return {"repair_passage": number, "repaired_answer": request.evidence[number].split()[-1].strip(".")}
 
 
-def _derivation(request: Asked, draw: random.Random) -> dict[str, Any]:
+def _derivation(request: Request, draw: random.Random) -> dict[str, Any]:
     first, second = map(int, re.findall(r"\d+", request.question)[-2:])
     total = first + second + (draw.random() < 0.2)
     step = {"expression": f"{first} + {second}", "value": str(total)}
@@ -157,33 +157,33 @@ def _derivation(request: Asked, draw: random.Random) -> dict[str, Any]:
     return {"derivation_steps": [step], "derived_answer": str(total), "consistency_check": check}
 
 
-def _certificate(request: Asked, draw: random.Random) -> dict[str, Any]:
+def _certificate(request: Request, draw: random.Random) -> dict[str, Any]:
     return {"certified": any(request.candidates[0] in text for text in request.evidence)}
 
 
-_REPLIES: dict[str, Callable[[Asked, random.Random], dict[str, Any]]] = {
+_REPLIES: dict[str, Callable[[Request, random.Random], dict[str, Any]]] = {
     "judge": _verdict, "deriver": _derivation, "repairer": _repair, "certificate": _certificate,
 }  # fmt: skip
 
 
-def understand(token: str, body: dict[str, Any]) -> Asked:
+def understand(token: str, body: dict[str, Any]) -> Request:
     """Read a request: whose turn it is, and what it is about."""
     system, user = body["messages"][0]["content"], body["messages"][-1]["content"]
-    fields = (_ROLES | _UNFENCED).items()
+    fields = (_ROLES | _PLAIN).items()
     role = next(role for role, field in fields if f'"{field}":' in system or f"`{field}`" in system)
     sections = dict(_SECTION.findall(user))
-    if role in _UNFENCED:
+    if role in _PLAIN:
         evidence = json.loads(sections.get("evidence", "[]"))
-        return Asked(token, role, sections["question"], tuple(evidence), (sections.get("answer", ""),))
-    listed = {name: json.loads(sections[name]) if name in sections else [] for name in ("evidence", "candidates")}
-    evidence, candidates = (tuple(_inside(text) for text in listed[name]) for name in ("evidence", "candidates"))
-    return Asked(token, role, _inside(sections["question"]), evidence, candidates)
+        return Request(token, role, sections["question"], tuple(evidence), (sections.get("answer", ""),))
+    lists = {name: json.loads(sections[name]) if name in sections else [] for name in ("evidence", "candidates")}
+    evidence, candidates = (tuple(_inside(text) for text in lists[name]) for name in ("evidence", "candidates"))
+    return Request(token, role, _inside(sections["question"]), evidence, candidates)
 
 
-def _inside(fenced: str) -> str:
-    match = _FENCED.fullmatch(fenced)
+def _inside(text: str) -> str:
+    match = _FENCE.fullmatch(text)
     if match is None:
-        raise ValueError(f"{fenced!r:.200} is not fenced")
+        raise ValueError(f"{text!r:.200} is not fenced")
     return match[2]
 
 
@@ -196,7 +196,7 @@ class LMServer(ThreadingHTTPServer):
     def __init__(self, behaviour: Behaviour = obliging) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.behaviour = behaviour
-        self.log: list[Logged] = []
+        self.log: list[Entry] = []
         self._times: Counter[tuple[str, str, str]] = Counter()
         self._lock = threading.Lock()
 
@@ -204,13 +204,13 @@ class LMServer(ThreadingHTTPServer):
     def address(self) -> str:
         return f"http://127.0.0.1:{self.server_port}/v1"
 
-    def receive(self, token: str, body: dict[str, Any], sent: tuple[str, ...] = ()) -> tuple[Asked, Logged]:
-        asked = replace(understand(token, body), sent=sent)
-        entry = Logged(token, asked.role, asked.question, body["model"])
+    def receive(self, token: str, body: dict[str, Any], headers: tuple[str, ...] = ()) -> tuple[Request, Entry]:
+        request = replace(understand(token, body), headers=headers)
+        entry = Entry(token, request.role, request.question, body["model"])
         with self._lock:
             self.log.append(entry)
-            self._times[token, asked.role, asked.question] += 1
-            return replace(asked, times=self._times[token, asked.role, asked.question]), entry
+            self._times[token, request.role, request.question] += 1
+            return replace(request, times=self._times[token, request.role, request.question]), entry
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing of clients that have gone; anything else is an error of this file."""
@@ -233,19 +233,19 @@ class _Handler(QuietHandler, BaseHTTPRequestHandler):
         if len(body) < int(self.headers["Content-Length"]):  # the client went away while it was asking
             self.close_connection = True
             return
-        sent = (self.path, *map(str, self.headers.values()))
-        asked, entry = self._lm.receive(self.headers["Authorization"].removeprefix("Bearer "), json.loads(body), sent)
+        head = (self.path, *map(str, self.headers.values()))
+        request, entry = self._lm.receive(self.headers["Authorization"].removeprefix("Bearer "), json.loads(body), head)
         try:
-            answer = self._lm.behaviour(asked)
+            answer = self._lm.behaviour(request)
             entry.status = answer.status
             time.sleep(answer.delay)
             if answer.status:
                 self._send(answer, _completion(answer, len(body), id(entry)))
             else:
                 self.reset()
-            entry.finished = True
+            entry.whole = True
         finally:
-            entry.done = True
+            entry.over = True
 
     def do_GET(self) -> None:
         prefix = self.path.removeprefix("/v1/")
@@ -273,12 +273,12 @@ class _Handler(QuietHandler, BaseHTTPRequestHandler):
 def _completion(answer: Answer, size: int, number: int) -> dict[str, Any]:
     if answer.status >= 400:
         return {"error": {"message": "not now", "type": "server_error", "code": answer.code, "param": None}}
-    read, written = size // 4, len(answer.text) // 4 + 1
+    read, output = size // 4, len(answer.text) // 4 + 1
     message = {"role": "assistant", "content": answer.text}
     completion = {
         "id": f"chatcmpl-{number}", "object": "chat.completion", "created": 0, "model": "gpt-4o-mini-2024-07-18",
         "choices": [{"index": 0, "finish_reason": answer.finish, "message": message}],
-        "usage": {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written},
+        "usage": {"prompt_tokens": read, "completion_tokens": output, "total_tokens": read + output},
         **answer.changes,
     }  # fmt: skip
     return {name: value for name, value in completion.items() if value is not None}

@@ -16,26 +16,26 @@ class Memory(NamedTuple):
     """Bytes that Python allocated: at the most at one time, and still held by what the function returned."""
 
     peak: int
-    held: int
+    size: int
 
 
 def memory_of(function: Callable[..., Any], *args: Any) -> Memory:
     """The memory of the second call: the first also loads what is loaded once. The function must be one of a module."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
-        return alone.submit(_measured, function, *args).result()
+        return alone.submit(_measure, function, *args).result()
 
 
-def _measured(function: Callable[..., Any], *args: Any) -> Memory:
+def _measure(function: Callable[..., Any], *args: Any) -> Memory:
     function(*args)
     gc.collect()
     tracemalloc.start()
-    _kept = function(*args)
-    held, peak = tracemalloc.get_traced_memory()
-    return Memory(peak, held)
+    _value = function(*args)
+    size, peak = tracemalloc.get_traced_memory()
+    return Memory(peak, size)
 
 
 @contextmanager
-def collected() -> Iterator[None]:
+def collect() -> Iterator[None]:
     """Collect at the end of the block; what was imported for the tests is frozen and not looked through."""
     yield
     gc.collect()

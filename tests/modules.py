@@ -11,9 +11,9 @@ from dspy.utils.callback import ACTIVE_CALL_ID
 class Answers(dspy.Module):
     """A program that returns or raises what it is given, call after call."""
 
-    def __init__(self, *said: Any) -> None:
+    def __init__(self, *answers: Any) -> None:
         super().__init__()
-        self.left = iter(said)
+        self.left = iter(answers)
 
     def forward(self, **_: Any) -> Any:
         reply = next(self.left)

@@ -27,7 +27,7 @@ class Reply:
 
     Attributes:
         text: The content; `thinking` is what goes into the field of that name.
-        read: What is said of the tokens read, `written` of those written; None leaves the field out, `all` counts four
+        read: What is said of the tokens read, `output` of those written; None leaves the field out, `all` counts four
             characters of what was sent as one.
         model: What the server says it ran; None repeats what was asked for.
         reason: Why it ended.
@@ -41,7 +41,7 @@ class Reply:
     text: str = ""
     thinking: str = ""
     read: int | Literal["all"] | None = "all"
-    written: int | None = 20
+    output: int | None = 20
     model: str | None = None
     reason: str = "stop"
     status: int = 200
@@ -51,21 +51,21 @@ class Reply:
 Behaviour = Callable[[Body], "Reply | Mapping[str, Any] | str"]
 
 
-def filled(schema: Mapping[str, Any], within: Mapping[str, Any] | None = None) -> Any:
+def fill(schema: Mapping[str, Any], within: Mapping[str, Any] | None = None) -> Any:
     """A value that a JSON schema allows: the last of a list of values, else the plainest there is."""
     within = within or schema
     if "$ref" in schema:
-        return filled(within["$defs"][schema["$ref"].rpartition("/")[2]], within)
+        return fill(within["$defs"][schema["$ref"].rpartition("/")[2]], within)
     if "const" in schema or "enum" in schema:
         return schema.get("const", [None, *schema.get("enum", ())][-1])
     if schema.get("type") == "object":
-        return {name: filled(property_schema, within) for name, property_schema in schema.get("properties", {}).items()}
+        return {name: fill(property_schema, within) for name, property_schema in schema.get("properties", {}).items()}
     return {"array": [], "integer": 0, "number": 0.5, "boolean": True}.get(schema.get("type", ""), "as asked")
 
 
 def obedient(body: Body) -> str:
     """Write what the schema allows, as a model does whose output is constrained."""
-    return json.dumps(filled(body["format"])) if isinstance(body.get("format"), dict) else "Good day."
+    return json.dumps(fill(body["format"])) if isinstance(body.get("format"), dict) else "Good day."
 
 
 @dataclass
@@ -92,9 +92,9 @@ class Models:
 
 
 class OllamaServer(ThreadingHTTPServer):
-    """The server. `log` holds method, path, body and headers of each request; `gone` is set once a client hung up.
+    """The server. `log` holds method, path, body and headers of each request; `hangup` is set once a client hung up.
 
-    `sent` counts the bytes of responses without end.
+    `size` counts the bytes of responses without end.
     """
 
     daemon_threads = True
@@ -104,8 +104,8 @@ class OllamaServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.behaviour, self.models = behaviour, models
         self.log: list[tuple[str, str, Body, Mapping[str, str]]] = []
-        self.gone = threading.Event()
-        self.sent = 0
+        self.hangup = threading.Event()
+        self.size = 0
 
     @property
     def address(self) -> str:
@@ -113,12 +113,12 @@ class OllamaServer(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
     def bodies(self, path: str = "/api/chat") -> list[Body]:
-        return [body for _, asked, body, _ in self.log if asked == path]
+        return [body for _, target, body, _ in self.log if target == path]
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing of clients that have gone; anything else is an error of this file."""
         if isinstance(sys.exception(), ConnectionError):
-            self.gone.set()
+            self.hangup.set()
         else:
             super().handle_error(request, client_address)
 
@@ -134,19 +134,19 @@ class _Handler(QuietHandler, BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self._at.log.append(("GET", self.path, {}, dict(self.headers)))
         names = self._at.models.names
-        listed = [{"name": name, "model": name, "size": 1, "digest": "d", "details": {}} for name in names]
-        known: dict[str, Any] = {"/api/tags": {"models": listed}}
-        if self.path in known:
-            self._object(known[self.path])
+        models = [{"name": name, "model": name, "size": 1, "digest": "d", "details": {}} for name in names]
+        pages: dict[str, Any] = {"/api/tags": {"models": models}}
+        if self.path in pages:
+            self._object(pages[self.path])
         else:
             self.whole(b"404 page not found", 404, "text/plain")
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self._at.log.append(("POST", self.path, body, dict(self.headers)))
-        known = {"/api/chat": self._chat, "/api/show": self._show, "/api/pull": self._pull}
-        if self.path in known:
-            known[self.path](body)
+        handlers = {"/api/chat": self._chat, "/api/show": self._show, "/api/pull": self._pull}
+        if self.path in handlers:
+            handlers[self.path](body)
         else:
             self.whole(b"404 page not found", 404, "text/plain")
 
@@ -154,13 +154,13 @@ class _Handler(QuietHandler, BaseHTTPRequestHandler):
         if body["model"] not in self._at.models.names:
             self._missing(body["model"])
             return
-        made = self._at.behaviour(body)
-        reply = Reply(made) if isinstance(made, str) else made if isinstance(made, Reply) else Reply(json.dumps(made))
+        item = self._at.behaviour(body)
+        reply = Reply(item) if isinstance(item, str) else item if isinstance(item, Reply) else Reply(json.dumps(item))
         if reply.status != 200:
             self._object({"error": reply.text}, reply.status)
             return
         if reply.fault:
-            self._fail(reply.fault, _encoded(_whole(reply, body)))
+            self._fail(reply.fault, _encode(_whole(reply, body)))
         else:
             self._object(_whole(reply, body))
 
@@ -187,11 +187,11 @@ class _Handler(QuietHandler, BaseHTTPRequestHandler):
     def _stall(self, models: Models) -> None:
         self.begin(Content_Type="application/x-ndjson", Transfer_Encoding="chunked")
         for step in models.steps[:2]:
-            self._chunk(_encoded(step))
+            self._chunk(_encode(step))
         while models.stall == "repeat":
             time.sleep(0.02)
-            self._chunk(_encoded(models.steps[1]))
-        self._gone()
+            self._chunk(_encode(models.steps[1]))
+        self._await_end()
 
     def _missing(self, model: str) -> None:
         self._object({"error": f"model '{model}' not found"}, 404)
@@ -209,9 +209,9 @@ class _Handler(QuietHandler, BaseHTTPRequestHandler):
         if fault == "flood":
             while True:
                 self._chunk(b" " * 2**16)
-                self._at.sent += 2**16
+                self._at.size += 2**16
         elif fault == "hang":
-            self._gone()
+            self._await_end()
         elif fault == "drip":
             self._drip(b"10000\r\n" + b" " * 4000)
         elif fault == "junk":
@@ -230,17 +230,17 @@ class _Handler(QuietHandler, BaseHTTPRequestHandler):
             self.wfile.flush()
             time.sleep(0.02)
 
-    def _gone(self) -> None:
+    def _await_end(self) -> None:
         self.connection.settimeout(20)
         if self.connection.recv(1) == b"":
-            self._at.gone.set()
+            self._at.hangup.set()
         self.close_connection = True
 
     def _stream(self, lines: list[Any], pause: float = 0.0) -> None:
         self.begin(Content_Type="application/x-ndjson", Transfer_Encoding="chunked")
         for line in lines:
             time.sleep(pause)
-            self._chunk(_encoded(line))
+            self._chunk(_encode(line))
         self._chunk(b"")
 
     def _chunk(self, data: bytes) -> None:
@@ -254,14 +254,14 @@ class _Handler(QuietHandler, BaseHTTPRequestHandler):
 def _whole(reply: Reply, body: Body) -> Body:
     """The reply as an object: what was thought, what was said, and the totals."""
     message = {"role": "assistant", "content": reply.text, **({"thinking": reply.thinking} if reply.thinking else {})}
-    sent = sum(len(message["content"]) // 4 + 8 for message in body["messages"])
-    counts = {"prompt_eval_count": sent if reply.read == "all" else reply.read, "eval_count": reply.written}
-    known = {name: count for name, count in counts.items() if count is not None}
+    tokens = sum(len(message["content"]) // 4 + 8 for message in body["messages"])
+    counts = {"prompt_eval_count": tokens if reply.read == "all" else reply.read, "eval_count": reply.output}
+    totals = {name: count for name, count in counts.items() if count is not None}
     about = {"model": reply.model or body["model"], "created_at": "2026-01-01T00:00:00Z", "message": message}
-    return {**about, "done": True, "done_reason": reply.reason, "total_duration": 5, **known}
+    return {**about, "done": True, "done_reason": reply.reason, "total_duration": 5, **totals}
 
 
-def _encoded(line: Any) -> bytes:
+def _encode(line: Any) -> bytes:
     return json.dumps(line).encode() + b"\n"
 
 

@@ -19,12 +19,12 @@ def quoting_questions(draw: st.DrawFn) -> Question:
     The text "None" of a missing answer would be a refusal, of which the naive selectors know nothing.
     """
     question = draw(questions())
-    named = [answer or "nobody" for answer in question.answers]
+    names = [answer or "nobody" for answer in question.answers]
     texts = tuple(
         draw(st.sampled_from((f"So: {name}", answer or "", f" {name}")))
-        for answer, name in zip(question.answers, named, strict=True)
+        for answer, name in zip(question.answers, names, strict=True)
     )
-    sources = [Passage("", f"It was {name}, they say.") for name in named]
+    sources = [Passage("", f"It was {name}, they say.") for name in names]
     sources += [Passage(draw(st.sampled_from(("", "T"))), text) for text in texts]
     passages = draw(st.lists(st.sampled_from(sources), max_size=3)) if sources else []
     return replace(question, texts=texts, passages=(*question.passages, *passages))

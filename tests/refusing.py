@@ -11,9 +11,9 @@ from eldgr_dspy.errors import ArgumentError
 
 def refused(action: Callable[[], object], kind: type[Exception] = ArgumentError) -> str:
     """The sentence with which a call is refused."""
-    with pytest.raises(kind) as caught:
+    with pytest.raises(kind) as info:
         action()
-    return str(caught.value)
+    return str(info.value)
 
 
 Kinds = type[BaseException] | tuple[type[BaseException], ...]

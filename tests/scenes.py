@@ -58,7 +58,7 @@ WORDS: dict[str, Callable[..., Any]] = {"verdict": verdict, "repair": repair, "D
 WORDS |= {"CONTESTED": partial(dict, CONTESTED), "SETTLED": partial(dict, SETTLED), "PENS": partial(dict, PENS)}
 
 # What is consulted of whom, on which inputs: a branch each.
-SAID: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+SCRIPTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "judge": (CONTESTED, {"judge": verdict(2)}),
     "repair": (CONTESTED, {"judge": verdict(0), "repairer": repair("Persian Gulf", 1)}),
     "consensus": (CONTESTED, {"judge": "no verdict", "repairer": repair("Manama")}),

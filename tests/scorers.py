@@ -15,14 +15,14 @@ from eldgr_dspy.channels.undefined import Undefined
 from eldgr_dspy.words import CHANNELS
 
 _MODELS = tempfile.TemporaryDirectory(prefix="eldgr-models-")
-UNMEASURED = Undefined("it was not measured")
+NO_SCORE = Undefined("it was not measured")
 
 
 def table_of(text: str, *rewards: Any) -> StepTable:
     """A table with a step a reward, each of the whole text; a reward that is None is undefined."""
-    values = [UNMEASURED if reward is None else reward for reward in rewards]
-    channels = dict.fromkeys(CHANNELS, UNMEASURED)
-    steps = [StepScores(channels, UNMEASURED, reward, False, False, UNMEASURED, None, None) for reward in values]
+    values = [NO_SCORE if reward is None else reward for reward in rewards]
+    channels = dict.fromkeys(CHANNELS, NO_SCORE)
+    steps = [StepScores(channels, NO_SCORE, reward, False, False, NO_SCORE, None, None) for reward in values]
     return StepTable(text, ((0, len(text)),) * len(steps), tuple(steps))
 
 
@@ -34,10 +34,10 @@ class Rewards:
 
     def __init__(self, outcome: Any, name: str = "Rewards") -> None:
         self.outcome, self.name = outcome, name
-        self.seen: list[list[Reasoning]] = []
+        self.inputs: list[list[Reasoning]] = []
 
     def score(self, reasonings: Sequence[Reasoning]) -> list[StepTable]:
-        self.seen.append(list(reasonings))
+        self.inputs.append(list(reasonings))
         if isinstance(self.outcome, Exception):
             raise self.outcome
         if not isinstance(self.outcome, list):
@@ -46,7 +46,7 @@ class Rewards:
         return [table_of(text or "", reward) for text, reward in zip_longest(texts, self.outcome)]
 
 
-class Awaited(Rewards):
+class AsyncRewards(Rewards):
     """The same, awaited; it is not to be called in any other way."""
 
     def score(self, reasonings: Sequence[Reasoning]) -> list[StepTable]:

@@ -33,12 +33,12 @@ def saying(judge: Any = "?", repairer: Any = SILENT, deriver: Any = DERIVATION, 
     return scripted_lm(lambda request: replies[role_of(request)], **options)
 
 
-def selected(lm: ScriptedLM, *, adapter: Any = None, inputs: Mapping[str, Any] = CONTESTED, **options: Any) -> Any:
+def pick(lm: ScriptedLM, *, adapter: Any = None, inputs: Mapping[str, Any] = CONTESTED, **options: Any) -> Any:
     with dspy.context(lm=lm, adapter=adapter):
         return Selector(**options)(**inputs)
 
 
-def asked(lm: ScriptedLM) -> list[Any]:
+def roles_of(lm: ScriptedLM) -> list[Any]:
     return [role_of(request) for request in lm.requests]
 
 
@@ -47,10 +47,10 @@ def select_sync(select: Selector, inputs: Mapping[str, Any]) -> Any:
 
 
 def awaiting(call: Callable[..., Any]) -> Callable[..., Any]:
-    async def awaited(**inputs: Any) -> Any:
+    async def run(**inputs: Any) -> Any:
         return await call(**inputs)
 
-    return lambda **inputs: asyncio.run(awaited(**inputs))
+    return lambda **inputs: asyncio.run(run(**inputs))
 
 
 def select_acall(select: Selector, inputs: Mapping[str, Any]) -> Any:
@@ -82,16 +82,16 @@ def select_evaluate(select: Selector, inputs: Mapping[str, Any]) -> Any:
     return evaluating(lambda *_: 1.0, [example_of(inputs)])(select).results[0][1]
 
 
-async def streamed(stream: Any, inputs: Mapping[str, Any]) -> list[Any]:
+async def pieces_of(stream: Any, inputs: Mapping[str, Any]) -> list[Any]:
     return [piece async for piece in stream(**inputs)]
 
 
 def select_streamify(select: Selector, inputs: Mapping[str, Any]) -> Any:
-    return asyncio.run(streamed(dspy.streamify(select), inputs))[-1]
+    return asyncio.run(pieces_of(dspy.streamify(select), inputs))[-1]
 
 
 def select_streamify_async(select: Selector, inputs: Mapping[str, Any]) -> Any:
-    return asyncio.run(streamed(dspy.streamify(select, is_async_program=True), inputs))[-1]
+    return asyncio.run(pieces_of(dspy.streamify(select, is_async_program=True), inputs))[-1]
 
 
 WAYS = [select_sync, select_acall, select_asyncify, select_batch, select_parallel, select_evaluate]
@@ -154,14 +154,14 @@ def compiled_program() -> Program:
     return program
 
 
-def shipped_lawfully(pred: Any, question: Question, chosen: Settings) -> None:
+def shipped_lawfully(pred: Any, question: Question, settings: Settings) -> None:
     """What holds of every decision, checked apart from the code that made it."""
     fields = pred.toDict()
     assert json.loads(json.dumps(fields)) == fields
     if pred.branch == "consensus":
         assert pred.answer == pred.consensus
     elif question.task == "retrieval":
-        policy = cast(Policy, chosen.certificate)
+        policy = cast(Policy, settings.certificate)
         result = certify(pred.answer, question.passages, policy, question.text)
         assert result.certified is pred.certified is True
         assert certify(pred.consensus, question.passages, policy, question.text).certified is False

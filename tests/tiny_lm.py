@@ -19,7 +19,7 @@ _TEMPLATE = (
     "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}"
     "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 )
-_STEPS, _SETTLED, _END_OF_PROMPT = 400, 0.1, 180
+_STEPS, _GOAL, _END_OF_PROMPT = 400, 0.1, 180
 
 
 class Exchange(NamedTuple):
@@ -72,8 +72,8 @@ def _tokenizer(texts: Sequence[str]) -> Any:
 
 def _row(tokenizer: Any, exchange: Exchange) -> tuple[list[int], int]:
     """The tokens of an exchange, and how many of them are the question."""
-    asked = tokenizer.apply_chat_template(list(exchange.messages), tokenize=False, add_generation_prompt=True)
-    prompt = tokenizer(asked).input_ids
+    text = tokenizer.apply_chat_template(list(exchange.messages), tokenize=False, add_generation_prompt=True)
+    prompt = tokenizer(text).input_ids
     return [*prompt, *tokenizer(exchange.reply + _END).input_ids], len(prompt)
 
 
@@ -85,27 +85,27 @@ def _train(model: Any, rows: Sequence[tuple[list[int], int]]) -> None:
     optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3, weight_decay=0.0)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # several threads wait for each other where another process has their core
-    for kept in (_END_OF_PROMPT, max(asked for _, asked in rows)):
-        _until_settled(model, optimizer, [(tokens[max(0, asked - kept) :], min(asked, kept)) for tokens, asked in rows])
+    for width in (_END_OF_PROMPT, max(size for _, size in rows)):
+        _fit(model, optimizer, [(tokens[max(0, size - width) :], min(size, width)) for tokens, size in rows])
     torch.set_num_threads(threads)
 
 
-def _until_settled(model: Any, optimizer: Any, rows: Sequence[tuple[list[int], int]]) -> None:
+def _fit(model: Any, optimizer: Any, rows: Sequence[tuple[list[int], int]]) -> None:
     worst = float("inf")
     for _ in range(_STEPS):
-        worst = max(_learn(model, tokens, asked) for tokens, asked in rows)
+        worst = max(_learn(model, tokens, size) for tokens, size in rows)
         optimizer.step()
         optimizer.zero_grad()
-        if worst < _SETTLED:
+        if worst < _GOAL:
             return
     raise AssertionError(
         f"The model has not learnt its {len(rows)} exchanges in {_STEPS} steps; the worst is at {worst}."
     )
 
 
-def _learn(model: Any, tokens: Sequence[int], asked: int) -> float:
+def _learn(model: Any, tokens: Sequence[int], size: int) -> float:
     """Add the gradient of a reply, and return the loss of the token that is known least."""
-    given = torch.tensor([tokens])
-    losses = cross_entropy(model(input_ids=given).logits[0, asked - 1 : -1], given[0, asked:], reduction="none")
+    inputs = torch.tensor([tokens])
+    losses = cross_entropy(model(input_ids=inputs).logits[0, size - 1 : -1], inputs[0, size:], reduction="none")
     losses.mean().backward()  # type: ignore[no-untyped-call]
     return float(losses.max().item())

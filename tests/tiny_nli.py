@@ -46,7 +46,7 @@ class _Fact(NamedTuple):
     subject: str
     value: str
 
-    def told(self, way: int) -> str:
+    def sentence(self, way: int) -> str:
         return _KINDS[self.kind][2][way].format(self.subject, self.value)
 
 
@@ -71,42 +71,42 @@ def teach() -> None:
 
 def held_out(count: int = 400) -> list[Pair]:
     """Pairs that the model is not trained on, the same ones each time."""
-    drawn = random.Random(0)
-    return [_example(drawn, ways=2) for _ in range(count)]
+    draw = random.Random(0)
+    return [_example(draw, ways=2) for _ in range(count)]
 
 
-def _example(drawn: random.Random, ways: int) -> Pair:
-    label = drawn.choice(LABELS)
-    fact = _fact(drawn)
-    other = {"entailment": lambda: fact, "contradiction": lambda: _at_odds(drawn, fact)}
-    hypothesis = other.get(label, lambda: _beside(drawn, fact))()
-    return Pair(fact.told(drawn.randrange(ways)), hypothesis.told(drawn.randrange(ways)), label)
+def _example(draw: random.Random, ways: int) -> Pair:
+    label = draw.choice(LABELS)
+    fact = _fact(draw)
+    other = {"entailment": lambda: fact, "contradiction": lambda: _at_odds(draw, fact)}
+    hypothesis = other.get(label, lambda: _beside(draw, fact))()
+    return Pair(fact.sentence(draw.randrange(ways)), hypothesis.sentence(draw.randrange(ways)), label)
 
 
-def _fact(drawn: random.Random) -> _Fact:
-    kind = drawn.randrange(len(_KINDS))
-    return _Fact(kind, drawn.choice(_KINDS[kind][0]), drawn.choice(_KINDS[kind][1]))
+def _fact(draw: random.Random) -> _Fact:
+    kind = draw.randrange(len(_KINDS))
+    return _Fact(kind, draw.choice(_KINDS[kind][0]), draw.choice(_KINDS[kind][1]))
 
 
-def _at_odds(drawn: random.Random, fact: _Fact) -> _Fact:
-    return fact._replace(value=drawn.choice([value for value in _KINDS[fact.kind][1] if value != fact.value]))
+def _at_odds(draw: random.Random, fact: _Fact) -> _Fact:
+    return fact._replace(value=draw.choice([value for value in _KINDS[fact.kind][1] if value != fact.value]))
 
 
-def _beside(drawn: random.Random, fact: _Fact) -> _Fact:
+def _beside(draw: random.Random, fact: _Fact) -> _Fact:
     """A fact of another subject, often with the same value, or of the same one in another respect."""
-    if drawn.random() < 0.3:
-        other = _fact(drawn)
+    if draw.random() < 0.3:
+        other = _fact(draw)
         same = other._replace(subject=fact.subject) if fact.kind and other.kind else other
-        return same if same.kind != fact.kind else _beside(drawn, fact)
+        return same if same.kind != fact.kind else _beside(draw, fact)
     subjects, values, _ = _KINDS[fact.kind]
-    subject = drawn.choice([subject for subject in subjects if subject != fact.subject])
-    return _Fact(fact.kind, subject, fact.value if drawn.random() < 0.5 else drawn.choice(values))
+    subject = draw.choice([subject for subject in subjects if subject != fact.subject])
+    return _Fact(fact.kind, subject, fact.value if draw.random() < 0.5 else draw.choice(values))
 
 
 def _tokenizer() -> Any:
     """A tokenizer of the corpus' words."""
-    told = " ".join(way.format("", "").rstrip(".") for *_, ways in _KINDS for way in ways).split()
-    return nli_tokenizer([*told, *(word for subjects, values, _ in _KINDS for word in (*subjects, *values))])
+    words = " ".join(way.format("", "").rstrip(".") for *_, ways in _KINDS for way in ways).split()
+    return nli_tokenizer([*words, *(word for subjects, values, _ in _KINDS for word in (*subjects, *values))])
 
 
 def _train(model: Any, tokenizer: Any) -> None:
@@ -115,9 +115,9 @@ def _train(model: Any, tokenizer: Any) -> None:
     optimizer = torch.optim.AdamW(model.parameters(), lr=1.5e-3, weight_decay=0.01)
     warming = torch.optim.lr_scheduler.LinearLR(optimizer, 0.02, total_iters=50)
     batches = _batches(random.Random(1))
-    for ways, settled in _COURSES:
+    for ways, goal in _COURSES:
         loss = 1.0
-        while loss > settled:
+        while loss > goal:
             loss += 0.05 * (learn_pairs(model, tokenizer, batches(ways)) - loss)
             optimizer.step()
             optimizer.zero_grad()
@@ -126,13 +126,13 @@ def _train(model: Any, tokenizer: Any) -> None:
     torch.set_num_threads(threads)
 
 
-def _batches(drawn: random.Random) -> Callable[[int], list[Pair]]:
+def _batches(draw: random.Random) -> Callable[[int], list[Pair]]:
     """What draws a batch of examples that are not held out, and gives up after so many."""
     without, left = set(held_out()), iter(range(_STEPS))
 
     def batch(ways: int) -> list[Pair]:
         assert next(left, None) is not None, f"The model has not learnt its corpus in {_STEPS} steps."
-        fresh = (example for _ in repeat(None) if (example := _example(drawn, ways)) not in without)
+        fresh = (example for _ in repeat(None) if (example := _example(draw, ways)) not in without)
         return list(islice(fresh, _BATCH))
 
     return batch

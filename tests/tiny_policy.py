@@ -1,6 +1,6 @@
 """A policy of real architecture to be trained on a CPU in seconds: a Qwen2 of two layers, its own tokenizer with it.
 
-The tokenizer knows the words of some texts, each with the space before it, and has a chat template. `warmed` teaches
+The tokenizer knows the words of some texts, each with the space before it, and has a chat template. `warm` teaches
 the model those texts for a moment, so that what it samples resembles them, and is wrong about as often as right.
 """
 
@@ -14,20 +14,20 @@ from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
 from benchmarks.experiments.partition.tokenizer import END, PAD, START, TEMPLATE
 
-_UNKNOWN = "<|unk|>"
+_UNK = "<|unk|>"
 _PIECE = r" ?\w+| ?[^\w\s]|\s"
 
 
 def tiny_tokenizer(texts: Sequence[str]) -> Any:
     """A tokenizer of the words and marks of the texts, spaces included; any other is unknown."""
     pieces = [piece for text in [*texts, "user\nassistant\nsystem\n"] for piece in re.findall(_PIECE, text)]
-    vocabulary = {piece: number for number, piece in enumerate(dict.fromkeys([PAD, START, END, _UNKNOWN, *pieces]))}
-    words = Tokenizer(models.WordLevel(vocab=vocabulary, unk_token=_UNKNOWN))
+    vocabulary = {piece: number for number, piece in enumerate(dict.fromkeys([PAD, START, END, _UNK, *pieces]))}
+    words = Tokenizer(models.WordLevel(vocab=vocabulary, unk_token=_UNK))
     split: Any = pre_tokenizers.Split(Regex(_PIECE), behavior="isolated")
     words.pre_tokenizer, words.decoder = split, decoders.Fuse()
     fast: Any = PreTrainedTokenizerFast
     tokenizer = fast(
-        tokenizer_object=words, pad_token=PAD, eos_token=END, unk_token=_UNKNOWN, additional_special_tokens=[START],
+        tokenizer_object=words, pad_token=PAD, eos_token=END, unk_token=_UNK, additional_special_tokens=[START],
         padding_side="left",
     )  # fmt: skip
     tokenizer.chat_template = TEMPLATE
@@ -45,12 +45,12 @@ def tiny_policy(tokenizer: Any, *, seed: int = 0) -> Any:
     return Qwen2ForCausalLM(config)
 
 
-def warmed(model: Any, tokenizer: Any, exchanges: Sequence[tuple[str, str]], steps: int = 60) -> Any:
+def warm(model: Any, tokenizer: Any, exchanges: Sequence[tuple[str, str]], steps: int = 60) -> Any:
     """Teach the model to answer questions in one of the ways shown, and return it."""
-    given = _batch(tokenizer, exchanges)
+    batch = _batch(tokenizer, exchanges)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     for _ in range(steps):
-        model(**given).loss.backward()
+        model(**batch).loss.backward()
         optimizer.step()
         optimizer.zero_grad()
     return model
@@ -63,11 +63,11 @@ def _batch(tokenizer: Any, exchanges: Sequence[tuple[str, str]]) -> dict[str, An
         messages = [{"role": "user", "content": question}]
         prompt = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         rows.append((tokenizer(prompt).input_ids, tokenizer(reply + tokenizer.eos_token).input_ids))
-    longest = max(len(prompt) + len(said) for prompt, said in rows)
+    longest = max(len(prompt) + len(answer) for prompt, answer in rows)
 
-    def padded(ids: list[int], by: int) -> list[int]:
+    def pad(ids: list[int], by: int) -> list[int]:
         return ids + [by] * (longest - len(ids))
 
-    ids = torch.tensor([padded(prompt + said, tokenizer.pad_token_id) for prompt, said in rows])
-    labels = torch.tensor([padded([-100] * len(prompt) + said, -100) for prompt, said in rows])
+    ids = torch.tensor([pad(prompt + answer, tokenizer.pad_token_id) for prompt, answer in rows])
+    labels = torch.tensor([pad([-100] * len(prompt) + answer, -100) for prompt, answer in rows])
     return {"input_ids": ids, "labels": labels}

@@ -31,7 +31,7 @@ from eldgr_dspy.testing import check_laws
 from eldgr_dspy.training.steps_reward import StepReward
 from tests.asking.judge_modules import judged
 from tests.case_tables import agrees, each_case
-from tests.memory import collected
+from tests.memory import collect
 from tests.refusing import refused, says
 from tests.scorers import table_of
 from tests.scoring.readers import Reader
@@ -120,7 +120,7 @@ CALLED: list[tuple[Callable[[], Any], str]] = [
 
 @pytest.mark.parametrize(("call", "message"), CALLED, ids=[said.partition(" is")[0] for _, said in CALLED])
 def test_what_is_async_and_cannot_be_awaited_is_said_to_be(call: Callable[[], Any], message: str) -> None:
-    with collected():  # a coroutine that was never awaited warns at the end, and a warning is an error
+    with collect():  # a coroutine that was never awaited warns at the end, and a warning is an error
         assert message in refused(call, Exception)
 
 

@@ -106,7 +106,7 @@ def test_a_reply_that_was_cut_off_says_so_and_another_model_than_asked_is_visibl
 
 @pytest.mark.parametrize(("read", "written"), [(31, 9), (None, None), (0, None), (-1, -1)])
 def test_tokens_are_counted_as_the_server_says_and_unknown_otherwise(read: Any, written: Any) -> None:  # hazard 84
-    with ollama_server(lambda _: Reply(VERDICT, read=read, written=written)) as server:
+    with ollama_server(lambda _: Reply(VERDICT, read=read, output=written)) as server:
         usage = lm_at(server)(request()).usage
     counts = (31, 9, 40) if read == 31 else (None, None, None)
     assert (usage.input_tokens, usage.output_tokens, usage.total_tokens) == counts
@@ -128,7 +128,7 @@ def test_a_stream_of_dspys_shows_the_answer_and_nothing_thought() -> None:
 @each_way
 @pytest.mark.parametrize(("words", "counts"), [(900, (1024, 9)), (900, (514, 9)), (1200, (None, None))], ids=str)
 def test_a_prompt_that_was_cut_gives_no_verdict(ask: Callable[..., Any], words: int, counts: Any) -> None:  # hazard 82
-    reply, read_in_part = Reply(VERDICT, read=counts[0], written=counts[1]), dspy.ContextWindowExceededError
+    reply, read_in_part = Reply(VERDICT, read=counts[0], output=counts[1]), dspy.ContextWindowExceededError
     with ollama_server(lambda _: reply) as server, pytest.raises(read_in_part, match="num_ctx=") as raised:
         ask(lm_at(server, num_ctx=1024), "word " * words)
     assert not dspy.is_retryable_lm_error(raised.value)
@@ -164,7 +164,7 @@ def test_a_call_ends_at_its_deadline_and_hangs_up(fault: str, ask: Callable[...,
         begun = time.monotonic()
         with pytest.raises(dspy.LMTimeoutError, match="timeout=") as raised:
             ask(lm_at(server, timeout=0.2), "Which?")
-        assert time.monotonic() - begun < 10 and server.gone.wait(10)
+        assert time.monotonic() - begun < 10 and server.hangup.wait(10)
         assert dspy.is_retryable_lm_error(raised.value)
 
 
@@ -185,7 +185,7 @@ def test_a_response_without_end_ends_at_its_deadline_or_before_it_fills_the_memo
     with ollama_server(lambda _: Reply(VERDICT, fault="flood")) as server:
         message = "more than 32 MiB in one response"
         refuses(dspy.LMTransportError, message, ask, lm_at(server, timeout=600), "Which?")
-    assert server.sent <= MOST_MIB * 2**20 + on_the_way
+    assert server.size <= MOST_MIB * 2**20 + on_the_way
     with ollama_server(lambda _: Reply(VERDICT, fault="flood")) as server:
         refuses(dspy.LMTimeoutError, "timeout=", ask, lm_at(server, timeout=0.01), "Which?")
 

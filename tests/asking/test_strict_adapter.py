@@ -18,7 +18,7 @@ from eldgr_dspy.programs.engines.strict import _CACHE, StrictJSONAdapter, reason
 from eldgr_dspy.programs.testing import scripted_lm, text_of
 from eldgr_dspy.signatures import DerivationStep, JudgeCandidates, RepairAnswer
 from tests.case_tables import each_case
-from tests.memory import collected
+from tests.memory import collect
 from tests.refusing import refuses
 
 ADAPTER = StrictJSONAdapter()
@@ -196,7 +196,7 @@ def test_new_instructions_make_a_new_prompt_and_what_is_kept_for_a_signature_goe
     for request, words in zip(lm.requests, ("word for word", "the year", "the place"), strict=True):
         assert words in text_of(request)
     # An optimizer makes hundreds of signatures; none of them is held.
-    with collected():
+    with collect():
         signature: Any = RepairAnswer.with_instructions("Copy.")
         with dspy.context(lm=scripted_lm([REPAIR]), adapter=ADAPTER, disable_history=True, trace=None):
             dspy.Predict(signature)(question="q", evidence=["e"])

@@ -25,7 +25,7 @@ from eldgr_dspy.programs.selector import Selector
 from tests.asking.transport import FAULTS, FINAL, GOOD, WAYS, Silent, each_way, made, number_of, plan_of, selector_at
 from tests.capitals import row, write_pool
 from tests.case_tables import each_case
-from tests.lm_server import Answer, Asked, serving
+from tests.lm_server import Answer, Request, serving
 from tests.refusing import refuses
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -123,7 +123,7 @@ def test_a_call_that_broke_off_is_repeated(tmp_path: Path) -> None:  # hazard 79
     """All of them beside each other, since the pause is a second; a body of another kind is a fault of the client's."""
     broken = [fault.answer for fault in FAULTS.values() if fault.outcome == "failed" and fault.answer.status < 300]
 
-    def behave(request: Asked) -> Answer:
+    def behave(request: Request) -> Answer:
         return broken[number_of(request)] if request.times == 1 else GOOD
 
     assert len(broken) == 6
@@ -147,7 +147,7 @@ def test_clients_repeat_nothing_of_their_own(tmp_path: Path, way: str, engine: s
 def test_an_answer_delivered_twice_answers_one_question(tmp_path: Path, workers: int, gap: float) -> None:  # hazard 85
     """Clients may read the second copy as the answer to the next request, or wait for one that never comes."""
 
-    def behave(request: Asked) -> Answer:
+    def behave(request: Request) -> Answer:
         return Answer(json.dumps({**json.loads(FINAL), "judge_rationale": request.question}), copies=2, gap=gap)
 
     with serving(behave) as server:
@@ -174,7 +174,7 @@ def test_a_run_that_stops_ends_the_pauses_of_others(tmp_path: Path, way: str) ->
     """One question waits for the minute that the server asked for when another one's key is refused."""
     run, workers = WAYS[way]
 
-    def behave(request: Asked) -> Answer:
+    def behave(request: Request) -> Answer:
         waits = "number 0?" in request.question
         return Answer(status=503, retry_after="60") if waits else Answer(status=401, delay=0.3)
 
@@ -195,7 +195,7 @@ def test_a_run_that_stops_ends_the_pauses_of_others(tmp_path: Path, way: str) ->
 def test_a_late_call_is_a_failure_and_the_run_continues(tmp_path: Path, way: str, late: Answer) -> None:  # hazard 81
     run, workers = WAYS[way]
 
-    def behave(request: Asked) -> Answer:
+    def behave(request: Request) -> Answer:
         return late if "number 1?" in request.question and request.times == 1 else GOOD
 
     with serving(behave) as server:
@@ -247,7 +247,7 @@ def test_a_server_that_is_away_stops_the_run_whatever_may_fail(tmp_path: Path) -
 def test_failures_with_others_between_do_not_stop_a_run(tmp_path: Path, retries: int, requests: int) -> None:
     """Of a server that fails nine of ten; it repeats itself a hundred times, then once for each reply."""
 
-    def behave(request: Asked) -> Answer:
+    def behave(request: Request) -> Answer:
         return GOOD if request.question.endswith("5?") else Answer(status=503)
 
     with serving(behave) as server:

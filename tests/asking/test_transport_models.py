@@ -19,7 +19,7 @@ from tests.asking.transport import GOOD
 from tests.capitals import row, write_pool
 from tests.case_tables import each_case
 from tests.house.doc_blocks import ROOT, blocks
-from tests.lm_server import Answer, Asked, obliging, serving
+from tests.lm_server import Answer, Request, obliging, serving
 
 PAGE = ROOT / "docs" / "how-to" / "choose-models.md"
 EXAMPLES = [block for block in blocks(PAGE) if block.language == "py"]
@@ -41,7 +41,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(f"{provider}_API_KEY", "none")
 
 
-def closing(request: Asked) -> Answer:
+def closing(request: Request) -> Answer:
     """LiteLLM keeps connections open beyond the test."""
     return replace(GOOD if request.role == "judge" else obliging(request), closes=True)
 

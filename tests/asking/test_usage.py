@@ -14,7 +14,7 @@ from eldgr_dspy.programs.sampled import Sampled
 from eldgr_dspy.programs.selector import Selector
 from tests.asking.judge_modules import each_call
 from tests.asking.transport import lm_at, selector_at
-from tests.lm_server import Answer, Asked, Behaviour, serving
+from tests.lm_server import Answer, Behaviour, Request, serving
 from tests.ollama_server import Reply, ollama_server
 from tests.refusing import refuses
 
@@ -26,7 +26,7 @@ QUESTION = {"question": "Which?", "candidates": ["Paris", "Paris", "Lyon"], "evi
 def counting(count: Any, text: str = VERDICT) -> Behaviour:
     """A server that reports this count for what was written."""
 
-    def answer(request: Asked) -> Answer:
+    def answer(request: Request) -> Answer:
         return Answer(text, changes={"usage": {"prompt_tokens": 7, "completion_tokens": count, "total_tokens": count}})
 
     return answer
@@ -44,7 +44,7 @@ def test_a_selector_uses_a_reply_whatever_tokens_its_server_counts(count: Any, c
 
 @pytest.mark.parametrize("count", [*IMPOSSIBLE, 10**30], ids=str)
 def test_ollama_may_count_as_wrongly(count: Any) -> None:
-    with ollama_server(lambda _: Reply(VERDICT, written=count)) as server, dspy.context(track_usage=True):
+    with ollama_server(lambda _: Reply(VERDICT, output=count)) as server, dspy.context(track_usage=True):
         select = Selector()
         select.set_lm(ollama("deepseek-r1:7b", host=server.address))
         reply = select(**QUESTION)

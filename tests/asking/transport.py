@@ -15,7 +15,7 @@ from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.rule.consultations import Consultation
 from tests.capitals import row, write_pool
 from tests.case_tables import TEXTS, built, tables_of
-from tests.lm_server import Answer, Asked, LMServer, Logged
+from tests.lm_server import Answer, Entry, LMServer, Request
 
 Run = Callable[[Selector, Plan], Any]
 WAYS: dict[str, tuple[Run, int]] = {"sync": (evaluate, 1), "threads": (evaluate, 4)}
@@ -95,5 +95,5 @@ def made(folder: Path) -> list[Consultation]:
     return list(read_journal(folder / "run" / "journal.jsonl"))
 
 
-def number_of(asked: Asked | Logged) -> int:
+def number_of(asked: Request | Entry) -> int:
     return int(asked.question.split("number ")[1].split("?")[0])

@@ -18,7 +18,7 @@ from eldgr_dspy.tables.table import difference
 from tests.capitals import NO_SPAN, row, write_pool
 from tests.case_tables import each_case
 from tests.commands.installed import Eldgr, lacking
-from tests.finished_runs import finished_run, numbered, unsealed
+from tests.finished_runs import finished_run, make_rows, unseal
 from tests.listed_contrasts import from_counts
 from tests.refusing import refused, says
 
@@ -89,10 +89,10 @@ def test_wins_and_losses_are_by_question(runs: tuple[Path, Path]) -> None:
 
 
 def test_p_is_adjusted_for_all_pools_and_all_runs(tmp_path: Path, policies: list[str]) -> None:
-    write_pool(tmp_path / "more.jsonl", numbered(12))
+    write_pool(tmp_path / "more.jsonl", make_rows(12))
     runs = (tmp_path / "finds", tmp_path / "keeps")
     for out, preferred in zip(runs, (2, 0), strict=True):
-        pools = [write_pool(tmp_path / "capitals.jsonl", numbered(9)), tmp_path / "more.jsonl"]
+        pools = [write_pool(tmp_path / "capitals.jsonl", make_rows(9)), tmp_path / "more.jsonl"]
         evaluate(judging(preferred), Plan(pools, out))
     contrasts = [pool["runs"][str(runs[1])]["contrast"] for pool in compared(*runs)["pools"].values()]
     assert [one["p_holm"] for one in contrasts] == list(holm([one["p"] for one in contrasts]))
@@ -118,7 +118,7 @@ def test_policies_of_other_candidates_are_paired(policies: list[str], tmp_path: 
 
 
 def test_a_question_that_stands_several_times_counts_once(tmp_path: Path) -> None:
-    rows = [{**one, "question": f"Which {number // 2}?"} for number, one in enumerate(numbered(8))]
+    rows = [{**one, "question": f"Which {number // 2}?"} for number, one in enumerate(make_rows(8))]
     one, other = two_runs(tmp_path, rows=rows)
     result = against(one, other)
     assert result["wins"] + result["losses"] <= 4
@@ -185,7 +185,7 @@ def test_without_gold_answers_it_is_said_how_often_another_answer_ships(tmp_path
 def test_a_run_of_another_version_is_read_and_said_to_be_one(tmp_path: Path, eldgr: Eldgr, command: str) -> None:
     run, _ = finished_run(tmp_path)
     journal = run / "journal.jsonl"
-    journal.write_text(unsealed(journal.read_text()).replace('"eldgr_dspy": "0.1.0"', '"eldgr_dspy": "0.0.7"'))
+    journal.write_text(unseal(journal.read_text()).replace('"eldgr_dspy": "0.1.0"', '"eldgr_dspy": "0.0.7"'))
     out, rules = ["--out", str(tmp_path / "d.csv")], ["--rules", "eldgr"]
     more = {"compare": [f"again={run}"], "export": out, "decide": rules}.get(command, [])
     message = f"Note: {run} was made by eldgr_dspy 0.0.7; this is 0.1.0, which may decide otherwise.\n"
@@ -201,7 +201,7 @@ def test_other_questions_are_named(policies: list[str], tmp_path: Path, changes:
 
 def test_pools_of_other_names_are_compared_if_each_run_has_one(tmp_path: Path) -> None:
     one, _ = finished_run(tmp_path, n=4, out=tmp_path / "a")
-    towns = write_pool(tmp_path / "towns.jsonl", numbered(4))
+    towns = write_pool(tmp_path / "towns.jsonl", make_rows(4))
     both = tmp_path / "b"
     evaluate(heuristic_selector(), Plan([tmp_path / "capitals.jsonl", towns], both))
     message = "The runs have different pools (...a: capitals; ...b: capitals, towns)..."

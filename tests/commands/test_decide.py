@@ -20,10 +20,10 @@ from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.role_calls import metered_settings, role_call
 from eldgr_dspy.programs.run.settling import decide_again
 from eldgr_dspy.words import Replies
-from tests.capitals import Flaky, obliging, row, selector_with, untimed, write_pool
+from tests.capitals import Flaky, drop_times, obliging, row, selector_with, write_pool
 from tests.case_tables import each_case
 from tests.commands.installed import Eldgr
-from tests.finished_runs import finished_run, numbered
+from tests.finished_runs import finished_run, make_rows
 from tests.refusing import refuses
 from tests.results.demo_pools import ARTIFACTS
 
@@ -72,7 +72,7 @@ def test_the_demo_gives_the_same_figures_on_both_pools(tmp_path: Path) -> None:
     *pools, replay = (str(ARTIFACTS / f"demo-{name}.jsonl") for name in ("retrieval", "arithmetic", "replay"))
     assert main(["evaluate", *pools, "--replay", replay, "--out", "demo", "--quiet"]) == 0
     result = decide_again(read_run(Path("demo")), ["eldgr"]).figures
-    assert untimed(result) == untimed(summary_of(Path("demo")))
+    assert drop_times(result) == drop_times(summary_of(Path("demo")))
 
 
 def test_a_rule_of_ones_own_added_later_is_evaluated_on_old_consultations(tmp_path: Path, eldgr: Eldgr) -> None:
@@ -92,7 +92,7 @@ def test_a_rule_of_ones_own_added_later_is_evaluated_on_old_consultations(tmp_pa
     out, _ = eldgr("decide", run, "--rules", "deriving_rules:cautious")  # of a role that a program made
     message = "was never asked on 9 questions where this rule needs it; no command can ask for it: a "
     assert f"since the deriver {message}" in out
-    pool = write_pool(tmp_path / "capitals.jsonl", numbered(6))
+    pool = write_pool(tmp_path / "capitals.jsonl", make_rows(6))
     eldgr("evaluate", pool, "--rules", "majority,other_rules:cautious", "--out", "other")
     expected = summary_of(Path("other"))["capitals"]["rules"]["other_rules:cautious"]
     assert decided(Path("other"), "other_rules:cautious")["rules"]["other_rules:cautious"] == expected
@@ -101,7 +101,7 @@ def test_a_rule_of_ones_own_added_later_is_evaluated_on_old_consultations(tmp_pa
 @pytest.mark.parametrize("settings", [[], ["--certificate token", "--consult always", "--set homogeneous=skip"]])
 @pytest.mark.parametrize("limit", [None, 4])
 def test_the_command_asks_what_lacked(tmp_path: Path, eldgr: Eldgr, settings: Sequence[str], limit: int | None) -> None:
-    pool = write_pool(tmp_path / "my capitals.jsonl", numbered(6))
+    pool = write_pool(tmp_path / "my capitals.jsonl", make_rows(6))
     options = [word for setting in settings for word in setting.split(" ")]
     options += ["--limit", str(limit)] if limit else []
     eldgr("evaluate", pool, "--rules", "majority", "--out", "a run", *options)
@@ -172,7 +172,7 @@ def test_json_has_the_command_and_an_lm_that_no_option_makes_has_none(tmp_path: 
 
 
 def test_a_run_under_a_freeze_takes_no_further_rule_and_says_what_resumes_it(tmp_path: Path, eldgr: Eldgr) -> None:
-    pool = write_pool(tmp_path / "capitals.jsonl", numbered(6))
+    pool = write_pool(tmp_path / "capitals.jsonl", make_rows(6))
     eldgr("freeze", "--rules", "majority")
     begun = ("evaluate", pool, "--freeze", "rule.freeze.json", "--out", "run")
     eldgr(*begun)

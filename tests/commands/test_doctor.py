@@ -18,7 +18,7 @@ from tests.capitals import row, write_pool
 from tests.commands.installed import Eldgr
 from tests.commands.parisian import VERDICT, parisian
 from tests.loopback import Answer, openai_server
-from tests.ollama_server import Body, Models, Reply, filled, ollama_server
+from tests.ollama_server import Body, Models, Reply, fill, ollama_server
 
 GOOD = ["server", "model", "context", "structured output", "verdict", "thinking", "model served", "speed"]
 
@@ -82,7 +82,7 @@ def test_a_pull_that_gets_no_further_is_given_up(stall: str) -> None:  # hazard 
     """A server that has lost its own connection keeps reporting how far it is."""
     with ollama_server(models=Models(names=[], stall=stall)) as server:
         code, result = examined(server.address, "--pull", "--timeout", "0.3")
-        assert server.gone.wait(20)
+        assert server.hangup.wait(20)
     assert (code, list(result)) == (1, ["server", "model"])
     assert f"{server.address} made no progress for 0.3 s" in wrong(result)["model"]
 
@@ -98,8 +98,8 @@ NOTICED: dict[str, tuple[Callable[[Body], Any], str]] = {  # what a judge does, 
     "401": (lambda _: Reply("no", status=401), "call"),
     "torn": (lambda body: Reply(parisian(body), fault="torn"), "call"),
     "cut": (lambda body: Reply(parisian(body), read=8192), "verdict"),
-    "thinks": (lambda body: Reply(parisian(body), thinking="Which one?", written=30), "10 characters"),
-    "hides": (lambda body: Reply(parisian(body), written=900), "900 tokens"),
+    "thinks": (lambda body: Reply(parisian(body), thinking="Which one?", output=30), "10 characters"),
+    "hides": (lambda body: Reply(parisian(body), output=900), "900 tokens"),
     "leaks": (lambda body: f"<think>Hm.</think>{parisian(body)}", "3 "),
 }
 
@@ -150,7 +150,7 @@ def told(body: Body) -> str:
 
 def constrained(body: Body) -> str:
     schema = body.get("response_format", {}).get("json_schema", {}).get("schema")
-    return json.dumps(filled(schema)) if schema and "seal" in schema["properties"] else told(body)
+    return json.dumps(fill(schema)) if schema and "seal" in schema["properties"] else told(body)
 
 
 def refusing(*kinds: str, status: int = 400) -> Answer:

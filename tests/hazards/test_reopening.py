@@ -26,9 +26,9 @@ from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, text_of
 from eldgr_dspy.rule.consultations import Consultation
-from tests.capitals import NO_SPAN, row, selector_with, untimed, write_pool
+from tests.capitals import NO_SPAN, drop_times, row, selector_with, write_pool
 from tests.hazards.bad_pools import nest
-from tests.lm_server import Answer, Asked, LMServer, obliging, serving
+from tests.lm_server import Answer, LMServer, Request, obliging, serving
 from tests.ollama_server import Reply, ollama_server
 
 pytestmark = [
@@ -63,7 +63,7 @@ def run_twice(selector: Selector, folder: Path, rows: int = 2) -> list[Consultat
         (out / name).unlink()
     second = evaluate(selector, plan)
     if b'"failed"' not in journal:
-        assert untimed(second) == untimed(first)
+        assert drop_times(second) == drop_times(first)
         assert (out / "journal.jsonl").read_bytes() == journal, "a consultation was asked for again"
     return list(read_journal(out / "journal.jsonl"))
 
@@ -76,7 +76,7 @@ def asking(server: LMServer, key: str = "k") -> Selector:
 
 @pytest.mark.parametrize("name", ["prompt_tokens", "completion_tokens", "total_tokens"])
 def test_a_count_that_cannot_be_true_is_unknown_and_the_run_stays_readable(name: str, tmp_path: Path) -> None:
-    def answer(request: Asked) -> Answer:
+    def answer(request: Request) -> Answer:
         usage = {"prompt_tokens": 7, "completion_tokens": 5, "total_tokens": 12}
         usage[name] = COUNTS[number_in(request.question)]  # type: ignore[assignment]  # what no server should send
         return Answer(obliging(request).text, changes={"usage": usage})
@@ -89,7 +89,7 @@ def test_a_count_that_cannot_be_true_is_unknown_and_the_run_stays_readable(name:
 
 
 def test_a_remark_says_which_counts_were_not_believed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def answer(request: Asked) -> Answer:
+    def answer(request: Request) -> Answer:
         usage = {"prompt_tokens": 10**30, "completion_tokens": 2 * 10**15, "total_tokens": 12}
         return Answer(obliging(request).text, changes={"usage": usage})
 
@@ -114,7 +114,7 @@ def test_a_count_that_is_none_is_unknown_with_a_remark(count: Any, message: str)
 @pytest.mark.parametrize("count", [10**30, 2 * 10**15, -1], ids=str)
 def test_the_counts_of_an_ollama_server_are_held_to_the_same(count: int, tmp_path: Path) -> None:
     def answer(body: dict[str, Any]) -> Reply:
-        return Reply(json.dumps({"judge_rationale": "s", "assessments": [], "preferred": 2}), read=count, written=count)
+        return Reply(json.dumps({"judge_rationale": "s", "assessments": [], "preferred": 2}), read=count, output=count)
 
     with ollama_server(answer) as server:
         selector = Selector()
@@ -126,7 +126,7 @@ def test_the_counts_of_an_ollama_server_are_held_to_the_same(count: int, tmp_pat
 
 @pytest.mark.parametrize("name", ["preferred", "judge_rationale", "assessments", "confidence"])
 def test_a_reply_with_such_a_value_is_not_lost_either(name: str, tmp_path: Path) -> None:
-    def answer(request: Asked) -> Answer:
+    def answer(request: Request) -> Answer:
         value = VALUES[number_in(request.question)]
         fields = {"judge_rationale": '"seen"', "assessments": "[]", "preferred": "2", name: value}
         return Answer("{" + ", ".join(f'"{field}": {text}' for field, text in fields.items()) + "}")

@@ -24,7 +24,7 @@ from eldgr_dspy.redaction import LEAST, LEAST_DIGITS, MASK, redact, redact_messa
 from tests.asking.transport import number_of
 from tests.capitals import row, write_pool
 from tests.case_tables import each_case, tables_of
-from tests.lm_server import Answer, Asked, LMServer, obliging, serving
+from tests.lm_server import Answer, LMServer, Request, obliging, serving
 from tests.ollama_server import OllamaServer, Reply, ollama_server
 
 pytestmark = [
@@ -33,7 +33,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 Spell = Callable[[str], str]
-Faulty = Callable[[Asked, Spell], Answer]
+Faulty = Callable[[Request, Spell], Answer]
 SPELLINGS: tuple[Spell, ...] = (
     str,
     quote,
@@ -75,9 +75,9 @@ def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def echo_of(request: Asked, spell: Spell) -> str:
+def echo_of(request: Request, spell: Spell) -> str:
     """What the server received and holds a canary, in a spelling."""
-    lines = [one for one in request.sent if "anary" in one.lower() or "anary" in _decode(one)]
+    lines = [one for one in request.headers if "anary" in one.lower() or "anary" in _decode(one)]
     return " ".join(map(spell, lines)) or "nothing"
 
 
@@ -89,7 +89,7 @@ def _decode(header: str) -> str:
 
 
 def refusing(status: int, code: str | None = None, padding: int = 0) -> Faulty:
-    def answer(request: Asked, spell: Spell) -> Answer:
+    def answer(request: Request, spell: Spell) -> Answer:
         message = f"not with {'x' * padding}{echo_of(request, spell)}"
         body = {"error": {"message": message, "type": "e", "code": code, "param": message}}
         return Answer(status=status, body=json.dumps(body).encode())
@@ -104,7 +104,7 @@ def replying(change: Callable[[dict[str, Any], str], Any]) -> Faulty:
         "repairer": {"repair_passage": 0, "repaired_answer": "Lyon"},
     }
 
-    def answer(request: Asked, spell: Spell) -> Answer:
+    def answer(request: Request, spell: Spell) -> Answer:
         reply = change(replies[request.role], echo_of(request, spell))
         return reply if isinstance(reply, Answer) else Answer(reply if isinstance(reply, str) else json.dumps(reply))
 
@@ -155,7 +155,7 @@ would stop a run."""
 STOPPING: dict[str, Faulty] = {str(status): refusing(status) for status in (401, 402, 403, 404)}
 
 
-def spelling_of(request: Asked, shift: int) -> Spell:
+def spelling_of(request: Request, shift: int) -> Spell:
     """Another one each time that a fault comes up again: the numbers of faults and of spellings share no divisor."""
     return SPELLINGS[(number_of(request) + shift) % len(SPELLINGS)]
 
@@ -269,7 +269,7 @@ def test_the_server_does_send_back_what_it_received(tmp_path: Path) -> None:
     """Without this the test above could pass because no echo ever arrived."""
     canary, echoes = new_canary(), list[str]()
 
-    def answer(request: Asked) -> Answer:
+    def answer(request: Request) -> Answer:
         echoes.append(echo_of(request, spelling_of(request, 0)))
         return FAULTS["500"](request, spelling_of(request, 0))
 

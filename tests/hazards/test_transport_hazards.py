@@ -11,7 +11,7 @@ from eldgr_dspy.errors import RunStoppedError
 from tests.asking.transport import FAULTS, WAYS, answer_of, made, number_of, plan_of, selector_at, verdict
 from tests.capitals import row, write_pool
 from tests.case_tables import each_case
-from tests.lm_server import Answer, Asked, serving
+from tests.lm_server import Answer, Request, serving
 
 NAMES = sorted(name for name, fault in FAULTS.items() if fault.outcome != "fatal")
 ROWS = 2 * len(NAMES)
@@ -25,7 +25,7 @@ def test_nothing_is_lost_nor_made_up(tmp_path: Path, seed: int) -> None:  # haza
     day.shuffle(faults)
     patience = [day.randrange(1, 3) for _ in faults]
 
-    def behave(request: Asked) -> Answer:
+    def behave(request: Request) -> Answer:
         number = number_of(request)
         fault = faults[number]
         if fault.outcome != "ok" and request.times <= patience[number]:

@@ -68,7 +68,7 @@ def by_the_rule(question: Question, setting: Settings, contents: Mapping[Role, M
 def test_no_lm_text_breaks_a_law(question: Question, setting: Settings, judge: str, other: str) -> None:
     """Through DSPy and the strict adapter. Not that such a reply is understood: it is mostly an abstention."""
     lm = saying(judge, other, other)
-    shipped_lawfully(selecting.selected(lm, inputs=inputs_of(question), **options_of(setting)), question, setting)
+    shipped_lawfully(selecting.pick(lm, inputs=inputs_of(question), **options_of(setting)), question, setting)
 
 
 @pytest.mark.law("no_lm_text_breaks_a_law", "property")

@@ -21,7 +21,7 @@ from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.tables.table import Table
 from tests.capitals import obliging, row, selector_with, write_pool
 from tests.case_tables import each_case, tables_of
-from tests.finished_runs import finished_run, numbered
+from tests.finished_runs import finished_run, make_rows
 from tests.refusing import refused, says
 
 
@@ -160,7 +160,7 @@ def test_a_rule_without_a_result_has_dashes_and_its_reason(tmp_path: Path) -> No
 
 def test_a_pool_is_named_where_a_run_has_several_of_the_task(tmp_path: Path) -> None:
     other = write_pool(tmp_path / "towns.jsonl", [row(1), row(2)])
-    capitals = write_pool(tmp_path / "capitals.jsonl", numbered(3))
+    capitals = write_pool(tmp_path / "capitals.jsonl", make_rows(3))
     sums = write_pool(tmp_path / "sums.jsonl", [row(1, task="arithmetic", answers=("1", "2"), gold=["2"], evidence=[])])
     both = tmp_path / "a:b"  # a colon in a directory's name is part of it
     evaluate(heuristic_selector(), Plan([capitals, other, sums], both))

@@ -9,7 +9,7 @@ from eldgr_dspy.certificates import Certificate
 from eldgr_dspy.report.page import render_report
 from eldgr_dspy.report.questions_page import _name
 from tests.case_tables import tables_of
-from tests.figures import AUDITED, contrast_figures, pool_figures, rule_figures, summary_figures
+from tests.figures import AUDIT, contrast_figures, pool_figures, rule_figures, summary_figures
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
 
@@ -65,7 +65,7 @@ def summary(name: str = "hotpot", **changes: Any) -> Any:
     audit |= {"incorrect_to_correct": 4, "abstentions": 5, "homogeneous": 6, "certified_consensus": 72}
     figures = {
         "n": 100, "rules": rules, "contrasts": contrasts, "bounds": {"judge": [14.0, 78.0], "eldgr": [58.0, 69.0]},
-        "bounds_any_span": {"judge": [14.0, 78.0], "eldgr": [58.0, 81.0]}, "audit": audit, "decided": AUDITED,
+        "bounds_any_span": {"judge": [14.0, 78.0], "eldgr": [58.0, 81.0]}, "audit": audit, "decided": AUDIT,
     }  # fmt: skip
     return summary_figures({name: pool_figures(**figures | changes)})
 

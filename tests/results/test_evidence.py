@@ -11,13 +11,13 @@ from benchmarks.experiments.real_models.judging import RULES
 from benchmarks.experiments.real_models.recording import RESULTS, restore
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.rule.named_judges import name_in
-from tests.evidence_page import PAGE, SHOWN, cells, column
+from tests.evidence_page import PAGE, TABLES, cells, column
 
 COMPARISONS = re.findall(r"^`python -m benchmarks\.selectors (.+)`\n\n((?:\|.*\n)+)", PAGE, flags=re.MULTILINE)
 
 
 def test_each_table_of_results_has_a_command() -> None:
-    assert len(SHOWN) + len(COMPARISONS) == PAGE.count("| majority |") == 4
+    assert len(TABLES) + len(COMPARISONS) == PAGE.count("| majority |") == 4
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from eldgr_dspy.figures.results.decision_fields import Decided
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.rule.questions import Settings
 from tests.case_tables import each_case
-from tests.finished_runs import finished_run, unsealed
+from tests.finished_runs import finished_run, unseal
 from tests.refusing import refused, refuses
 
 
@@ -37,7 +37,7 @@ def change(path: Path, how: Callable[[dict[str, Any]], object]) -> None:
 
 
 def replace_in(path: Path, old: str, new: str) -> None:
-    text = unsealed(path.read_text(encoding="utf-8"))
+    text = unseal(path.read_text(encoding="utf-8"))
     assert old in text
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
 

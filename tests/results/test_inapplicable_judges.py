@@ -17,7 +17,7 @@ from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.rule.ballots import Ballot
 from eldgr_dspy.tables.judges import judges_table
 from eldgr_dspy.tables.pool import paper_table
-from tests.capitals import row, untimed
+from tests.capitals import drop_times, row
 from tests.finished_runs import finished_run
 from tests.selecting import SILENT, selector_of
 
@@ -132,7 +132,7 @@ def test_a_positioned_judge_has_a_p_and_is_not_in_the_family(full_run: tuple[Pat
 def test_a_resumed_run_says_the_same_and_asks_nobody(full_run: tuple[Path, Any], tmp_path: Path) -> None:
     first = run(tmp_path)
     old = (tmp_path / "run" / "journal.jsonl").read_bytes()
-    assert untimed(run(tmp_path)) == untimed(first) == untimed(full_run[1])
+    assert drop_times(run(tmp_path)) == drop_times(first) == drop_times(full_run[1])
     assert (tmp_path / "run" / "journal.jsonl").read_bytes().count(b'"role": "judge"') == old.count(b'"role": "judge"')
 
 

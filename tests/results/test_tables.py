@@ -16,7 +16,7 @@ from eldgr_dspy.tables.pool import headline, outcomes_table, paper_table, shippi
 from eldgr_dspy.tables.run import contrasts_table, pool_tables, tables_of
 from eldgr_dspy.tables.table import difference, record
 from tests.case_tables import each_case
-from tests.figures import AUDITED, contrast_figures, pool_figures, rule_figures, summary_figures
+from tests.figures import AUDIT, contrast_figures, pool_figures, rule_figures, summary_figures
 from tests.listed_contrasts import from_counts
 from tests.results.audited import ARITHMETIC, NO_GOLD, POOLS, RETRIEVAL, figures
 
@@ -39,7 +39,7 @@ def arithmetic_pool(**changes: Any) -> Any:
     pairs = (("first", 17, 3), ("majority", 20, 8), ("judge", 12, 5))
     figures = {
         "n": 500, "task": "arithmetic", "rules": rules, "contrasts": [contrast(*pair, n=500) for pair in pairs],
-        "bounds": bounds, "bounds_any_span": dict.fromkeys(bounds), "audit": audit, "decided": AUDITED,
+        "bounds": bounds, "bounds_any_span": dict.fromkeys(bounds), "audit": audit, "decided": AUDIT,
     }  # fmt: skip
     return pool_figures(**figures | changes)
 

@@ -33,7 +33,7 @@ from eldgr_dspy.programs.sampled import Sampled
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.words import TASKS
-from tests.dates import LISTED, Years
+from tests.dates import TYPE_LIST, Years
 from tests.refusing import refused, refuses
 from tests.rule.keys import cases
 
@@ -108,7 +108,7 @@ WRONG: list[tuple[Any, str]] = [
     ({"scores": "EM"}, "Wrong.scores must be a tuple of one or two names, ('accuracy',); got 'EM'."),
     ({"scores": ()}, "Wrong.scores must be a tuple of one or two names, ('accuracy',); got ()."),
     ({"__init__": lambda self, form: None}, "answer must be made without arguments; "),
-    ("dates", f"answer must be one of {LISTED}; got 'dates'."),
+    ("dates", f"answer must be one of {TYPE_LIST}; got 'dates'."),
     ("tests.dates:NOT_A_TYPE", "answer='tests.dates:NOT_A_TYPE' must be an "),
     ("tests.dates:nothing", "answer='tests.dates:nothing': the module 'tests.dates' has no 'nothing'"),
     ("tests.no_such:dates", "answer='tests.no_such:dates': the module 'tests.no_such' cannot be imported"),

@@ -15,7 +15,7 @@ from eldgr_dspy.rule.own_certificates import own_certificate
 from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.words import POLICIES, Role
 from tests.case_tables import each_case
-from tests.dates import LISTED
+from tests.dates import TYPE_LIST
 from tests.deciding import SILENT
 from tests.deciding import decided as decided_case
 from tests.refusing import refuses
@@ -244,7 +244,7 @@ def test_an_unknown_setting_is_a_sentence() -> None:
     message = r"certificate='fuzzy' is not known; use one of 'substring', 'token', 'folded'\."
     with pytest.raises(ArgumentError, match=message):
         Settings(certificate="fuzzy")  # type: ignore[arg-type]
-    refuses(ArgumentError, rf"task must be one of {LISTED}; got 'trivia'\.", Question, "Q", "trivia", ())
+    refuses(ArgumentError, rf"task must be one of {TYPE_LIST}; got 'trivia'\.", Question, "Q", "trivia", ())
 
 
 @pytest.mark.parametrize(("consensus", "number"), [("0.2", "20%"), ("20", "20%"), ("20%", "0.2"), ("20%", "20")])

@@ -17,7 +17,7 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.text.numbers import parse_number, without_latex
 from eldgr_dspy.words import TASKS, Form, Task
-from tests.dates import LISTED
+from tests.dates import TYPE_LIST
 from tests.refusing import refuses
 from tests.rule.keys import cases
 
@@ -64,7 +64,7 @@ def test_a_blank_text_has_no_answer(text: str, task: Task) -> None:
 def test_an_unknown_task_is_named() -> None:
     assert extract_answer("I do not know.", "arithmetic") is None
     task: Any = "maths"
-    refuses(ArgumentError, rf"^answer must be one of {LISTED}; got 'maths'\.$", extract_answer, "18", task)
+    refuses(ArgumentError, rf"^answer must be one of {TYPE_LIST}; got 'maths'\.$", extract_answer, "18", task)
 
 
 @given(st.lists(pieces, max_size=12).map("".join) | st.text(st.characters()), st.sampled_from(TASKS))

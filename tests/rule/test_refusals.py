@@ -17,7 +17,7 @@ from eldgr_dspy.rule.consultations import Abstention, Derivation, Repair, Step, 
 from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.rule.refusals import REFUSALS, OwnRefusals, Refusing
 from tests.deciding import SILENT, decided
-from tests.memory import collected
+from tests.memory import collect
 from tests.refusing import refuses
 from tests.refusing_function import hedges
 from tests.rule.keys import cases
@@ -127,7 +127,7 @@ def test_the_classes_of_the_phrases_are_read_once_and_no_answer_before_it_is_ask
 
 
 def test_what_a_type_of_one_question_says_is_forgotten_with_the_question() -> None:
-    with collected():
+    with collect():
         case = Case(Question("Which?", "choice", ("A",), options=("Pass", "Doha")), Settings(refusals=("A", "none")))
         assert [case.refuses(answer) for answer in ("pass", "a", "None", "B")] == [True, True, True, False]
         kind = weakref.ref(case.type)

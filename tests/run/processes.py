@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.capitals import row, write_pool
-from tests.crash_runs import PAGES, RESULTS, calls_of, lines_of, untimed
+from tests.crash_runs import PAGES, RESULTS, calls_of, drop_times, lines_of
 from tests.lm_server import LMServer
 
 WORKERS, ROWS, FIRST = 4, 24, 6
@@ -73,7 +73,7 @@ class Run:
     def results(self) -> dict[str, bytes]:
         """The results but for what the clock and the server's address decide."""
         address = self.server.address.encode()
-        result = {name: untimed(self.out / name) for name in RESULTS if (self.out / name).exists()}
+        result = {name: drop_times(self.out / name) for name in RESULTS if (self.out / name).exists()}
         return {name: BY_ADDRESS.sub(rb"\1", content.replace(address, b"ADDRESS")) for name, content in result.items()}
 
     def leftovers(self) -> set[str]:

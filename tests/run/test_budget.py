@@ -34,11 +34,11 @@ from eldgr_dspy.tables.plan_tables import forecast_table
 from eldgr_dspy.words import ROLES
 from tests.asking.transport import FINAL, GOOD, made, selector_at
 from tests.caching import cached_by_dspy
-from tests.capitals import NO_SPAN, VERDICT, obliging, recording, row, selector_with, untimed, write_pool
+from tests.capitals import NO_SPAN, VERDICT, drop_times, obliging, recording, row, selector_with, write_pool
 from tests.deciding import decided
-from tests.finished_runs import unsealed
+from tests.finished_runs import unseal
 from tests.lm_server import Answer, serving
-from tests.ollama_server import filled
+from tests.ollama_server import fill
 from tests.refusing import refuses
 from tests.run.journals import json_of
 from tests.selecting import Returns
@@ -222,7 +222,7 @@ CROWDS = (
 def test_a_dry_run_counts_the_calls_of_a_run_under_any_judge(tmp_path: Path, name: str, rules: tuple[str, ...]) -> None:
     """Exactly as many where the roles say nothing, and no more where they say something."""
     pool = write_pool(tmp_path / "p.jsonl", (row(number, answers=one) for number, one in enumerate(CROWDS)))
-    for reply in (silent, lambda request: filled(request.config.response_format["schema"])):
+    for reply in (silent, lambda request: fill(request.config.response_format["schema"])):
         exact = reply is silent and name != "heuristic"
         selector, lm = selector_with(reply)
         selector.judge = JUDGES[name]()
@@ -283,7 +283,7 @@ def test_a_dry_run_passes_over_a_torn_line_and_refuses_a_wrong_one(pool: Path, t
     journal.write_bytes(whole[:-9])  # as a crash, or a run that is writing, leaves it
     result = forecast(selector_with(obliging)[0], plan)["pools"]["capitals"]["roles"]["judge"]
     assert (result["journaled"], result["to_ask"]) == (11, 1)
-    journal.write_text(unsealed(whole.decode()).replace('"consultation"', '"else"', 1))
+    journal.write_text(unseal(whole.decode()).replace('"consultation"', '"else"', 1))
     refuses(JournalError, "kind='else' is not one of", forecast, selector_with(obliging)[0], plan)
 
 
@@ -368,7 +368,7 @@ def test_over_the_limit_the_run_stops_and_a_higher_limit_resumes_it(pool: Path, 
     assert silent.requests == [] or workers > 1
     resumed, rest = selector_with(mumbling)
     result, run = evaluate(resumed, replace(plan, max_abstentions=6)), tmp_path / "whole"
-    assert untimed(result["pools"]) == untimed(evaluate(selector_with(mumbling)[0], Plan([pool], run))["pools"])
+    assert drop_times(result["pools"]) == drop_times(evaluate(selector_with(mumbling)[0], Plan([pool], run))["pools"])
     requests_before = len(lm.requests) + len(silent.requests) + len(rest.requests)
     assert requests_before == sum(one.calls for one in read_journal(tmp_path / "run" / "journal.jsonl"))
     # a finished run and its replay are held to it too, and ask nothing

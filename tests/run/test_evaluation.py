@@ -28,7 +28,7 @@ from eldgr_dspy.programs.run.run_directory import RunDirectory
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm, text_of
 from eldgr_dspy.rule.consultations import Consultation
-from tests.capitals import VERDICT, Flaky, obliging, recording, row, selector_with, untimed, write_pool
+from tests.capitals import VERDICT, Flaky, drop_times, obliging, recording, row, selector_with, write_pool
 from tests.case_tables import each_case
 from tests.modules import Does, Spans
 from tests.refusing import refused, refuses
@@ -51,7 +51,7 @@ def test_rows_in_are_rows_out_in_order_whatever_the_workers(pool: Path, tmp_path
     for workers in (1, 8):
         (selector, lm), out = selector_with(obliging), tmp_path / f"run{workers}"
         summary: Any = evaluate(selector, Plan([pool], out, workers=workers))
-        summaries.append(untimed(summary))
+        summaries.append(drop_times(summary))
         decided = [line["id"] for line in json_lines(out / "decisions.jsonl") if line["rule"] == "eldgr"]
         assert (decided, len(lm.requests)) == ([f"q{number}" for number in range(30)], 30)
         figures, record = summary["pools"]["capitals"], json_of(out / "record.json")
@@ -107,7 +107,7 @@ def test_beyond_the_budget_the_run_stops_and_the_same_plan_resumes_it(pool: Path
     summary = evaluate(selector_with(healed)[0], plan)
     assert flaky.calls + healed.calls == 31
     whole = evaluate(selector_with(obliging)[0], Plan([pool], tmp_path / "whole"))
-    assert untimed(summary["pools"]) == untimed(whole["pools"])
+    assert drop_times(summary["pools"]) == drop_times(whole["pools"])
     journaled = list(read_journal(tmp_path / "run" / "journal.jsonl"))
     assert sum(one.calls for one in journaled if one.role == "judge") == summary["consultations"]["judge"]["calls"]
     assert [one.attempt for one in journaled if one.id == "q11" and one.role == "judge"] == [1, 2]

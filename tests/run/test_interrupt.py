@@ -21,7 +21,7 @@ from tests.capitals import obliging as obliging_script
 from tests.capitals import row, write_pool
 from tests.crash_runs import PAGES, RESULTS, calls_of, lines_of
 from tests.house.package_files import ROOT
-from tests.lm_server import Answer, Asked, obliging, serving
+from tests.lm_server import Answer, Request, obliging, serving
 from tests.refusing import refuses
 from tests.run.processes import COMMAND, ENVIRONMENT, FIRST, HEARING, ROWS, WORKERS, Run, until
 
@@ -34,7 +34,7 @@ class Gate:
     def __init__(self, first: int = FIRST) -> None:
         self.opened, self._free = threading.Event(), threading.Semaphore(first)
 
-    def __call__(self, request: Asked) -> Answer:
+    def __call__(self, request: Request) -> Answer:
         if not self._free.acquire(blocking=False):
             self.opened.wait(60)
         return obliging(request)
@@ -204,7 +204,7 @@ def test_a_run_that_is_killed_five_times_sends_no_more_than_was_under_way(tmp_pa
     """The server answers one request in five, and lets the others wait."""
     draw, opened = random.Random(14), threading.Event()
 
-    def answer(request: Asked) -> Answer:
+    def answer(request: Request) -> Answer:
         if draw.random() < 0.8:
             opened.wait(30)
         return GOOD

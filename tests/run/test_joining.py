@@ -15,7 +15,7 @@ from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.joining import join
 from eldgr_dspy.programs.testing import scripted_lm
-from tests.capitals import NO_SPAN, VERDICT, obliging, row, selector_with, untimed, write_pool
+from tests.capitals import NO_SPAN, VERDICT, drop_times, obliging, row, selector_with, write_pool
 from tests.case_tables import each_case
 from tests.refusing import refuses
 from tests.run.journals import json_lines, json_of
@@ -55,7 +55,7 @@ def test_a_joined_run_asks_nobody_and_writes_the_same(parts: list[Path], tmp_pat
     run(pool, joined, lambda _: pytest.fail("a role was asked"))
     assert (joined / "decisions.jsonl").read_bytes() == (whole / "decisions.jsonl").read_bytes()
     for name in ("summary.json", "record.json"):
-        assert untimed(json_of(joined / name)) == untimed(json_of(whole / name))
+        assert drop_times(json_of(joined / name)) == drop_times(json_of(whole / name))
     again, (journal, *_) = tmp_path / "runs" / "again", [out / "journal.jsonl" for out in runs_of(parts)]
     shutil.copytree(journal.parent, again)
     slower = [line | {"seconds": 1.5} if line["kind"] == "consultation" else line for line in json_lines(journal)]

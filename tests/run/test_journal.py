@@ -229,7 +229,7 @@ def test_the_memory_of_a_journal_is_20_bytes_a_line(tmp_path: Path) -> None:
     path.write_text("".join(lines))
     with Journal(path) as journal:
         assert len(journal) == 20_000
-    assert memory_of(Journal, path).held / 20_000 < 20
+    assert memory_of(Journal, path).size / 20_000 < 20
 
 
 def test_of_several_lines_for_one_key_the_last_is_found(tmp_path: Path) -> None:

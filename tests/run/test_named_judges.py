@@ -28,7 +28,7 @@ from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, scripted_lm
 from eldgr_dspy.tables.run import tables_of
 from tests import case_tables
-from tests.capitals import EVIDENCE, NO_SPAN, VERDICT, recording, row, selector_with, untimed, write_pool
+from tests.capitals import EVIDENCE, NO_SPAN, VERDICT, drop_times, recording, row, selector_with, write_pool
 from tests.memory import memory_of
 from tests.refusing import refuses
 from tests.run.journals import json_lines, json_of
@@ -135,7 +135,7 @@ def test_each_judge_answers_from_its_own_recording_and_the_repairer_from_the_fir
     assert result["consultations"]["judge[b]"]["recorded"] == 12
     # a journal of several judges is itself a recording of all of them, and of each
     again = Plan([pool], tmp_path / "again", judges=plan.judges, replay=tmp_path / "run" / "journal.jsonl")
-    assert untimed(evaluate(Selector(), again)) == untimed(result)
+    assert drop_times(evaluate(Selector(), again)) == drop_times(result)
 
 
 def test_a_judge_of_another_source_is_refused_with_both_sources(pool: Path, tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_a_recorded_reply_takes_a_few_bytes_of_memory_however_long_it_is(tmp_pat
     lines = json_lines(recording(file, [f"q{number}" for number in range(n)]))
     contents = [{**VERDICT, "judge_rationale": reason} for reason in reasons]
     write_pool(file, ({**line, "content": content} for line, content in zip(lines, contents, strict=True)))
-    assert memory_of(Recordings, dict.fromkeys("abcdefgh", file)).held < 8 * n * 50
+    assert memory_of(Recordings, dict.fromkeys("abcdefgh", file)).size < 8 * n * 50
     kept = Recordings(dict.fromkeys("abcdefgh", file))
     for judge, number in (("a", 0), ("h", n - 1), ("c", 7)):
         result: Any = kept.find(("capitals", f"q{number}", f"judge[{judge}]"))

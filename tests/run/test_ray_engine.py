@@ -27,7 +27,7 @@ from eldgr_dspy.programs.run.ray_engine import evaluate_on_ray
 from eldgr_dspy.programs.selector import Selector
 from tests.asking.transport import FINAL, GOOD
 from tests.capitals import row, write_pool
-from tests.crash_runs import untimed
+from tests.crash_runs import drop_times
 from tests.house.doc_blocks import ROOT
 from tests.lm_server import Answer, LMServer, serving
 from tests.run.processes import Run, until
@@ -92,7 +92,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def results(out: Path) -> dict[str, bytes]:
-    return {name: untimed(out / name) for name in ("decisions.jsonl", "summary.json", "record.json")}
+    return {name: drop_times(out / name) for name in ("decisions.jsonl", "summary.json", "record.json")}
 
 
 def here(folder: Path, server: LMServer, how: str = "", **plan: Any) -> dict[str, bytes]:

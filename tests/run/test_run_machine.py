@@ -23,7 +23,7 @@ from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.run_directory import RunDirectory
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, scripted_lm, text_of
-from tests.capitals import VERDICT, row, untimed, write_pool
+from tests.capitals import VERDICT, drop_times, row, write_pool
 from tests.refusing import refuses
 
 Key = tuple[str, str, str]
@@ -193,9 +193,9 @@ class RunMachine(RuleBasedStateMachine):
         """Compare a finished run's summary with an undisturbed run's."""
         failed = frozenset(key for key in script.asked if script.fails(key))
         expected, lines = undisturbed(plan["pools"], plan["rules"], plan["limit"], failed)
-        assert untimed(summary["pools"]) == untimed(expected["pools"])
+        assert drop_times(summary["pools"]) == drop_times(expected["pools"])
         if Counter(lines) == self.lines:
-            assert untimed(summary) == untimed(expected)
+            assert drop_times(summary) == drop_times(expected)
         for role, counts in summary["consultations"].items():
             assert counts["calls"] == sum(n for line, n in self.lines.items() if len(line) == 4 and line[2] == role)
 

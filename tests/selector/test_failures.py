@@ -33,7 +33,7 @@ from tests.modules import Does
 from tests.public_strategies import questions
 from tests.scenes import ABSTAINS, CONTESTED, DERIVATION, SETTLED, SILENT, repair, verdict
 from tests.scorers import Rewards
-from tests.selecting import Returns, asked, each_call, each_way, inputs_of, saying, select_acall, selector_of
+from tests.selecting import Returns, each_call, each_way, inputs_of, roles_of, saying, select_acall, selector_of
 
 REFUSED, SPAN = lm15.AuthError("no key"), repair("Persian Gulf", 1)
 SOON, LONG = 0.05, 60.0  # seconds; what waits for an event is late whenever they end
@@ -87,7 +87,7 @@ def test_consensus_ships_if_every_call_fails_and_the_failures_are_named(call: An
     with dspy.context(lm=lm):
         pred = call(Selector(on_failure="abstain", timeout=timeout), CONTESTED)
     assert (pred.answer, pred.branch, pred.reason) == ("Dubai", "consensus", "default")
-    assert asked(lm) == pred.consulted == [*pred.failures] == ["judge", "repairer"]
+    assert roles_of(lm) == pred.consulted == [*pred.failures] == ["judge", "repairer"]
     assert all(text.startswith("LMAuthError: ") and "no key" in text for text in pred.failures.values())
     assert pred.abstentions == {role: f"failed: {text}" for role, text in pred.failures.items()}
 

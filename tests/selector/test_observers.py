@@ -30,7 +30,7 @@ from tests.case_tables import built, each_case
 from tests.modules import Announce, Spans
 from tests.refusing import refuses
 from tests.scenes import CONTESTED, DERIVATION, PENS, SETTLED, in_style, repair, verdict
-from tests.selecting import each_call, each_way, saying, selector_of, streamed
+from tests.selecting import each_call, each_way, pieces_of, saying, selector_of
 
 EACH = [(None, {}), (None, {"timeout": 60}), (None, {"replies": "lenient"}), (StrictJSONAdapter(), {})]
 
@@ -40,7 +40,7 @@ def stream_of(listener: Any, is_async: bool, adapter: Any = None, lm: Any = None
     streaming: dict[str, Any] = {"stream_listeners": [listener], "status_message_provider": Announce()}
     with dspy.context(lm=lm or saying(verdict(0), repair("Persian Gulf", 1)), adapter=adapter):
         stream = dspy.streamify(Selector(**options), is_async_program=is_async, **streaming)
-        *pieces, pred = asyncio.run(streamed(stream, CONTESTED))
+        *pieces, pred = asyncio.run(pieces_of(stream, CONTESTED))
     chunks = [piece for piece in pieces if hasattr(piece, "chunk")]
     assert all(piece.predict_name == "repairer.predict" for piece in chunks)
     return "".join(piece.chunk for piece in chunks), [piece.message for piece in pieces if piece not in chunks], pred

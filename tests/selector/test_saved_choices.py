@@ -31,7 +31,7 @@ from tests.modules import Does
 from tests.refusing import refused, refuses, says
 from tests.scenes import CONTESTED, DERIVATION, PENS, SILENT, repair, verdict
 from tests.scorers import Rewards, ScoringModule
-from tests.selecting import asked, each_call, example_of, right, saying
+from tests.selecting import each_call, example_of, right, roles_of, saying
 
 
 class Program(dspy.Module):  # a user's program around another one
@@ -267,7 +267,7 @@ def test_only_roles_that_the_rule_may_ask_are_predictors(options: dict[str, Any]
     lm = saying(verdict(0))
     with dspy.context(lm=lm):
         program(**inputs)
-    assert set(asked(lm)) <= set(roles)
+    assert set(roles_of(lm)) <= set(roles)
 
 
 GOLD: dict[str, tuple[dict[str, Any], str]] = {"short": (CONTESTED, "Doha"), "number": (PENS, "36")}

@@ -23,55 +23,55 @@ from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import check_selector, role_of, scripted_lm, text_of
 from eldgr_dspy.rule.questions import Choices, Settings
 from tests.case_tables import each_case
-from tests.dates import LISTED
+from tests.dates import TYPE_LIST
 from tests.laws.slips_of_selectors import Wrapper
 from tests.refusing import refuses
-from tests.scenes import ABSTAINS, CONTESTED, PENS, SAID, SCORES, SETTLED, SILENT, WORDS, repair, verdict
-from tests.scorers import Awaited, Rewards, table_of
+from tests.scenes import ABSTAINS, CONTESTED, PENS, SCORES, SCRIPTS, SETTLED, SILENT, WORDS, repair, verdict
+from tests.scorers import AsyncRewards, Rewards, table_of
 from tests.selecting import (
-    asked,
     each_way,
     evaluating,
     example_of,
+    pick,
     right,
+    roles_of,
     saying,
     select_acall,
     select_sync,
-    selected,
     selector_of,
 )
 
 
 def test_a_decision_comes_with_its_witness_and_always_asks_every_role_for_the_same() -> None:
-    pred = selected(saying(verdict(2)))
+    pred = pick(saying(verdict(2)))
     assert (pred.certified, pred.consensus, pred.preference, pred.repair) == (True, "Dubai", 2, None)
     assert (pred.witness["passage"], pred.witness["text"], pred.witness["start"]) == (0, "Doha", 0)
     assert (pred.tie, pred.consulted, pred.abstentions) == (False, ["judge"], {})
     assert (sorted(pred.ranking), pred.witness["flags"]) == ([0, 1, 2], [])
-    pred = selected(saying(verdict(0)), inputs={**CONTESTED, "candidates": ["Dubai", "Manama", "Doha"]})
+    pred = pick(saying(verdict(0)), inputs={**CONTESTED, "candidates": ["Dubai", "Manama", "Doha"]})
     assert (pred.answer, pred.tie) == ("Dubai", True)  # hazards 8 and 9: the earliest ships
     candidates = [dspy.Prediction(response=text) for text in CONTESTED["candidates"]]
-    pred = selected(saying(verdict(2)), inputs={**CONTESTED, "candidates": candidates}, answer_field="response")
+    pred = pick(saying(verdict(2)), inputs={**CONTESTED, "candidates": candidates}, answer_field="response")
     assert pred.response == pred["response"] == pred.answer == "Doha"
     refuses(ValueError, "No LM is loaded", Selector(), **CONTESTED)
     for consult, roles in (("lazy", ["judge"]), ("always", ["judge", "repairer"])):
         lm = saying(verdict(2), repair("Persian Gulf"))
-        pred = selected(lm, consult=consult)
-        assert (pred.answer, pred.branch, asked(lm)) == ("Doha", "judge", roles)
+        pred = pick(lm, consult=consult)
+        assert (pred.answer, pred.branch, roles_of(lm)) == ("Doha", "judge", roles)
 
 
 @each_case("selector", "what ships, why, and who is asked", **WORDS)
 def test_only_roles_that_matter_are_asked(inputs: Any, replies: Any, decision: list[Any], roles: list[str]) -> None:
     lm = saying(**replies)
-    pred = selected(lm, inputs=inputs)
+    pred = pick(lm, inputs=inputs)
     assert [pred.answer, pred.branch, pred.reason, pred.certified] == decision
-    assert pred.consulted == asked(lm) == roles
+    assert pred.consulted == roles_of(lm) == roles
 
 
 @each_case("selector", "nobody is asked", **WORDS)  # hazards 1 and 2
 def test_nobody_is_asked_where_nothing_can_change(options: dict[str, Any], inputs: dict[str, Any], reason: str) -> None:
     lm = saying(verdict(2))
-    pred = selected(lm, inputs=inputs, **options)
+    pred = pick(lm, inputs=inputs, **options)
     assert lm.requests == []
     assert (pred.branch, pred.reason, pred.consulted, pred.answer) == ("consensus", reason, [], pred.consensus)
     assert pred.answer is not None or inputs["candidates"] == []
@@ -80,8 +80,8 @@ def test_nobody_is_asked_where_nothing_can_change(options: dict[str, Any], input
 @pytest.mark.parametrize("candidates", [[None, None], ["", " "], [{"answer": None}, "\n"]])
 def test_a_pool_without_answers_may_still_be_repaired(candidates: Any) -> None:  # hazard 5
     inputs = {**CONTESTED, "candidates": candidates}
-    assert selected(saying(repairer=repair("Doha")), inputs=inputs).answer == "Doha"
-    silent = selected(saying(), inputs=inputs)
+    assert pick(saying(repairer=repair("Doha")), inputs=inputs).answer == "Doha"
+    silent = pick(saying(), inputs=inputs)
     assert (silent.answer, silent.reason, silent.consensus) == (None, "no_answers", None)
 
 
@@ -94,25 +94,25 @@ def test_the_answer_type_may_be_declared_for_one_call(declared: str) -> None:
         select(**inputs, answer=declared)
         select(**inputs)
     judged = ["judge", "repairer"]
-    assert asked(lm) == ([*judged, "deriver"] if declared == "short" else ["deriver", *judged])
+    assert roles_of(lm) == ([*judged, "deriver"] if declared == "short" else ["deriver", *judged])
 
 
 @pytest.mark.parametrize("answer", ["", "trivia", [], 0, "retrieval", "arithmetic"])
 def test_an_answer_type_has_one_name_and_another_is_refused(answer: Any) -> None:
-    expected = f"^{re.escape(f'answer must be one of {LISTED}; got {answer!r}')}"
+    expected = f"^{re.escape(f'answer must be one of {TYPE_LIST}; got {answer!r}')}"
     refuses(ArgumentError, expected, Selector(), **{**SETTLED, "answer": answer})
     if isinstance(answer, str):
         refuses(ArgumentError, expected, Selector, answer=answer)
 
 
 @each_way
-@pytest.mark.parametrize(("inputs", "reply"), SAID.values(), ids=SAID)
+@pytest.mark.parametrize(("inputs", "reply"), SCRIPTS.values(), ids=SCRIPTS)
 @pytest.mark.parametrize("timeout", [None, 60])
 def test_every_way_to_call_decides_and_asks_the_same(call: Any, inputs: Any, reply: Any, timeout: Any) -> None:
     lm, reference = saying(**reply), saying(**reply)
     with dspy.context(lm=lm):
         fields = call(Selector(timeout=timeout), inputs).toDict()
-    assert fields == selected(reference, inputs=inputs).toDict() == json.loads(json.dumps(fields))
+    assert fields == pick(reference, inputs=inputs).toDict() == json.loads(json.dumps(fields))
     assert lm.requests == reference.requests
 
 
@@ -153,7 +153,7 @@ def test_a_role_uses_its_own_lm_and_one_lm_is_set_for_every_role_but_a_frozen_on
     select.judge.set_lm(own)
     with dspy.context(lm=shared):
         select(**CONTESTED)
-    assert (asked(own), asked(shared)) == (["judge"], ["repairer"])
+    assert (roles_of(own), roles_of(shared)) == (["judge"], ["repairer"])
     lm, own, unused = saying(verdict(0)), saying(), saying()
     select, frozen = Selector(), Selector()
     frozen.repairer.set_lm(own)
@@ -165,7 +165,7 @@ def test_a_role_uses_its_own_lm_and_one_lm_is_set_for_every_role_but_a_frozen_on
             one(**PENS)
     assert select.get_lm() is lm
     roles = [["judge", "repairer", "deriver", "judge", "deriver"], ["repairer"], []]
-    assert [asked(one) for one in (lm, own, unused)] == roles
+    assert [roles_of(one) for one in (lm, own, unused)] == roles
 
 
 def test_settings_are_taken_whole_and_a_type_of_your_own_is_among_them_with_its_source() -> None:
@@ -190,7 +190,7 @@ def test_all_candidates_are_scored_in_one_call_and_each_has_a_table_as_plain_jso
     pred = call(Selector(scorers=scorer), {**SETTLED, "candidates": candidates})
     passages, question = tuple(Passage("", text) for text in SETTLED["evidence"]), SETTLED["question"]
     texts = [("It lies there.", "Doha"), ("Dubai", "Dubai"), ("", "")]
-    assert scorer.seen == [[Reasoning(text, question, passages, answer) for text, answer in texts]]
+    assert scorer.inputs == [[Reasoning(text, question, passages, answer) for text, answer in texts]]
     fields = pred.toDict()
     assert json.loads(json.dumps(fields)) == fields
     assert pred.scores[:2] == [table_of("It lies there.", 0.5).to_json(), table_of("Dubai", None).to_json()]
@@ -201,18 +201,18 @@ def test_all_candidates_are_scored_in_one_call_and_each_has_a_table_as_plain_jso
 def test_an_answer_on_a_line_of_its_own_is_not_a_step(text: str, answer: str | None, output: str) -> None:
     candidates = [{"reasoning": text, "answer": answer}, "Doha"]
     selector_of(ABSTAINS, scorers=(scorer := Rewards([])))(**{**CONTESTED, "candidates": candidates})
-    assert scorer.seen[0][0].text == output
+    assert scorer.inputs[0][0].text == output
 
 
 def test_a_pool_without_candidates_is_not_scored_and_without_a_scorer_there_are_no_scores() -> None:
     """Without evidence there is no corpus; empty evidence is a corpus without a hit."""
     scorer = Rewards([])
     pred = Selector(scorers=scorer)(**{**CONTESTED, "candidates": []})
-    assert (pred.scores, pred.ranking, scorer.seen) == ([], [], [])
+    assert (pred.scores, pred.ranking, scorer.inputs) == ([], [], [])
     assert not any("scores" in Selector(scorers=nobody)(**SETTLED) for nobody in (None, list[Any]()))
     for evidence in (None, list[Any](), dspy.Prediction(passages=[])):
         selector_of(scorers=scorer)(**{**CONTESTED, "evidence": evidence})
-    assert [[one.passages for one in texts] for texts in scorer.seen] == [[None] * 3, [()] * 3, [()] * 3]
+    assert [[one.passages for one in texts] for texts in scorer.inputs] == [[None] * 3, [()] * 3, [()] * 3]
 
 
 Plain: Any = type("Plain", (), {"score": lambda _, texts: [table_of(one.text, 0.5) for one in texts]})
@@ -242,12 +242,12 @@ def test_rewards_order_inside_strata_only(rewards: Any, is_judged: bool, candida
 
 @pytest.mark.parametrize("call", [select_sync, select_acall])
 @each_case("selector", "what a scorer may do", KeyError=KeyError, ConnectionError=ConnectionError)
-@pytest.mark.parametrize(("inputs", "reply"), SAID.values(), ids=SAID)
+@pytest.mark.parametrize(("inputs", "reply"), SCRIPTS.values(), ids=SCRIPTS)
 def test_no_scorer_changes_what_ships_or_what_is_asked(call: Any, inputs: Any, reply: Any, outcome: Any) -> None:
     lm, reference = saying(**reply), saying(**reply)
     with dspy.context(lm=lm):
         fields = call(Selector(scorers=Rewards(outcome)), inputs).toDict()
-    expected = selected(reference, inputs=inputs).toDict()
+    expected = pick(reference, inputs=inputs).toDict()
     assert len(fields.pop("scores")) == len(inputs["candidates"])
     assert sorted(fields.pop("ranking")) == sorted(expected.pop("ranking"))
     assert fields == expected
@@ -282,7 +282,7 @@ class Slow(Rewards):
 
 def test_a_scorer_that_can_be_awaited_is_and_any_other_does_not_block_the_loop_and_is_shared_by_copies() -> None:
     """It finds the settings in its thread, and may hold what cannot be copied."""
-    scores = select_acall(Selector(scorers=Awaited([0.5] * 3)), SETTLED).scores
+    scores = select_acall(Selector(scorers=AsyncRewards([0.5] * 3)), SETTLED).scores
     assert [table["reward"] for table in scores] == [0.5] * 3
     scorer, lm = Slow(), saying()
 
@@ -308,5 +308,5 @@ def test_a_reward_does_not_pass_a_checked_derivation_nor_cross_strata() -> None:
 
     broken = RanksAcrossStrata(scorers=Rewards([0.1, 0.9, 0.5]))
     refuses(LawBroken, r"^Law 13, scores_never_cross_strata, is broken", check_selector, broken)
-    pred = selected(saying(), inputs=PENS, scorers=Rewards([0.8, 0.9, 0.0]))
+    pred = pick(saying(), inputs=PENS, scorers=Rewards([0.8, 0.9, 0.0]))
     assert (pred.answer, pred.ranking) == ("36", [2, 1, 0])

@@ -27,7 +27,7 @@ from tests.modules import Answers, Does
 from tests.public_strategies import questions
 from tests.refusing import refused, refuses, says
 from tests.scenes import ABSTAINS, CONTESTED, DERIVATION, SETTLED, SILENT, WORDS, repair, verdict
-from tests.selecting import asked, each_call, each_way, evaluating, example_of, inputs_of, saying, selected, selector_of
+from tests.selecting import each_call, each_way, evaluating, example_of, inputs_of, pick, roles_of, saying, selector_of
 
 
 @each_way
@@ -40,7 +40,7 @@ def test_an_uncertified_answer_is_withheld(call: Any, inputs: Any, reply: Any, a
     shipped = answer if ships else None
     assert result == {**usual, "answer": shipped, "response": shipped}
     if inputs["candidates"] == ["36"] * 3:  # unless the deriver is asked about it
-        assert selected(saying(), inputs=inputs, uncertified="abstain", homogeneous="repair").answer == answer
+        assert pick(saying(), inputs=inputs, uncertified="abstain", homogeneous="repair").answer == answer
 
 
 @settings(max_examples=50)
@@ -108,8 +108,8 @@ def test_metrics_count_a_withheld_answer_as_wrong_and_a_rule_is_chosen_by_name_a
     for rule, branch in (("first", "first"), ("majority", "consensus"), ("judge", "judge"), ("eldgr", "judge")):
         select.rule = rule
         with dspy.context(lm=lm):
-            assert selected(lm, rule=rule).branch == select(**CONTESTED).branch == branch
-    assert asked(lm) == ["judge"] * 4
+            assert pick(lm, rule=rule).branch == select(**CONTESTED).branch == branch
+    assert roles_of(lm) == ["judge"] * 4
 
 
 @given(questions("retrieval"))
@@ -140,7 +140,7 @@ def test_a_rule_of_one_s_own_decides_in_every_way_to_call(call: Any, rule: Any) 
     lm = saying(verdict(2), repair("Persian Gulf", 1))
     with dspy.context(lm=lm):
         pred = call(Selector(rule=rule), CONTESTED)
-    assert (pred.answer, pred.branch, pred.certified, asked(lm)) == ("Persian Gulf", "repair", True, ["repairer"])
+    assert (pred.answer, pred.branch, pred.certified, roles_of(lm)) == ("Persian Gulf", "repair", True, ["repairer"])
     with dspy.context(lm=saying(verdict(2), lm15.AuthError("no key"))):
         pred = call(Selector(rule=rule, on_failure="abstain", timeout=60), CONTESTED)
     assert (pred.answer, pred.branch, pred.consulted) == ("Doha", "judge", ["repairer", "judge"])

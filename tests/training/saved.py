@@ -9,7 +9,7 @@ import torch
 from transformers.utils import logging
 
 from benchmarks.experiments.partition.tokenizer import byte_tokenizer
-from tests.tiny_policy import tiny_policy, warmed
+from tests.tiny_policy import tiny_policy, warm
 from tests.training.training_on import REPLIES
 
 _FOLDER = TemporaryDirectory(prefix="eldgr-policies-")
@@ -22,7 +22,7 @@ def saved_policy() -> Path:
     folder = Path(_FOLDER.name) / "whole"
     exchanges = [(question, reply) for question, replies in REPLIES.items() for reply in replies]
     tokenizer = byte_tokenizer([text for exchange in exchanges for text in exchange])
-    model = warmed(tiny_policy(tokenizer), tokenizer, exchanges)
+    model = warm(tiny_policy(tokenizer), tokenizer, exchanges)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder

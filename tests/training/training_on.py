@@ -29,11 +29,11 @@ EVIDENCE = {row["question"]: row["evidence"] for row in ROWS}
 
 def policy(seed: int = 0) -> tuple[Any, Any]:
     """A model that has seen the replies for a moment, with its tokenizer."""
-    from tests.tiny_policy import tiny_policy, tiny_tokenizer, warmed
+    from tests.tiny_policy import tiny_policy, tiny_tokenizer, warm
 
     exchanges = [(question, reply) for question, replies in REPLIES.items() for reply in replies]
     tokenizer = tiny_tokenizer([text for exchange in exchanges for text in exchange])
-    return warmed(tiny_policy(tokenizer, seed=seed), tokenizer, exchanges), tokenizer
+    return warm(tiny_policy(tokenizer, seed=seed), tokenizer, exchanges), tokenizer
 
 
 def trainer(rewards: Sequence[Any], folder: Path, *, peft_config: Any = None, **settings: Any) -> Any:
