@@ -32,14 +32,14 @@ def build_from(folder: Path, files: dict[str, Any], recipe: dict[str, Any]) -> B
 @each_case("pools", "pools that are built", **layouts.WORDS)
 def test_files_join_question_by_question(tmp_path: Path, files: Any, recipe: Any, expected: Any) -> None:
     built = build_from(tmp_path, files, recipe)
-    pool, joined = rows(built), [row.candidates for row in rows(built)]
+    pool, lists = rows(built), [row.candidates for row in rows(built)]
     result: dict[str, Any] = {name: getattr(built, name) for name in ("by", "left_out", "cut", "forms")}
     result |= {"missing": built.pool.missing, "lacking": [one.replace(f"{tmp_path}/", "") for one in built.lacking]}
     result |= {"ids": [row.id for row in pool], "questions": [row.question for row in pool]}
     result |= {"gold": [row.gold for row in pool], "options": [row.options for row in pool]}
     result |= {"evidence": [[[one.title, one.text] for one in row.evidence] for row in pool]}
     fields = {"texts": "text", "answers": "answer", "sources": "source"}
-    result |= {name: [[getattr(one, field) for one in row] for row in joined] for name, field in fields.items()}
+    result |= {name: [[getattr(one, field) for one in row] for row in lists] for name, field in fields.items()}
     assert {name: result[name] for name in expected} == expected
 
 

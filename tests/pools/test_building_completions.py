@@ -26,7 +26,7 @@ def completions(*answers: str | None) -> dspy.Prediction:
     return dspy.Prediction.from_completions([{"reasoning": "I think.", "answer": answer} for answer in answers])
 
 
-def asked(**fields: Any) -> dspy.Example:
+def asking(**fields: Any) -> dspy.Example:
     return dspy.Example(**{"question": "Where?", **fields}).with_inputs("question")
 
 
@@ -35,35 +35,35 @@ def only(example: dspy.Example, prediction: Any, **settings: Any) -> Row:
     return row
 
 
-PAIRS: dict[str, Callable[..., Any]] = {"example": asked, "bare": dspy.Example, "prediction": dspy.Prediction}
+PAIRS: dict[str, Callable[..., Any]] = {"example": asking, "bare": dspy.Example, "prediction": dspy.Prediction}
 PAIRS["sampled"] = completions
 
 
 def test_each_completion_is_a_candidate_in_its_order_and_what_a_program_samples_is_a_pool(tmp_path: Path) -> None:
-    row = only(asked(id="q1"), completions("Doha", "Dubai", None))
+    row = only(asking(id="q1"), completions("Doha", "Dubai", None))
     expected = [("I think.\nDoha", "Doha"), ("I think.\nDubai", "Dubai"), ("I think.", None)]
     assert [(one.text, one.answer) for one in row.candidates] == expected
     assert (row.id, row.question, row.gold, row.evidence) == ("q1", "Where?", [], [])
     lm = scripted_lm(lambda request: {"reasoning": "I think.", "answer": "Doha"})
     with dspy.context(lm=lm, adapter=dspy.JSONAdapter()):
-        predicted = dspy.ChainOfThought("question -> answer")(question="Where?", config={"n": 3, "temperature": 1.0})
-    pool = write_pool(tmp_path / "pool.jsonl", pool_from_completions([(asked(), predicted)], "retrieval"))
+        pred = dspy.ChainOfThought("question -> answer")(question="Where?", config={"n": 3, "temperature": 1.0})
+    pool = write_pool(tmp_path / "pool.jsonl", pool_from_completions([(asking(), pred)], "retrieval"))
     (row,) = open_pool(pool.path).rows()
     assert {candidate.answer for candidate in row.candidates} == {"Doha"}
 
 
 @each_case("pools", "gold answers of examples")
 def test_gold_answers_are_those_of_the_example(fields: dict[str, Any], gold: list[str]) -> None:
-    assert only(asked(**fields), completions("Doha")).gold == gold
+    assert only(asking(**fields), completions("Doha")).gold == gold
 
 
 def test_ids_evidence_and_the_field_that_answers_are_those_of_the_example() -> None:
-    row = only(asked(evidence=["Doha is the capital.", {"title": "Dubai", "text": "Dubai is not."}]), completions("x"))
+    row = only(asking(evidence=["Doha is the capital.", {"title": "Dubai", "text": "Dubai is not."}]), completions("x"))
     assert [(one.title, one.text) for one in row.evidence] == [("", "Doha is the capital."), ("Dubai", "Dubai is not.")]
-    assert only(asked(), completions("x")).id == only(asked(question=" WHERE?"), completions("y")).id
-    assert [only(asked(id=name), completions("x")).id for name in (7, 0)] == ["7", "0"]
+    assert only(asking(), completions("x")).id == only(asking(question=" WHERE?"), completions("y")).id
+    assert [only(asking(id=name), completions("x")).id for name in (7, 0)] == ["7", "0"]
     prediction = dspy.Prediction.from_completions([{"total": "5"}, {"total": "6"}])
-    assert [one.answer for one in only(asked(), prediction, answer_field="total").candidates] == ["5", "6"]
+    assert [one.answer for one in only(asking(), prediction, answer_field="total").candidates] == ["5", "6"]
 
 
 @each_case("pools", "pairs that are refused", **PAIRS)
@@ -95,10 +95,10 @@ def test_every_format_keeps_options(tmp_path: Path, suffix: str) -> None:
     assert all(row.options for half in (dev, confirm) for row in half.rows())
 
 
-@pytest.mark.parametrize("listed", [True, False], ids=["a list of examples", "a file"])
-def test_a_pool_is_collected_with_options(tmp_path: Path, listed: bool) -> None:
+@pytest.mark.parametrize("as_list", [True, False], ids=["a list of examples", "a file"])
+def test_a_pool_is_collected_with_options(tmp_path: Path, as_list: bool) -> None:
     record = {"question": "Which?", "options": TOWNS, "gold": ["A"]}
-    devset = f"{__name__}:DEVSET" if listed else str(write(tmp_path / "dev.jsonl", record))
+    devset = f"{__name__}:DEVSET" if as_list else str(write(tmp_path / "dev.jsonl", record))
     out = tmp_path / "pool.jsonl"
     collect(Collection(f"{__name__}:Letter", devset, out, n=2, answer="choice"))
     [row] = map(json.loads, out.read_text(encoding="utf-8").splitlines())
@@ -126,16 +126,16 @@ def test_a_pool_is_built_with_columns_in_every_order_and_format(tmp_path: Path) 
     pools = [build_pool(recipe, tmp_path / f"p{suffix}").pool for suffix in (".jsonl", ".jsonl.gz")]
     assert pools[0].sha256 == pools[1].sha256
     (row,) = pools[0].rows()
-    stated = {one.text: one for one in row.candidates}
-    assert {text: one.confidence for text, one in stated.items()} == {"one": 0.1, "two": 0.2, "three": 0.3}
-    assert stated["one"].tags == ["cot"]
+    by_text = {one.text: one for one in row.candidates}
+    assert {text: one.confidence for text, one in by_text.items()} == {"one": 0.1, "two": 0.2, "three": 0.3}
+    assert by_text["one"].tags == ["cot"]
     third = {"text": "three", "answer": "three", "source": "b", **ONE, "confidence": 0.3}
-    assert stated["three"] == CandidateRow.model_validate(third)
+    assert by_text["three"] == CandidateRow.model_validate(third)
 
 
-def completed(*candidates: Any, **options: Any) -> list[CandidateRow]:
+def complete(*candidates: Any, **options: Any) -> list[CandidateRow]:
     prediction = dspy.Prediction.from_completions([{"answer": "Doha", **one} for one in candidates])
-    return only(asked(gold=["Doha"]), prediction, **options).candidates
+    return only(asking(gold=["Doha"]), prediction, **options).candidates
 
 
 def candidate(**fields: Any) -> CandidateRow:
@@ -148,17 +148,17 @@ class Choice(BaseModel):
 
 def test_completions_bring_columns_where_they_are_asked_for() -> None:
     values = [{name: of[name] for name in ONE} for of in (ONE, OTHER, dict.fromkeys(ONE))]
-    assert completed(*values) == [candidate()] * 3
-    assert completed(*values, columns=True) == [candidate(**ONE), candidate(**OTHER), candidate()]
-    single = only(asked(gold=["Doha"]), dspy.Prediction(answer="Doha", **ONE), columns=True)
+    assert complete(*values) == [candidate()] * 3
+    assert complete(*values, columns=True) == [candidate(**ONE), candidate(**OTHER), candidate()]
+    single = only(asking(gold=["Doha"]), dspy.Prediction(answer="Doha", **ONE), columns=True)
     assert single.candidates == [candidate(**ONE)]
     top = [{"token": "A", "logprob": -9, "bytes": None}]
     content = [{"token": "A", "logprob": -0.5, "bytes": [65], "top_logprobs": top}]
-    for returned in ({"content": content}, Choice(content=content)):  # as DSPy returns them
-        assert completed({"logprobs": returned}, columns=True) == [candidate(logprobs={"tokens": [-0.5]})]
+    for value in ({"content": content}, Choice(content=content)):  # as DSPy returns them
+        assert complete({"logprobs": value}, columns=True) == [candidate(logprobs={"tokens": [-0.5]})]
     wrong: list[dict[str, Any]] = [{"confidence": 0.5}, {"confidence": "high"}]
-    assert [one.confidence for one in completed(*wrong)] == [None, None]
-    assert refused(lambda: completed(*wrong, columns=True)) == (
+    assert [one.confidence for one in complete(*wrong)] == [None, None]
+    assert refused(lambda: complete(*wrong, columns=True)) == (
         "question 1: candidates[1].confidence must be a number from 0 to 1; got 'high'. Divide a percentage by 100, or "
         "leave it out."
     )

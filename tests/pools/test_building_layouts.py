@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.formats.columns import Columns as Stated
+from eldgr_dspy.formats.columns import Columns as CandidateColumns
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.pools.csv_files import Columns
 from eldgr_dspy.programs.pools.entries import Sample
@@ -43,7 +43,7 @@ WORDS: dict[str, Callable[..., Any]] = {
     "nested": deep,
     "Sample": Sample,
     "Passage": Passage,
-    "Columns": lambda **values: Stated.model_validate(values),
+    "Columns": lambda **values: CandidateColumns.model_validate(values),
     "columns": lambda **names: partial(read_predictions, columns=columns_of(names)),
     "question columns": lambda **names: partial(read_questions, columns=columns_of(names)),
 }
@@ -76,19 +76,19 @@ def test_a_date_that_python_cannot_hold_is_named_with_its_file(tmp_path: Path) -
 
 def test_a_failed_log_is_taken_where_that_is_asked_for_and_what_it_lacks_is_told(tmp_path: Path) -> None:
     of_22 = {"eval": {"dataset": {"samples": 22, "sample_ids": [*range(1, 23)]}, "config": {"epochs": 3}}}
-    error, told = {"message": "the server was gone", "traceback": ""}, list[str]()
-    done = [sample(id=number % 22 + 1, epoch=number // 22 + 1, input=f"{number % 22}?") for number in range(27)]
-    failed = sample(id=6, epoch=2, input="5?", output=None, error=error)
-    path = log(tmp_path / "log.json", *done, failed, status="error", error=error, **of_22)
-    entries = list(read_predictions(path, unfinished=True, notes=told))
+    error, notes = {"message": "the server was gone", "traceback": ""}, list[str]()
+    samples = [sample(id=number % 22 + 1, epoch=number // 22 + 1, input=f"{number % 22}?") for number in range(27)]
+    failure = sample(id=6, epoch=2, input="5?", output=None, error=error)
+    path = log(tmp_path / "log.json", *samples, failure, status="error", error=error, **of_22)
+    entries = list(read_predictions(path, unfinished=True, notes=notes))
     assert [len(entry.samples) for entry in entries] == [2] * 6 + [1] * 16
-    assert told == [f"{path}: a log of status 'error', with 27 of 66 samples done; 1 ended in an error."]
+    assert notes == [f"{path}: a log of status 'error', with 27 of 66 samples done; 1 ended in an error."]
 
 
 @each_case("pools", "logs that succeeded", **WORDS)
 def test_a_log_that_succeeded_is_told_of_where_it_lacks_samples(
-    tmp_path: Path, samples: Any, n: Any, told: Any
+    tmp_path: Path, samples: Any, n: Any, notes: Any
 ) -> None:
     path, results = log(tmp_path / "log.json", *samples, results={"total_samples": n}), list[str]()
     assert len(list(read_predictions(path, notes=results))) == len(samples)
-    assert results == [f"{path}: a log of status 'success', {one}." for one in told]
+    assert results == [f"{path}: a log of status 'success', {one}." for one in notes]

@@ -32,7 +32,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5
 
 
 @st.composite
-def listed(draw: st.DrawFn) -> dict[str, Any]:
+def series(draw: st.DrawFn) -> dict[str, Any]:
     tokens = draw(st.lists(logprob, min_size=1, max_size=4))
     n = draw(st.none() | st.integers(1, len(tokens)))
     return {"tokens": tokens, **({} if n is None else {"answer_tokens": n})}
@@ -44,7 +44,7 @@ summaries = st.fixed_dictionaries(
 names = st.from_regex(r"[A-Za-z0-9_.-]{1,9}", fullmatch=True)
 score_columns = st.dictionaries(names, score | st.lists(score, min_size=1, max_size=3))
 columns_of_each: dict[str, st.SearchStrategy[Any]] = {"confidence": unit | st.sampled_from([0, 1])}
-columns_of_each |= {"logprobs": listed() | summaries, "scores": score_columns, "tags": st.lists(texts, max_size=2)}
+columns_of_each |= {"logprobs": series() | summaries, "scores": score_columns, "tags": st.lists(texts, max_size=2)}
 stated_columns = st.fixed_dictionaries({}, optional={name: st.none() | of for name, of in columns_of_each.items()})
 
 
@@ -138,8 +138,8 @@ def test_the_limits_themselves_are_accepted_and_a_value_is_quoted_on_one_line() 
         "logprobs": {"tokens": [-LARGEST, 0], "answer_tokens": 2},
         "scores": {"x" * 100: LARGEST, **{f"s{n}": -LARGEST for n in range(99)}},
     }
-    (stated,) = row({"answer": "Ada", **limits}).to_question().stated
-    assert stated.logprobs == Logprobs(-LARGEST / 2, -LARGEST, 0.5, None, -LARGEST)
+    (columns,) = row({"answer": "Ada", **limits}).to_question().stated
+    assert columns.logprobs == Logprobs(-LARGEST / 2, -LARGEST, 0.5, None, -LARGEST)
     assert max(MOST_NUMBERS, 1_000) * LARGEST < sys.float_info.max  # so no sum overflows
     assert quote(type("Long", (), {"__repr__": lambda self: "one\ntwo"})()) == "one two"
 
@@ -148,12 +148,12 @@ def test_tokens_are_summed_up_by_hand_what_they_do_not_tell_is_unknown_and_summa
     """Of the tokens ln 1/2, ln 1/4 and ln 1/8 the last two are the answer."""
     half = math.log(0.5)
     tokens = {"tokens": [half, 2 * half, 3 * half], "answer_tokens": 2}
-    (stated,) = row({"answer": "Ada", "logprobs": tokens}).to_question().stated
-    assert stated.logprobs is not None
-    assert (stated.logprobs.least, stated.logprobs.reasoning) == (3 * half, half)
-    assert stated.logprobs.mean == pytest.approx(2 * half, rel=1e-15)
-    assert stated.logprobs.probability == pytest.approx((0.5 + 0.25 + 0.125) / 3, rel=1e-15)
-    assert stated.logprobs.answer == pytest.approx(5 * half, rel=1e-15)
+    (columns,) = row({"answer": "Ada", "logprobs": tokens}).to_question().stated
+    assert columns.logprobs is not None
+    assert (columns.logprobs.least, columns.logprobs.reasoning) == (3 * half, half)
+    assert columns.logprobs.mean == pytest.approx(2 * half, rel=1e-15)
+    assert columns.logprobs.probability == pytest.approx((0.5 + 0.25 + 0.125) / 3, rel=1e-15)
+    assert columns.logprobs.answer == pytest.approx(5 * half, rel=1e-15)
     summaries = {"mean": -1, "min": -2, "probability": 0.5, "reasoning": -3, "answer": -4}
     for logprobs, expected in (
         ({"tokens": [-1.0]}, Logprobs(-1.0, -1.0, math.exp(-1.0), None, None)),
@@ -172,7 +172,7 @@ def test_log_probabilities_may_be_as_a_chat_api_returns_them() -> None:
     assert [read_columns({"logprobs": one}) for one in nothing] == [Columns()] * 4
 
 
-def checked(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+def check(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     assert main(["pool", "check", *arguments]) == 0
     return capsys.readouterr().out
 
@@ -185,11 +185,11 @@ def test_a_check_counts_what_is_stated_and_bounds_scores(tmp_path: Path, capsys:
     assert (
         "Stated of candidates: confidence 2 of 4, logprobs 1 of 4, scores.prm 2 of 4 from 0 to 0.9, "
         "scores.reward-1.b 2 of 4 from -7.5 to 90, tags 1 of 4."
-    ) in " ".join(checked(capsys, path).split())
-    figures = json.loads(checked(capsys, path, "--json"))["pools"]["p"]["columns"]
+    ) in " ".join(check(capsys, path).split())
+    figures = json.loads(check(capsys, path, "--json"))["pools"]["p"]["columns"]
     assert figures["confidence"] == {"count": 2, "of": 4, "rate": 50.0, "lowest": None, "highest": None}
     assert figures["scores.prm"] == {"count": 2, "of": 4, "rate": 50.0, "lowest": 0.0, "highest": 0.9}
     assert list(figures) == ["confidence", "logprobs", "scores.prm", "scores.reward-1.b", "tags"]
     bare = str(ARTIFACTS / "demo-retrieval.jsonl")
-    assert "Stated" not in checked(capsys, bare)
-    assert "columns" not in json.loads(checked(capsys, bare, "--json"))["pools"]["demo-retrieval"]
+    assert "Stated" not in check(capsys, bare)
+    assert "columns" not in json.loads(check(capsys, bare, "--json"))["pools"]["demo-retrieval"]

@@ -38,19 +38,19 @@ def test_ids_that_may_number_rows_or_questions_are_asked_about(tmp_path: Path) -
 def test_columns_that_are_not_read_are_named(tmp_path: Path) -> None:
     rows = [("id", "prediction", "gold", "notes", "finish_reason", "", "split"), ("1", "a", "a", "x", "stop", "", "d")]
     path, columns = table(tmp_path / "a.csv", *rows), Columns({"tags": ["split"]})
-    for names, unread in ((columns, ["notes"]), (Columns(), ["notes", "split"])):
+    for names, spare in ((columns, ["notes"]), (Columns(), ["notes", "split"])):
         list(read_predictions(path, columns=names))
-        assert names.spare == unread
+        assert names.spare == spare
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["plain", "marked"])  # hazards 92, 94
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-@pytest.mark.parametrize("packed", [False, True])
-def test_marks_line_ends_and_blank_rows_change_nothing(tmp_path: Path, mark: bytes, end: str, packed: bool) -> None:
+@pytest.mark.parametrize("compress", [False, True])
+def test_marks_line_ends_and_blank_rows_change_nothing(tmp_path: Path, mark: bytes, end: str, compress: bool) -> None:
     lines = ["", " id , prediction", "1,Nice", ",", "", '2,"It is', 'Paris, or ""so"""', "", " , ", "3,Oslo"]
     content = mark + end.join(lines).encode()
-    path = tmp_path / ("a.csv.gz" if packed else "a.csv")
-    path.write_bytes(gzip.compress(content) if packed else content)
+    path = tmp_path / ("a.csv.gz" if compress else "a.csv")
+    path.write_bytes(gzip.compress(content) if compress else content)
     result = list(read_predictions(path))
     assert texts(result) == [("1", ["Nice"]), ("2", [f'It is{end}Paris, or "so"']), ("3", ["Oslo"])]
     assert [entry.where for entry in result] == [f"{path}, row {number}" for number in (3, 6, 9)]

@@ -53,23 +53,23 @@ def packed_by_zstd(path: Path) -> Path:
     """The same archive, its files packed by zstd, as recent versions of inspect write them."""
     import pyarrow
 
-    with zipfile.ZipFile(path) as found:
-        files = [(one.filename, found.read(one)) for one in found.infolist()]
+    with zipfile.ZipFile(path) as source:
+        files = [(one.filename, source.read(one)) for one in source.infolist()]
     with zipfile.ZipFile(path, "w") as out:
         for name, content in files:
             half = len(content) // 2
-            packed = b"".join(pyarrow.compress(one, "zstd", asbytes=True) for one in (content[:half], content[half:]))
-            out.writestr(name, packed)
+            block = b"".join(pyarrow.compress(one, "zstd", asbytes=True) for one in (content[:half], content[half:]))
+            out.writestr(name, block)
     data = bytearray(path.read_bytes())
     place, local = data.index(b"PK\x01\x02"), 0
     for _, content in files:
-        size, _, encoded, extra, comment = struct.unpack_from("<2I3H", data, place + 20)
+        size, _, length, extra, comment = struct.unpack_from("<2I3H", data, place + 20)
         for start in (local + 8, place + 10):
             struct.pack_into("<H", data, start, 93)
             struct.pack_into("<I", data, start + 6, zlib.crc32(content))
             struct.pack_into("<I", data, start + 14, len(content))
-        local += 30 + encoded + size
-        place += 46 + encoded + extra + comment
+        local += 30 + length + size
+        place += 46 + length + extra + comment
     path.write_bytes(data)
     return path
 
@@ -92,9 +92,9 @@ def test_epochs_and_choices_are_samples_and_the_order_is_that_of_the_log_in_json
 
 def test_without_pyarrow_the_remedy_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = packed_by_zstd(archive(tmp_path / "log.eval", *SAMPLES))
-    with zipfile.ZipFile(path) as found:
+    with zipfile.ZipFile(path) as source:
         if sys.version_info >= (3, 14):  # where Python itself unpacks it
-            assert found.read("header.json")
+            assert source.read("header.json")
             return
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert refused(lambda: content_of(path)) == (
@@ -110,9 +110,9 @@ def test_a_log_that_was_never_finished_is_started_and_taken_where_that_is_asked_
     assert refused(lambda: content_of(path)).startswith(
         f"{path}: a log of status 'started', with 6 of 12 samples done. Its first questions would represent all of"
     )
-    told = list[str]()
-    assert len(list(read_predictions(path, unfinished=True, notes=told))) == 3
-    assert told == [f"{path}: a log of status 'started', with 6 of 12 samples done."]
+    notes = list[str]()
+    assert len(list(read_predictions(path, unfinished=True, notes=notes))) == 3
+    assert notes == [f"{path}: a log of status 'started', with 6 of 12 samples done."]
 
 
 def test_of_a_sample_that_was_written_again_the_last_one_counts(tmp_path: Path) -> None:

@@ -80,13 +80,13 @@ def test_what_is_not_a_file_is_never_replaced_by_one(tmp_path: Path, name: str) 
 
 
 def test_a_file_in_no_folder_is_an_error_by_its_own_name_and_no_folder_is_made(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError) as caught:
+    with pytest.raises(FileNotFoundError) as info:
         write_atomically(tmp_path / "nowhere" / "f", ["new"])
-    assert caught.value.filename == str(tmp_path / "nowhere" / "f")
+    assert info.value.filename == str(tmp_path / "nowhere" / "f")
     assert list(tmp_path.iterdir()) == []
 
 
-def interrupted() -> Iterator[str]:
+def interrupt() -> Iterator[str]:
     yield "half"
     raise KeyboardInterrupt
 
@@ -94,7 +94,7 @@ def interrupted() -> Iterator[str]:
 HALF = ["fine", "\ud800"]
 
 
-@pytest.mark.parametrize(("chunks", "error"), [(interrupted, KeyboardInterrupt), (lambda: HALF, UnicodeEncodeError)])
+@pytest.mark.parametrize(("chunks", "error"), [(interrupt, KeyboardInterrupt), (lambda: HALF, UnicodeEncodeError)])
 def test_after_an_error_there_is_the_old_file_alone(tmp_path: Path, chunks: Any, error: Any) -> None:  # hazard 89
     path = tmp_path / "f"
     path.write_text("old")
@@ -148,12 +148,12 @@ WHOLE = b"".join(b'{"n": %d, "noise": "%s"}\n' % (n, random.Random(n).randbytes(
 @example(200, True)  # a flipped bit in the middle is an error of zlib's own kind
 def test_a_damaged_compressed_file_is_an_error_wherever_the_damage_is(at: int, flip: bool) -> None:
     """A flip may also go unnoticed, where it hits what gzip ignores (the time, the system); never is it a crash."""
-    packed = bytearray(gzip.compress(WHOLE, mtime=0))
+    data = bytearray(gzip.compress(WHOLE, mtime=0))
     if flip:
-        packed[at] ^= 0x41
+        data[at] ^= 0x41
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "f.gz")
-        path.write_bytes(packed if flip else packed[:at])
+        path.write_bytes(data if flip else data[:at])
         try:
             right = b"\n".join(lines_of(path)) + b"\n" == WHOLE or at < 10
         except PoolError as error:
@@ -162,13 +162,13 @@ def test_a_damaged_compressed_file_is_an_error_wherever_the_damage_is(at: int, f
 
 
 def test_a_compressed_file_may_have_several_members_and_damage_is_named_with_its_remedy(tmp_path: Path) -> None:
-    path, packed = tmp_path / "f.gz", gzip.compress(WHOLE, mtime=0)
+    path, data = tmp_path / "f.gz", gzip.compress(WHOLE, mtime=0)
     path.write_bytes(gzip.compress(b"{1}\n{") + gzip.compress(b"2}\n") + b"\0" * 8)
     assert lines_of(path) == [b"{1}", b"{2}"]
     for content, reason in (
-        (packed[:-9], "Compressed file ended before the end-of-stream marker was reached"),
-        (packed + b"garbage", "Not a gzipped file"),
-        (packed[:-8] + b"\0" * 8, "CRC check failed"),
+        (data[:-9], "Compressed file ended before the end-of-stream marker was reached"),
+        (data + b"garbage", "Not a gzipped file"),
+        (data[:-8] + b"\0" * 8, "CRC check failed"),
     ):
         path.write_bytes(content)
         message = refused(lambda: lines_of(path))

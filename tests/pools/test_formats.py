@@ -58,11 +58,11 @@ def test_markdown_reads_back_as_the_same_cells(headers: list[str], cells: list[s
 def read_latex(text: str) -> str:
     """What LaTeX would set of an escaped text: knows the commands that are written, and refuses any other."""
     names = "textbackslash textasciitilde textasciicircum textless textgreater textbar textasciigrave char34".split()
-    known = dict(zip(names, '\\~^<>|`"', strict=True))
-    shown, at = "", 0
+    signs = dict(zip(names, '\\~^<>|`"', strict=True))
+    output, at = "", 0
     while at < len(text):
         for pattern, value in (
-            (r"\\([a-z]+(?:34)?)\{\}", lambda result: known[result[1]]),
+            (r"\\([a-z]+(?:34)?)\{\}", lambda result: signs[result[1]]),
             (r"\\([{}#$%&_])", lambda result: result[1]),
             (r"\$\\Delta\$", lambda result: "Δ"),
             (r"\$-\$", lambda result: "−"),
@@ -72,11 +72,11 @@ def read_latex(text: str) -> str:
         ):
             match = re.compile(pattern).match(text, at)
             if match:
-                shown, at = shown + value(match), match.end()
+                output, at = output + value(match), match.end()
                 break
         else:
             raise AssertionError(f"unescaped at {at}: {text!r}")
-    return shown
+    return output
 
 
 @given(CELLS)
@@ -84,9 +84,9 @@ def read_latex(text: str) -> str:
 @example("--lm ''x'' ,, Δ −2")
 @example("Jose\u0301 \ufffd")
 def test_latex_sets_the_same_text(cell: str) -> None:
-    escaped = latex_text(cell)
-    assert read_latex(escaped) == unicodedata.normalize("NFC", one_line(cell))
-    assert not re.search(r"--|''|,,|``", escaped)  # which LaTeX would join into one character
+    latex = latex_text(cell)
+    assert read_latex(latex) == unicodedata.normalize("NFC", one_line(cell))
+    assert not re.search(r"--|''|,,|``", latex)  # which LaTeX would join into one character
 
 
 def test_a_table_reads_well_as_it_is_and_no_row_in_latex_is_an_argument_of_the_line_before() -> None:

@@ -21,7 +21,7 @@ from tests.case_tables import each_case, tables_of
 from tests.pools.layouts import QUESTION, only, refused, rows, table, write
 
 PARIS = ("Paris", "City of Paris")
-PRINTED = [text for _, text, answers in tables_of("pools")["printed lists"]["cases"] if answers == [*PARIS]][:12]
+CELLS = [text for _, text, answers in tables_of("pools")["printed lists"]["cases"] if answers == [*PARIS]][:12]
 
 
 @each_case("pools", "printed lists")
@@ -46,8 +46,8 @@ _TEXTS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 @example(["Paris", "City of Paris"], "\n ")
 @example(["it's", '"', "\\", "a' 'b"], " ")
 def test_whatever_numpy_or_python_prints_is_read_as_it_was(texts: Sequence[str], gap: str) -> None:
-    kept = tuple(stripped for text in texts if (stripped := text.rpartition("####")[2].strip()))
-    assert final_answers(f"[{gap.join(map(repr, texts))}]", "target", "f") == kept
+    results = tuple(answer for text in texts if (answer := text.rpartition("####")[2].strip()))
+    assert final_answers(f"[{gap.join(map(repr, texts))}]", "target", "f") == results
 
 
 @given(st.text("['\"](){},.: \n\\ab1-", max_size=40))
@@ -79,12 +79,12 @@ def test_brackets_and_lists_without_end_are_one_answer_or_refused() -> None:
     )
 
 
-@pytest.mark.parametrize("cell", PRINTED)
+@pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("name", ["gold", "answers", "ideal", "Possible Answers"])
 def test_the_list_in_a_cell_is_its_answers(tmp_path: Path, name: str, cell: str) -> None:
     path = table(tmp_path / "a.csv", ("id", "question", "prediction", name), ("1", QUESTION, "x", cell))
-    (question,), (named,) = read_questions(path), read_predictions(path, columns=Columns({"gold": [name]}))
-    assert only(path).gold == question.gold == named.gold == PARIS
+    (question,), (entry,) = read_questions(path), read_predictions(path, columns=Columns({"gold": [name]}))
+    assert only(path).gold == question.gold == entry.gold == PARIS
 
 
 CUT = "It takes 3 and then 12 and"
@@ -108,10 +108,10 @@ def test_a_sample_that_stopped_at_its_limit_has_its_marked_answer_alone(tmp_path
 
 
 def test_what_a_program_is_told_is_not_gold(tmp_path: Path) -> None:
-    class Told(dspy.Module):
+    class Program(dspy.Module):
         def forward(self, question: str, reference: str) -> dspy.Prediction:
             return dspy.Prediction(answer=reference)
 
     path = write(tmp_path / "dev.jsonl", {"question": QUESTION, "reference": "a page", "answer": "Doha"})
-    (asked,) = read_devset(str(path), Told(), "short", "answer")
-    assert (asked.entry.gold, asked.inputs["reference"]) == (("Doha",), "a page")
+    (item,) = read_devset(str(path), Program(), "short", "answer")
+    assert (item.entry.gold, item.inputs["reference"]) == (("Doha",), "a page")

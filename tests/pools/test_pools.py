@@ -48,9 +48,9 @@ FULL = record(
 def test_a_row_is_what_the_rules_are_told_and_meta_is_plain_json_to_a_bounded_depth(tmp_path: Path) -> None:
     pool = open_pool(write(tmp_path / "p.jsonl", FULL))
     (row,) = pool.rows()
-    asked = row.to_question()
-    assert (asked.text, asked.task, asked.answers) == (FULL["question"], "retrieval", (None, " Ada", None))
-    assert (asked.texts, asked.passages) == (("", "Ada\n", ""), (Passage("", "Ada \x1c wrote."), Passage("", "")))
+    question = row.to_question()
+    assert (question.text, question.task, question.answers) == (FULL["question"], "retrieval", (None, " Ada", None))
+    assert (question.texts, question.passages) == (("", "Ada\n", ""), (Passage("", "Ada \x1c wrote."), Passage("", "")))
     assert (pool.name, pool.n, pool.task, pool.missing) == ("p", 1, "retrieval", 2)
     # Deeper is refused: see "files that are refused" in `cases.json`.
     deep = json.loads("[" * (MAX_DEPTH - 1) + "0" + "]" * (MAX_DEPTH - 1))
@@ -61,8 +61,8 @@ def test_rows_come_in_order_whatever_blank_lines_last_newline_and_suffix_are(tmp
     pool = open_pool(write(tmp_path / "p.jsonl", *map(record, range(5))))
     for limit, n in ((None, 5), (0, 0), (1, 1), (5, 5), (9, 5)):
         assert [row.id for row in pool.rows(limit)] == [f"q{number}" for number in range(n)]
-    rewritten = write_pool(pool.path, (row for row in open_pool(pool.path).rows() if row.id != "q1"))
-    assert [row.id for row in rewritten.rows()] == ["q0", "q2", "q3", "q4"]
+    other = write_pool(pool.path, (row for row in open_pool(pool.path).rows() if row.id != "q1"))
+    assert [row.id for row in other.rows()] == ["q0", "q2", "q3", "q4"]
     lines = [json.dumps(record(number)) for number in range(2)]
     (tmp_path / "p.jsonl").write_text(f"\n{lines[0]}\n \t\r\n{lines[1]}")
     (tmp_path / "a.jsonl").write_bytes(gzip.compress(lines[0].encode()))
@@ -72,16 +72,16 @@ def test_rows_come_in_order_whatever_blank_lines_last_newline_and_suffix_are(tmp
 
 @each_case("pools", "pools that changed")
 def test_rows_come_by_sixteen_if_they_are_those_hashed(
-    tmp_path: Path, n: int, after: int, where: str, seen: int
+    tmp_path: Path, n: int, after: int, where: str, count: int
 ) -> None:
     path = write(tmp_path / "p.jsonl", *map(record, range(n)))
     pool = open_pool(path)
-    edited = {20: {"question": "Who else?"}} if n == after else {}
-    write(path, *(record(number, **edited.get(number, {})) for number in range(after)))
+    changes = {20: {"question": "Who else?"}} if n == after else {}
+    write(path, *(record(number, **changes.get(number, {})) for number in range(after)))
     values: list[Row] = []
     message = refused(lambda: values.extend(pool.rows()))
     assert message == f"{path}, {where}: changed since the pool was opened; restore the file and start again."
-    assert len(list(pool.rows(seen))) == seen
+    assert len(list(pool.rows(count))) == count
     path.unlink()
     assert "no such file" in refused(lambda: list(pool.rows()))
 
@@ -136,14 +136,14 @@ def test_what_is_no_parquet_or_what_is_lost_on_pyarrow_is_refused(tmp_path: Path
 def test_the_hash_is_of_the_content_and_not_of_the_spelling(tmp_path: Path) -> None:
     path = tmp_path / "p.jsonl"
     expected = open_pool(write(path, FULL)).sha256
-    spelled: list[Any] = [
+    spellings: list[Any] = [
         json.dumps(FULL, ensure_ascii=False, indent=None, separators=(" , ", " : ")),
         json.dumps(dict(reversed(FULL.items()))),
         json.dumps({**FULL, "meta": {}}),
         json.dumps(FULL).replace("{}", '{"text": "", "answer": null, "source": null}'),
         json.dumps(FULL).replace("{}", '{"answer": NaN}'),
     ]
-    for line in spelled:
+    for line in spellings:
         path.write_text(line, encoding="utf-8")
         assert open_pool(path).sha256 == expected
 
@@ -171,13 +171,13 @@ any_rows = st.builds(Row, **fields, meta=st.dictionaries(text, json_values, max_
 @settings(max_examples=40)
 @given(st.lists(any_rows, min_size=1, max_size=4, unique_by=lambda row: row.id))
 @example([Row.model_validate(FULL), *rows(40)])
-def test_rows_come_back_from_every_format_as_they_were_written(written: list[Row]) -> None:
+def test_rows_come_back_from_every_format_as_they_were_written(values: list[Row]) -> None:
     """With the same hash; forty are more than Parquet is read by at once."""
     with tempfile.TemporaryDirectory() as folder:
-        pools = [write_pool(Path(folder, f"p{suffix}"), written) for suffix in FORMATS]
+        pools = [write_pool(Path(folder, f"p{suffix}"), values) for suffix in FORMATS]
         assert len({pool.sha256 for pool in pools}) == 1
         for pool in pools:
-            assert (pool, list(pool.rows())) == (open_pool(pool.path), written)
+            assert (pool, list(pool.rows())) == (open_pool(pool.path), values)
 
 
 def test_lines_split_anywhere_are_rows_and_the_same_rows_the_same_bytes(tmp_path: Path) -> None:  # hazard 93
@@ -241,17 +241,17 @@ def test_a_pool_is_named_after_its_file_and_pools_of_one_name_are_refused(tmp_pa
 
 def test_the_published_schema_is_that_of_the_code() -> None:
     """Made by: python -c 'import json, eldgr_dspy.pools as p; print(json.dumps(p.schema(), indent=2))'."""
-    published = Path(__file__).parents[2] / "artifacts" / "pool.schema.json"
-    assert json.loads(published.read_text(encoding="utf-8")) == schema()
+    file = Path(__file__).parents[2] / "artifacts" / "pool.schema.json"
+    assert json.loads(file.read_text(encoding="utf-8")) == schema()
 
 
 @each_case("pools", "changes of a row", full=lambda: FULL, **WORDS)
 def test_the_published_schema_takes_what_the_code_takes(tmp_path: Path, change: dict[str, Any]) -> None:
     """A schema can't say that meta is plain JSON to a bounded depth, that ids are unique, or gold answers visible."""
     validator = pytest.importorskip("jsonschema").Draft202012Validator(schema())
-    given = record(**change)
-    path = write(tmp_path / "p.jsonl", given)
-    if validator.is_valid(given):
+    value = record(**change)
+    path = write(tmp_path / "p.jsonl", value)
+    if validator.is_valid(value):
         assert open_pool(path).n == 1
     else:
         refused(lambda: open_pool(path))

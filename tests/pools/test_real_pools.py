@@ -80,27 +80,27 @@ def test_lazy_and_always_agree_on_every_question_whatever_the_judge_answers(pool
 
 
 def test_of_all_candidates_four_refuse_none_as_consensus_and_no_right_answer_does(pools_dir: Path) -> None:
-    answered, refusing = 0, dict[str, int]()
+    n_answers, refusing = 0, dict[str, int]()
     for name in (*POOLS, "nq-openqa10", "nq-openqa10-struck"):
         for row in rows(pools_dir, name):
             question = row.to_question()
             refuses = Refusing(REFUSALS, question.answers, question.type)
-            answered += sum(answer is not None for answer in question.answers)
+            n_answers += sum(answer is not None for answer in question.answers)
             refusing[name] = refusing.get(name, 0) + sum(map(refuses, question.answers))
             assert not refuses(Case(question).consensus)
             assert not any(map(refuses, row.gold))
-    assert answered == 60_296
+    assert n_answers == 60_296
     assert {name: n for name, n in refusing.items() if n} == {"hotpotqa-reflexion12": 4}
 
 
 def test_at_most_20_questions_for_the_judge_and_23_for_the_repairer_whatever_the_judge_answers(pools_dir: Path) -> None:
-    asked: dict[Role, set[str]] = {"judge": set(), "repairer": set()}
+    ids: dict[Role, set[str]] = {"judge": set(), "repairer": set()}
     for row in rows(pools_dir, "hotpotqa-reflexion12"):
         case = Case(row.to_question())
         for judge in judges(case):
             for role in decided(case, {**SILENT, "judge": judge})[1]:
-                asked[role].add(row.id)
-    assert (len(asked["judge"]), len(asked["repairer"])) == (20, 23)
+                ids[role].add(row.id)
+    assert (len(ids["judge"]), len(ids["repairer"])) == (20, 23)
 
 
 def test_the_heuristic_roles_run_the_whole_path_on_real_questions(pools_dir: Path, tmp_path: Path) -> None:

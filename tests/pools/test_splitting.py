@@ -25,7 +25,7 @@ def row(name: str, question: str) -> Row:
     return Row.model_validate({"id": name, "question": question, "task": "retrieval", "candidates": [{"answer": "D"}]})
 
 
-def numbered(n: int) -> list[Row]:
+def towns(n: int) -> list[Row]:
     return [row(f"q{number}", f"Which town is number {number}?") for number in range(n)]
 
 
@@ -66,7 +66,7 @@ def test_a_larger_share_keeps_every_question_of_a_smaller_one(question: str, one
 
 def test_each_question_is_on_the_side_that_its_text_says_in_the_order_of_the_pool(tmp_path: Path) -> None:
     """So that neither its id, candidates and gold nor the other questions matter, and spellings stay together."""
-    spellings = [(one.id, text) for one in numbered(60) for text in (one.question, f" {one.question.upper()}\t")]
+    spellings = [(one.id, text) for one in towns(60) for text in (one.question, f" {one.question.upper()}\t")]
     rows = [row(f"{name}-{text}", text) for name, text in spellings]
     development, confirmation = split(tmp_path, [one.model_copy(update={"gold": ["Oslo"]}) for one in rows])
     aside = [one.id for one in rows if is_confirmation(one.question, share=0.4, seed=7)]
@@ -75,29 +75,29 @@ def test_each_question_is_on_the_side_that_its_text_says_in_the_order_of_the_poo
 
 @pytest.mark.parametrize("seed", [0, 1, -5, 2**70])
 def test_the_share_is_met_on_average(tmp_path: Path, seed: int) -> None:
-    development, confirmation = split(tmp_path, numbered(2_000), seed=seed)
+    development, confirmation = split(tmp_path, towns(2_000), seed=seed)
     assert development.n + confirmation.n == 2_000
     assert 720 <= confirmation.n <= 880  # 800, and three and a half standard deviations
 
 
 def test_the_same_split_is_the_same_bytes(tmp_path: Path) -> None:
-    split(tmp_path, numbered(50))
+    split(tmp_path, towns(50))
     before = files_of(tmp_path)
-    split(tmp_path, numbered(50))
+    split(tmp_path, towns(50))
     assert files_of(tmp_path) == before
-    split(tmp_path, numbered(50), seed=8)
+    split(tmp_path, towns(50), seed=8)
     assert files_of(tmp_path)["dev.jsonl"] != before["dev.jsonl"]
 
 
 def test_a_split_that_cannot_be_made_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     message = r"share must be between 0 and 1; got .*\. Give 0\.4 for two questions in five"
     for share in (0, 1, -0.1, 1.5, float("nan")):
-        refuses(ArgumentError, message, split, tmp_path, numbered(5), share=share)
+        refuses(ArgumentError, message, split, tmp_path, towns(5), share=share)
     message = r"no question for (development|confirmation) with share 0.4 and seed 7"
-    refuses(PoolError, message, split, tmp_path, numbered(1))
+    refuses(PoolError, message, split, tmp_path, towns(1))
     assert {path.name for path in tmp_path.iterdir()} == {"all.jsonl"}
     (tmp_path / "x").mkdir()
-    pool = write_pool(tmp_path / "all.jsonl", numbered(20))
+    pool = write_pool(tmp_path / "all.jsonl", towns(20))
     for names in (("a.jsonl", "a.jsonl"), ("all.jsonl", "b.jsonl"), ("b.jsonl", "./x/../all.jsonl")):
         parts = [tmp_path / name for name in names]
         refuses(ArgumentError, "must be three files; give other names", split_pool, pool, *parts, share=0.5, seed=1)
@@ -107,7 +107,7 @@ def test_a_split_that_cannot_be_made_is_refused_before_anything_is_written(tmp_p
 @each_case("pools", "parts that cannot be written")
 def test_where_a_part_cannot_be_written_both_files_stay(tmp_path: Path, development: str, confirmation: str) -> None:
     # hazard 89
-    split(tmp_path, numbered(60), seed=1)
+    split(tmp_path, towns(60), seed=1)
     pool = open_pool(tmp_path / "all.jsonl")
     (tmp_path / "folder.jsonl").mkdir()
     (tmp_path / "link.jsonl").symlink_to("elsewhere.jsonl")
@@ -120,7 +120,7 @@ def test_where_a_part_cannot_be_written_both_files_stay(tmp_path: Path, developm
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
 def test_a_full_disk_leaves_both_parts_as_they_were(tmp_path: Path, monkeypatch: Any) -> None:  # hazard 89
     """What is buffered fails only where it is flushed, and neither part is in its place by then."""
-    split(tmp_path, numbered(60), seed=1)
+    split(tmp_path, towns(60), seed=1)
     before = files_of(tmp_path)
 
     @contextmanager
@@ -133,7 +133,7 @@ def test_a_full_disk_leaves_both_parts_as_they_were(tmp_path: Path, monkeypatch:
                 yield device
 
     monkeypatch.setattr(splitting, "replacing", full)
-    refuses(OSError, "No space left", split, tmp_path, numbered(60), seed=2)
+    refuses(OSError, "No space left", split, tmp_path, towns(60), seed=2)
     assert files_of(tmp_path) == before
 
 
