@@ -54,7 +54,7 @@ def bound() -> Selector:
     return select
 
 
-def compiled() -> Selector:
+def optimize() -> Selector:
     optimizer = dspy.BootstrapFewShot(metric=right, max_bootstrapped_demos=1, max_labeled_demos=1)
     with dspy.context(lm=saying(verdict(2), repair("Doha"))):
         select: Selector = optimizer.compile(Selector(consult="always"), trainset=[example_of(CONTESTED, gold="Doha")])
@@ -64,7 +64,7 @@ def compiled() -> Selector:
 LAWFUL: dict[str, Callable[[], Selector]] = {
     "plain": Selector,
     "with LMs and a field of its own": bound,
-    "compiled": compiled,
+    "compiled": optimize,
     "with a judge of its own signature that holds an LM in a list": lambda: with_judge(
         Does(judge_by_best, predict=dspy.Predict(BEST), lms=[unreachable()])
     ),
@@ -77,10 +77,10 @@ LAWFUL: dict[str, Callable[[], Selector]] = {
 @pytest.mark.law(TEXT, "property")
 @pytest.mark.parametrize("make", LAWFUL.values(), ids=LAWFUL)
 def test_a_lawful_selector_passes_and_each_law_is_counted(make: Callable[[], Selector]) -> None:
-    tried = check_selector(make(), max_examples=10)
-    assert list(tried) == [*OF_A_DECISION, SAME, TEXT]
-    assert tried[SAME] == tried[TEXT] >= 40
-    assert tried["default_is_consensus"] > 0
+    counts = check_selector(make(), max_examples=10)
+    assert list(counts) == [*OF_A_DECISION, SAME, TEXT]
+    assert counts[SAME] == counts[TEXT] >= 40
+    assert counts["default_is_consensus"] > 0
 
 
 @pytest.mark.law(SAME, "property")
@@ -109,8 +109,8 @@ def test_laws_may_be_left_out_and_the_selector_and_its_lms_are_left_alone() -> N
 
     assert asyncio.run(within()) == 0  # there is no evidence
     assert list(check_selector(Inventive(), without=[*OF_A_DECISION, SAME], max_examples=0)) == [TEXT]
-    broken = f", {SAME}, is broken"
-    refuses(LawBroken, broken, check_selector, Inventive(), without=OF_A_DECISION, max_examples=0)
+    sentence = f", {SAME}, is broken"
+    refuses(LawBroken, sentence, check_selector, Inventive(), without=OF_A_DECISION, max_examples=0)
 
 
 def test_the_scripted_lm_does_not_load_hypothesis_and_where_it_is_missing_it_says_what_to_install() -> None:
@@ -156,7 +156,7 @@ def trust(call: dict[str, Any], pred: Any) -> dict[str, Any]:
 
 
 LOCK = "override_needs_a_certificate"
-BROKEN: dict[str, tuple[Callable[[], Selector], str]] = {
+BREACHES: dict[str, tuple[Callable[[], Selector], str]] = {
     "ships what the judge prefers": (altering(trust), LOCK),
     "ships what nobody said": (Inventive, LOCK),
     "is of a judge alone": (lambda: Selector(rule="judge"), LOCK),
@@ -170,39 +170,39 @@ BROKEN: dict[str, tuple[Callable[[], Selector], str]] = {
 }
 
 
-@pytest.mark.parametrize(("make", "law"), BROKEN.values(), ids=BROKEN)
+@pytest.mark.parametrize(("make", "law"), BREACHES.values(), ids=BREACHES)
 def test_the_broken_law_that_matters_most_is_named_with_a_small_example(make: Callable[[], Selector], law: str) -> None:
-    with pytest.raises(LawBroken) as caught:
+    with pytest.raises(LawBroken) as info:
         check_selector(make(), max_examples=0)
-    assert caught.value.law.name == law
-    assert len(str(caught.value)) < 2_000
+    assert info.value.law.name == law
+    assert len(str(info.value)) < 2_000
     for heading in ("question", "candidates", "consensus", "shipped", "demanded"):
-        assert f"\n  {heading}" in str(caught.value)
+        assert f"\n  {heading}" in str(info.value)
 
 
 class HearsAnything(Case):  # puts in EL-DGR's place the rule that takes an inapplicable certificate for one
     def rule(self, name: str) -> Rule:
-        def slipped(case: Any) -> Steps:
+        def slip(case: Any) -> Steps:
             if case.certified(case.consensus) is False and case.rival():
                 preference = case.preferred((yield "judge"))
                 if preference is not None and case.certified(preference) is not False:
                     return Choice("judge", preference)
             return (yield from evidence_locked(case))
 
-        return slipped
+        return slip
 
 
-class Slipped(Selector):  # decides by that rule
-    def _case(self, *given: Any, **named: Any) -> Case:
-        case = super()._case(*given, **named)
+class Slips(Selector):  # decides by that rule
+    def _case(self, *args: Any, **kwargs: Any) -> Case:
+        case = super()._case(*args, **kwargs)
         return HearsAnything(case.question, case.settings)
 
 
 def test_a_slip_in_the_rule_is_caught_by_the_situations_and_not_by_luck() -> None:
     """Hence with one example, of which nothing depends."""
-    with pytest.raises(LawBroken, match=r"^Law 3, override_needs_a_certificate") as caught:
-        check_selector(Slipped(), max_examples=1)
-    assert caught.value.outcome.case.certified(caught.value.outcome.decision.answer) is None
+    with pytest.raises(LawBroken, match=r"^Law 3, override_needs_a_certificate") as info:
+        check_selector(Slips(), max_examples=1)
+    assert info.value.outcome.case.certified(info.value.outcome.decision.answer) is None
 
 
 # -- what is kept from one question to the next -----------------------------------------------------------------------
@@ -220,9 +220,9 @@ STATEFUL: dict[str, tuple[Callable[[], Selector], str]] = {
 }
 
 
-@pytest.mark.parametrize(("make", "demanded"), STATEFUL.values(), ids=STATEFUL)
-def test_what_is_kept_from_one_question_to_the_next_breaks_law_18(make: Callable[[], Selector], demanded: str) -> None:
-    refuses(LawBroken, rf"(?s), {SAME}, is broken.*{re.escape(demanded)}", check_selector, make(), max_examples=0)
+@pytest.mark.parametrize(("make", "text"), STATEFUL.values(), ids=STATEFUL)
+def test_what_is_kept_from_one_question_to_the_next_breaks_law_18(make: Callable[[], Selector], text: str) -> None:
+    refuses(LawBroken, rf"(?s), {SAME}, is broken.*{re.escape(text)}", check_selector, make(), max_examples=0)
 
 
 class ReusesEvidenceOfAnotherText(Wrapper):
@@ -283,9 +283,9 @@ def test_a_selector_is_checked_as_the_rule_and_under_the_certificate_that_it_has
 
 def test_a_rule_with_full_authority_breaks_the_laws_and_a_certificate_that_fails_is_named() -> None:
     """One that decides in turns breaks a law."""
-    with pytest.raises(LawBroken, match=r"Broken too: .*the_cases_partition") as broken:
+    with pytest.raises(LawBroken, match=r"Broken too: .*the_cases_partition") as info:
         check_selector(Selector(rule=ships_any_preference), max_examples=0)
-    assert broken.value.law.name == LOCK
+    assert info.value.law.name == LOCK
     assert check_selector(Selector(rule=ships_any_preference), without=OF_A_DECISION, max_examples=0)[SAME] >= 100
 
     async def said_in_full_later(answer: str, evidence: Any, question: str) -> bool:

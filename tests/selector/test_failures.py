@@ -35,7 +35,7 @@ from tests.scenes import ABSTAINS, CONTESTED, DERIVATION, SETTLED, SILENT, repai
 from tests.scorers import Rewards
 from tests.selecting import Returns, each_call, each_way, inputs_of, roles_of, saying, select_acall, selector_of
 
-REFUSED, SPAN = lm15.AuthError("no key"), repair("Persian Gulf", 1)
+REFUSAL, SPAN = lm15.AuthError("no key"), repair("Persian Gulf", 1)
 SOON, LONG = 0.05, 60.0  # seconds; what waits for an event is late whenever they end
 each_binding = pytest.mark.parametrize("bound", [False, True])
 
@@ -44,20 +44,20 @@ class Late(dspy.Module):  # a judge that answers when it is released; awaited, i
     def __init__(self, *, is_rude: bool = False) -> None:
         super().__init__()
         self.is_rude = is_rude
-        self.judge, self.go, self.ended, self.cancelled = Judge(), threading.Event(), threading.Event(), False
+        self.judge, self.go, self.end, self.cancel = Judge(), threading.Event(), threading.Event(), False
 
     def forward(self, **inputs: Any) -> Any:
         self.go.wait(30)
         try:
             return self.judge(**inputs)
         finally:
-            self.ended.set()
+            self.end.set()
 
     async def aforward(self, **inputs: Any) -> Any:
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
-            self.cancelled = True
+            self.cancel = True
             if not self.is_rude:
                 raise
             raise ValueError("of no interest to anybody") from None
@@ -70,7 +70,7 @@ def late() -> Iterator[Late]:
     role.go.set()
 
 
-async def never_certified(answer: str, evidence: Any, question: str) -> Certificate:
+async def certify_never(answer: str, evidence: Any, question: str) -> Certificate:
     await asyncio.Event().wait()
     raise AssertionError(answer)
 
@@ -83,7 +83,7 @@ def hanging(late: Late) -> Any:
 @each_way
 @pytest.mark.parametrize("timeout", [None, 60])
 def test_consensus_ships_if_every_call_fails_and_the_failures_are_named(call: Any, timeout: Any) -> None:
-    lm = saying(REFUSED, REFUSED)
+    lm = saying(REFUSAL, REFUSAL)
     with dspy.context(lm=lm):
         pred = call(Selector(on_failure="abstain", timeout=timeout), CONTESTED)
     assert (pred.answer, pred.branch, pred.reason) == ("Dubai", "consensus", "default")
@@ -105,9 +105,9 @@ def test_a_failed_call_is_raised_as_it_is_and_a_bug_always(
     if on_failure == "abstain" and not isinstance(error, KeyError):
         assert [*call(select, CONTESTED).failures] == ["judge"]
         return
-    with pytest.raises(type(error)) as raised:
+    with pytest.raises(type(error)) as info:
         call(select, CONTESTED)
-    assert raised.value is error
+    assert info.value is error
 
 
 @each_call
@@ -117,7 +117,7 @@ def test_on_error_covers_replies_and_on_failure_calls_also_those_of_a_scorer(cal
         assert (pred.failures, [*pred.abstentions]) == ({}, ["judge", "repairer"])
         with pytest.raises(dspy.AdapterParseError):
             call(Selector(on_failure="abstain", on_error="raise"), CONTESTED)
-    with dspy.context(lm=saying(REFUSED)):
+    with dspy.context(lm=saying(REFUSAL)):
         assert [*call(Selector(on_failure="abstain", on_error="raise"), CONTESTED).failures] == ["judge"]
         with pytest.raises(dspy.LMError):
             call(Selector(on_error="abstain"), CONTESTED)
@@ -126,10 +126,10 @@ def test_on_error_covers_replies_and_on_failure_calls_also_those_of_a_scorer(cal
     assert (pred.answer, pred.scores[0]["undefined"]) == ("Doha", "the scorer failed: ConnectionError: refused")
 
 
-ENDED = "TimeoutError: the judge did not answer within its timeout of 0.002 s"
+LATE = "TimeoutError: the judge did not answer within its timeout of 0.002 s"
 FAILING: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
     "fails": (lambda select, inputs: select(**inputs), ConnectionError("down"), {}, "ConnectionError: down"),
-    "is late": (select_acall, Late(), {"timeout": LONG, "role_timeouts": {"judge": 0.002}}, ENDED),
+    "is late": (select_acall, Late(), {"timeout": LONG, "role_timeouts": {"judge": 0.002}}, LATE),
 }
 spans, derivations = st.sampled_from(("", "Paris", "1976")), st.sampled_from((ABSTAINS, DERIVATION))
 
@@ -137,26 +137,26 @@ spans, derivations = st.sampled_from(("", "Paris", "1976")), st.sampled_from((AB
 @pytest.mark.law("failed_judge_equals_silent_judge", "property")
 @pytest.mark.parametrize("kind", FAILING)
 @settings(max_examples=60)
-@given(question=questions(), span=spans, derived=derivations)
+@given(question=questions(), span=spans, derivation=derivations)
 def test_a_judge_that_fails_or_is_late_decides_as_a_silent_one(
-    kind: str, question: Question, span: str, derived: Any
+    kind: str, question: Question, span: str, derivation: Any
 ) -> None:
     """With any repairer and deriver, who are asked alike."""
-    (call, judge, options, failure), others = FAILING[kind], (repair(span, -1), derived)
-    failed = call(selector_of(judge, *others, on_failure="abstain", **options), inputs_of(question)).toDict()
+    (call, judge, options, failure), others = FAILING[kind], (repair(span, -1), derivation)
+    result = call(selector_of(judge, *others, on_failure="abstain", **options), inputs_of(question)).toDict()
     silent = call(selector_of(ABSTAINS, *others), inputs_of(question)).toDict()
-    judged = {"judge": failure} if "judge" in failed["consulted"] else {}
-    assert (failed.pop("failures"), silent.pop("failures")) == (judged, {})
-    assert failed.pop("abstentions").keys() == silent.pop("abstentions").keys()
-    assert failed == silent
+    failures = {"judge": failure} if "judge" in result["consulted"] else {}
+    assert (result.pop("failures"), silent.pop("failures")) == (failures, {})
+    assert result.pop("abstentions").keys() == silent.pop("abstentions").keys()
+    assert result == silent
 
 
 @each_way
 def test_the_repairer_is_asked_and_ships_though_the_judge_hangs(call: Any, late: Late) -> None:
     pred = call(selector_of(late, SPAN, on_failure="abstain", timeout=1.0), CONTESTED)
     assert (pred.answer, pred.branch, pred.consulted) == ("Persian Gulf", "repair", ["judge", "repairer"])
-    ended = "TimeoutError: the judge did not answer within its share of the question's timeout of 1 s"
-    assert pred.failures == {"judge": ended}
+    reason = "TimeoutError: the judge did not answer within its share of the question's timeout of 1 s"
+    assert pred.failures == {"judge": reason}
 
 
 @each_call
@@ -164,20 +164,20 @@ def test_a_late_call_is_raised_by_default_and_a_role_without_time_left_is_told_w
     call: Any, late: Late
 ) -> None:
     """A share that one gives to the judge oneself may be all that there is, and is enough as a limit."""
-    ended = "did not answer within the question's timeout of 0.05 s"
-    with pytest.raises(TimeoutError, match=f"^the judge {ended}$"):
+    limit = "did not answer within the question's timeout of 0.05 s"
+    with pytest.raises(TimeoutError, match=f"^the judge {limit}$"):
         call(selector_of(late, timeout=SOON), CONTESTED)
     select = selector_of(late, SPAN, on_failure="abstain", timeout=SOON, role_timeouts={"judge": LONG})
     pred = call(select, CONTESTED)
     assert (pred.answer, pred.branch, pred.consulted) == ("Dubai", "consensus", ["judge"])
-    unasked = "was not asked, because the judge used up the question's timeout of 0.05 s"
+    silence = "was not asked, because the judge used up the question's timeout of 0.05 s"
     assert [*pred.failures] == ["judge", "repairer"]
-    assert [*pred.failures.values()] == [f"TimeoutError: the judge {ended}", f"TimeoutError: the repairer {unasked}"]
+    assert [*pred.failures.values()] == [f"TimeoutError: the judge {limit}", f"TimeoutError: the repairer {silence}"]
     assert pred.abstentions["repairer"] == f"failed: {pred.failures['repairer']}"
     select = selector_of(late, SPAN, on_failure="abstain", role_timeouts={"judge": SOON})
     assert (call(select, CONTESTED).answer, Selector().role_timeouts) == ("Persian Gulf", {})
     pred = call(Selector(scorers=hanging(late), timeout=SOON), SETTLED)
-    reason = f"the scorer failed: TimeoutError: the scorer {ended}"
+    reason = f"the scorer failed: TimeoutError: the scorer {limit}"
     assert (pred.answer, pred.scores[0]["undefined"]) == ("Doha", reason)
 
 
@@ -189,7 +189,7 @@ def test_roles_and_scorers_are_asked_though_a_certificate_hangs_or_the_rule_take
     assert calls.unasked == {"judge"}
     options: dict[str, Any] = {"on_failure": "abstain", "timeout": LONG, "scorers": hanging(late)}
     soon = {"certificate": SOON, "scorer": SOON}
-    pred = select_acall(Selector(certificate=never_certified, role_timeouts=soon, **options), CONTESTED)
+    pred = select_acall(Selector(certificate=certify_never, role_timeouts=soon, **options), CONTESTED)
     assert pred.failures == {"certificate": "TimeoutError: the certificate did not answer within its timeout of 0.05 s"}
     assert pred.scores[0]["undefined"].endswith("the scorer did not answer within its timeout of 0.05 s")
 
@@ -204,25 +204,25 @@ def test_what_is_left_is_divided(who: str, later: list[str], scorers: int, own: 
 
 
 @each_case("selector", "who may still be asked")
-def test_who_may_still_be_asked(rule: str, name: Any, heard: list[str], later: list[str]) -> None:
+def test_who_may_still_be_asked(rule: str, name: Any, voices: list[str], later: list[str]) -> None:
     kind = Selector().type
-    assert later_roles(name, rule, kind, heard, certifies=False) == later
-    certified = [*later, "repair_certificate"] if "repairer" in (name, *later) else later
-    assert later_roles(name, rule, kind, heard, certifies=True) == certified
+    assert later_roles(name, rule, kind, voices, certifies=False) == later
+    roles = [*later, "repair_certificate"] if "repairer" in (name, *later) else later
+    assert later_roles(name, rule, kind, voices, certifies=True) == roles
 
 
 def test_a_late_call_that_is_awaited_is_cancelled_and_so_is_one_of_a_selection_that_is() -> None:
-    unseen, judge = list[Any](), Late(is_rude=True)
+    contexts, judge = list[Any](), Late(is_rude=True)
 
     async def select_once(select: Selector) -> Any:
-        asyncio.get_running_loop().set_exception_handler(lambda _, context: unseen.append(context))
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: contexts.append(context))
         pred = await select.acall(**CONTESTED)
         await asyncio.sleep(0)
         gc.collect()
         return pred
 
     pred = asyncio.run(select_once(selector_of(judge, timeout=SOON, on_failure="abstain")))
-    assert ("judge" in pred.failures, judge.cancelled, unseen) == (True, True, [])
+    assert ("judge" in pred.failures, judge.cancel, contexts) == (True, True, [])
 
     async def cancel(select: Selector) -> None:
         task = asyncio.ensure_future(select.acall(**CONTESTED))
@@ -232,7 +232,7 @@ def test_a_late_call_that_is_awaited_is_cancelled_and_so_is_one_of_a_selection_t
             await task
 
     asyncio.run(cancel(selector_of(judge := Late(is_rude=True), timeout=60, on_failure="abstain")))
-    assert judge.cancelled
+    assert judge.cancel
 
 
 def test_nothing_of_a_late_call_is_used_and_a_role_without_async_is_late_too(late: Late) -> None:
@@ -240,7 +240,7 @@ def test_nothing_of_a_late_call_is_used_and_a_role_without_async_is_late_too(lat
         with dspy.track_usage() as usage:
             selector_of(late, ABSTAINS, timeout=SOON, on_failure="abstain")(**CONTESTED)
             late.go.set()
-            assert late.ended.wait(30)
+            assert late.end.wait(30)
         assert (dspy.settings.trace, usage.get_total_tokens()) == ([], {})
     go = threading.Event()
     blocks = Does(lambda _, **inputs: go.wait(30) and dspy.Prediction(**SILENT))
@@ -293,7 +293,7 @@ def test_a_call_of_a_server_that_hangs_leaves_no_thread(bound: bool) -> None:
         if bound:
             select.set_lm(lm)
         pred = select(**CONTESTED)
-        assert judge.ended.wait(20)
+        assert judge.end.wait(20)
         over.set()
     assert [*pred.failures] == ["judge", "repairer"]
     assert [one.role for one in server.log].count("judge") <= 1
@@ -345,8 +345,8 @@ def test_a_late_call_of_ollama_ends_with_its_limit() -> None:
     engines = [engine for one in twins for engine in (one._engine_spec, one._async_engine_spec)]
     assert [engine.timeout for engine in engines] == [2.0, 2.0, 1.0, 1.0]
     for own in (SimpleNamespace(timeout=9.0), Engine(None), Engine((3, 10)), Engine(9.0)):
-        (limited := lm_at())._engine_spec = own
-        engine = with_limit(limited, Limit(ends, 2.0))._engine_spec
+        (other := lm_at())._engine_spec = own
+        engine = with_limit(other, Limit(ends, 2.0))._engine_spec
         assert (engine.timeout, own.timeout) == (2.0, 9.0) if own == Engine(9.0) else engine is own
     # An LM whose requests somebody else sends again is left as it is.
     for lm in (metered_lm(lm_at()), with_limit(lm_at(), Limit(time.monotonic(), 1.0))):
@@ -369,8 +369,8 @@ def test_selectors_in_threads_of_dspy_do_not_wait_for_one_another_and_stop_itera
 
     assert [one.answer for one in asyncio.run(several())] == ["Doha"] * 8
 
-    async def stopped() -> Any:
+    async def stop() -> Any:
         return await asyncio.wait_for(in_thread(lambda: next(iter(()))), 60)
 
     with pytest.raises(RuntimeError, match="StopIteration"):
-        asyncio.run(stopped())
+        asyncio.run(stop())

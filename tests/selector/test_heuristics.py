@@ -28,7 +28,7 @@ ASPECTS = {"logic", "fact", "epist", "info", "triang", "adv", "min", "scalar"}
 texts = st.text(alphabet=st.characters(), max_size=40)
 
 
-def shown(row: Row) -> tuple[list[str], list[str]]:
+def texts_of(row: Row) -> tuple[list[str], list[str]]:
     evidence = [show_passage(passage.title, passage.text) for passage in row.evidence]
     return evidence, [show_candidate(candidate.text, candidate.answer) for candidate in row.candidates]
 
@@ -36,15 +36,15 @@ def shown(row: Row) -> tuple[list[str], list[str]]:
 TWINS = {LexicalJudge: Judge, ExtractiveRepairer: Repairer, SilentDeriver: Deriver}
 
 
-@pytest.mark.parametrize(("heuristic", "backed"), TWINS.items())
-def test_an_heuristic_role_takes_what_its_twin_takes(heuristic: Callable[[], Any], backed: Callable[[], Any]) -> None:
+@pytest.mark.parametrize(("heuristic", "twin"), TWINS.items())
+def test_an_heuristic_role_takes_what_its_twin_takes(heuristic: Callable[[], Any], twin: Callable[[], Any]) -> None:
     """No predictor, no state: there is nothing for an optimizer to change and nothing to save. And law 18 holds."""
     role = heuristic()
-    assert inspect.signature(role.forward) == inspect.signature(backed().forward)
+    assert inspect.signature(role.forward) == inspect.signature(twin().forward)
     assert (role.predictors(), role.dump_state()) == ([], {})
     inputs: dict[str, Any] = {"question": QUESTION, "evidence": EVIDENCE, "candidates": ["Wembley", "Stade de France"]}
-    known = {name: inputs[name] for name in inspect.signature(role.forward).parameters}
-    assert asyncio.run(role.acall(**known)).toDict() == role(**known).toDict()
+    fields = {name: inputs[name] for name in inspect.signature(role.forward).parameters}
+    assert asyncio.run(role.acall(**fields)).toDict() == role(**fields).toDict()
 
 
 answers = texts.filter(lambda text: answer_class(text, "retrieval") is not None)  # "\x1b" shows nothing
@@ -101,14 +101,14 @@ def test_aspects_that_words_cannot_measure_are_none_and_a_repair_is_certified() 
 def test_on_real_pools_the_judge_beats_the_first_candidate_and_repairs_are_verbatim(pools_dir: Path) -> None:
     judge, right, first, n = LexicalJudge(), 0, 0, 300
     for row in open_pool(pools_dir / "gsm8k-openai4.jsonl.gz").rows(n):
-        _, candidates = shown(row)
+        _, candidates = texts_of(row)
         result = judge(question=row.question, evidence=[], candidates=candidates).toDict()
         right += numeric_equal(row.candidates[result.get("preferred", 0)].answer, row.gold)
         first += numeric_equal(row.candidates[0].answer, row.gold)
     assert right > first
     right = first = 0
     for row in open_pool(pools_dir / "hotpotqa-reflexion12.jsonl.gz").rows():
-        evidence, candidates = shown(row)
+        evidence, candidates = texts_of(row)
         preferred = LexicalJudge()(question=row.question, evidence=evidence, candidates=candidates).preferred
         right += exact_match(row.candidates[preferred].answer, row.gold)
         first += exact_match(row.candidates[0].answer, row.gold)

@@ -55,22 +55,22 @@ def teachable(request: Any) -> Any:
     has_knack = KNACK in text_of(request)
     if role_of(request) == "deriver":
         return {**DERIVATION, "derived_answer": "36" if has_knack else "1", "derivation_steps": []}
-    wanted = "Doha" if has_knack else "Dubai"
-    shown = re.split("<(?:candidate|slice) ", request.messages[-1].text or "")[1:]
-    index = next((index for index, one in enumerate(shown) if wanted in one), 0)
-    return in_style(request, index, float(bool(shown) and wanted in shown[0]))
+    goal = "Doha" if has_knack else "Dubai"
+    texts = re.split("<(?:candidate|slice) ", request.messages[-1].text or "")[1:]
+    index = next((index for index, one in enumerate(texts) if goal in one), 0)
+    return in_style(request, index, float(bool(texts) and goal in texts[0]))
 
 
-def rewritten(
+def rewrite(
     select: Any, reply: Callable[[Any], Any] = teachable, inputs: Any = CONTESTED, gold: str = "Doha", **options: Any
 ) -> tuple[Any, ScriptedLM]:
     """The program compiled by GEPA, and the LM that wrote its instructions."""
     reflection = scripted_lm(lambda _: {"new_instruction": KNACK})
-    chosen = {"max_metric_calls": 30, "num_threads": 1, "seed": 0, "reflection_minibatch_size": 2, **options}
-    optimizer: Any = dspy.GEPA(metric=selection_feedback, reflection_lm=reflection, **chosen)
+    arguments = {"max_metric_calls": 30, "num_threads": 1, "seed": 0, "reflection_minibatch_size": 2, **options}
+    optimizer: Any = dspy.GEPA(metric=selection_feedback, reflection_lm=reflection, **arguments)
     with dspy.context(lm=scripted_lm(reply)):
-        compiled = optimizer.compile(select, trainset=examples(4, inputs, gold), valset=examples(2, inputs, gold))
-    return compiled, reflection
+        program = optimizer.compile(select, trainset=examples(4, inputs, gold), valset=examples(2, inputs, gold))
+    return program, reflection
 
 
 def instructions_of(module: Any) -> list[str]:
@@ -80,32 +80,32 @@ def instructions_of(module: Any) -> list[str]:
 @functools.cache
 def compiled_of(kind: str) -> tuple[Selector, str]:
     """The selector with such a judge that GEPA has compiled, and all that its LM was shown."""
-    select, reflection = rewritten(selector_with(kind))
+    select, reflection = rewrite(selector_with(kind))
     return select, "".join(map(text_of, reflection.requests))
 
 
 @each_judge
 def test_gepa_rewrites_a_judge_by_the_feedback_and_it_is_saved_and_loaded(kind: str, tmp_path: Path) -> None:
-    compiled, shown = compiled_of(kind)
-    assert instructions_of(compiled.judge) == [KNACK]
-    compiled.save(tmp_path / "compiled.json")
-    loaded = selector_with(kind)
-    loaded.load(tmp_path / "compiled.json")
-    for select in (compiled, loaded):
+    program, prompt = compiled_of(kind)
+    assert instructions_of(program.judge) == [KNACK]
+    program.save(tmp_path / "compiled.json")
+    twin = selector_with(kind)
+    twin.load(tmp_path / "compiled.json")
+    for select in (program, twin):
         with dspy.context(lm=scripted_lm(teachable)):
             pred = select(**CONTESTED)
         assert (pred.answer, pred.branch, select.settings) == ("Doha", "judge", Settings(consult="always"))
-    assert "is wrong; candidate 2 is right. It did not override: it is consensus's own." in shown
+    assert "is wrong; candidate 2 is right. It did not override: it is consensus's own." in prompt
 
 
 def test_gepa_rewrites_the_deriver_of_a_nested_selector() -> None:
     """It fails on a predictor that is never asked, as the judge's is here: there is no trace to reflect upon."""
     program = Program()
     program.select = Selector(answer="number", derivation="stated", timeout=60)
-    compiled, _ = rewritten(program, inputs=PENS, gold="36")
-    assert instructions_of(compiled) == [KNACK]
+    result, _ = rewrite(program, inputs=PENS, gold="36")
+    assert instructions_of(result) == [KNACK]
     with dspy.context(lm=scripted_lm(teachable)):
-        assert compiled(**PENS).answer == "36"
+        assert result(**PENS).answer == "36"
 
 
 # A knockout continues without the comparison.
@@ -114,12 +114,12 @@ def test_gepa_learns_from_replies_that_cannot_be_parsed_if_they_are_raised(kind:
     """One that the selector takes for silence leaves DSPy no trace of the call, hence nothing to reflect upon."""
 
     def reply(request: Any) -> Any:
-        asked = request.config.response_format["schema"]["properties"]
-        return teachable(request) if KNACK in text_of(request) or "repaired_answer" in asked else "It is Dubai."
+        fields = request.config.response_format["schema"]["properties"]
+        return teachable(request) if KNACK in text_of(request) or "repaired_answer" in fields else "It is Dubai."
 
     options: dict[str, Any] = {"add_format_failure_as_feedback": True}
-    compiled, reflection = rewritten(selector_with(kind, on_error="raise"), reply, **options)
-    assert instructions_of(compiled.judge) == [KNACK]
+    program, reflection = rewrite(selector_with(kind, on_error="raise"), reply, **options)
+    assert instructions_of(program.judge) == [KNACK]
     assert "It is Dubai." in text_of(reflection.requests[0])
 
 
@@ -131,8 +131,8 @@ def test_bootstrapping_teaches_from_right_answers_alone(kind: str) -> None:
         predictor.signature = predictor.signature.with_instructions(KNACK)
     optimizer = dspy.BootstrapFewShot(metric=selection_score, max_bootstrapped_demos=4, max_labeled_demos=0)
     with dspy.context(lm=scripted_lm(teachable)):
-        compiled: Any = optimizer.compile(select, trainset=[*wrong, *examples(2)])
-    demos = [demo for predictor in compiled.judge.predictors() for demo in predictor.demos]
+        program: Any = optimizer.compile(select, trainset=[*wrong, *examples(2)])
+    demos = [demo for predictor in program.judge.predictors() for demo in predictor.demos]
     assert len(demos) == 2
     assert not any("Which town?" in demo["question"] for demo in demos)
 
@@ -157,13 +157,13 @@ def feedback(pred: Any, predictor: str | None, gold: dspy.Example = DOHA) -> str
     return text
 
 
-def selected(judge: Any = UNPARSED, repairer: Any = SILENT, **inputs: Any) -> Any:
+def prediction(judge: Any = UNPARSED, repairer: Any = SILENT, **inputs: Any) -> Any:
     return selector_of(judge, repairer, consult="always")(**{**CONTESTED, **inputs})
 
 
 @each_case("selector", "feedback about a role", **WORDS, name=NAMES.get)
 def test_feedback_is_about_the_role_that_it_is_for(judge: Any, repairer: Any, role: str, message: str) -> None:
-    text = feedback(selected(judge, repairer), f"{role}.predict")
+    text = feedback(prediction(judge, repairer), f"{role}.predict")
     assert message in text
     others = {"judge", "repairer", "deriver"} - {role}
     assert not any(f"The {role} " in text or f"The {role}'s" in text for role in others)
@@ -172,14 +172,14 @@ def test_feedback_is_about_the_role_that_it_is_for(judge: Any, repairer: Any, ro
 @each_case("selector", "openings of feedback", **WORDS, name=NAMES.get)
 def test_feedback_opens_with_what_shipped(judge: Any, candidates: list[Any], gold: Any, message: str) -> None:
     for predictor in (None, "judge.predict", "another.predict"):
-        pred = selected(judge, candidates=candidates)
+        pred = prediction(judge, candidates=candidates)
         assert feedback(pred, predictor, example_of(CONTESTED, gold=gold)).startswith(message)
 
 
 @each_case("selector", "why a preference did not override")
 def test_feedback_says_why_a_preference_did_not_override(candidates: list[str], preferred: int, why: str) -> None:
     gold = example_of({**CONTESTED, "candidates": candidates}, gold="Lusail")
-    text = feedback(selected(verdict(preferred), candidates=candidates), "judge.predict", gold)
+    text = feedback(prediction(verdict(preferred), candidates=candidates), "judge.predict", gold)
     assert f"It did not override: {why}." in text
     assert "which is wrong; no candidate is right." in text
 
@@ -207,7 +207,7 @@ def test_a_derivation_that_was_not_accepted_comes_with_its_reason_and_options_ar
 def test_the_score_is_the_same_for_every_predictor_and_without_a_decision_that_of_the_answer() -> None:
     """Otherwise GEPA warns and takes the program's. Feedback for the program speaks of every role."""
     for predictor, gold in product((None, "judge.predict", "select.repairer.predict", "x"), ("Doha", "Dubai")):
-        example, pred = example_of(CONTESTED, gold=gold), selected(verdict(2), repair("Doha"))
+        example, pred = example_of(CONTESTED, gold=gold), prediction(verdict(2), repair("Doha"))
         result = selection_feedback(example, pred, None, predictor, None)
         assert result.score == float(selection_score(example, pred)) == float(gold == "Doha")
         assert predictor or all(f"The {role}" in result.feedback for role in ("judge", "repairer", "deriver"))
@@ -215,8 +215,8 @@ def test_the_score_is_the_same_for_every_predictor_and_without_a_decision_that_o
     assert feedback(dspy.Prediction(answer="Doha"), "judge.predict").endswith("and it is right.")  # asked or not?
     assert selection_score(DOHA, dspy.Prediction()) is False
     # Pinned, for it is why there are two metrics: a prediction with the score 0.0 is true.
-    assert bool(selection_feedback(DOHA, selected())) is True
-    assert selection_score(DOHA, selected()) is False
+    assert bool(selection_feedback(DOHA, prediction())) is True
+    assert selection_score(DOHA, prediction()) is False
 
 
 @pytest.mark.parametrize("pool", ["demo-retrieval", "demo-arithmetic"])

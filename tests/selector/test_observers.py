@@ -134,11 +134,11 @@ def test_mlflow_s_autolog_has_one_span_a_role_under_its_name(tmp_path: Path) -> 
         "PYTHONPATH": str(Path(__file__).resolve().parents[2]),
     }
     command = [sys.executable, "-c", SCRIPT, (tmp_path / "store").as_uri()]
-    done = subprocess.run(
+    result = subprocess.run(
         command, env={**os.environ, **options}, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120
     )
-    assert done.returncode == 0, done.stderr
-    traces = json.loads(done.stdout.splitlines()[-1])
+    assert result.returncode == 0, result.stderr
+    traces = json.loads(result.stdout.splitlines()[-1])
     roles = [[name for name, above in trace if above == "Selector.forward"] for trace in traces]
     assert sorted(roles) == [["Deriver.forward"], ["Judge.forward", "Repairer.forward"]]
     for trace in traces:
@@ -164,11 +164,11 @@ class Desk(dspy.Module):  # a program that retrieves its own passages
 
 def function_calls(work: Callable[[], Any]) -> int:
     """How many functions are called meanwhile, in this thread and in those that it starts."""
-    counted = 0
+    total = 0
 
     def count(frame: Any, event: str, argument: Any) -> None:
-        nonlocal counted
-        counted += event in ("call", "c_call")
+        nonlocal total
+        total += event in ("call", "c_call")
 
     threading.setprofile(count)
     sys.setprofile(count)
@@ -177,24 +177,24 @@ def function_calls(work: Callable[[], Any]) -> int:
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
-    return counted
+    return total
 
 
 @each_call
 def test_a_later_call_of_a_sampled_program_calls_as_many_functions_as_an_early_one(call: Any) -> None:
-    sampled = Sampled(Desk(), n=3, num_threads=1)
-    work = partial(call, sampled, {"question": "Which?"})
+    program = Sampled(Desk(), n=3, num_threads=1)
+    work = partial(call, program, {"question": "Which?"})
     with dspy.context(lm=scripted_lm(lambda _: REPLY)):
         for _ in range(3):
             work()
         early = function_calls(work)
         for _ in range(20):
             work()
-        assert len(sampled.history) == 3 * 24
+        assert len(program.history) == 3 * 24
         assert function_calls(work) < 1.1 * early  # a walk through the history makes it twice as many
 
 
-class Sealed(list[Any]):  # a record that nobody may read
+class Seal(list[Any]):  # a record that nobody may read
     def __iter__(self) -> Any:
         raise AssertionError("The record was read.")
 
@@ -209,5 +209,5 @@ def test_who_looks_for_modules_and_lms_does_not_read_what_they_remember(look: Ca
     program.program.set_lm(lm)
     several: list[Any] = [lm, program, program.program, program.program.respond, program.select, program.select.judge]
     for one in several:
-        one.history = Sealed([{"messages": [{"content": "Which?"}]}])
+        one.history = Seal([{"messages": [{"content": "Which?"}]}])
     look(program, *[lambda lm: lm] * (look is with_lms))

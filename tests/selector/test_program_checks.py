@@ -18,7 +18,7 @@ from tests.modules import Does
 from tests.refusing import refuses, says
 from tests.selecting import Returns
 
-ASKED = {"question": "What is the capital of Qatar?"}
+INPUTS = {"question": "What is the capital of Qatar?"}
 PASSAGES = ["Doha is the capital of Qatar.", "Lusail is a city north of Doha."]
 
 
@@ -33,9 +33,9 @@ class Program(dspy.Module):
         self.select = Selector(**options)
 
     def forward(self, question: str) -> Any:
-        return self.returned(self.selected(question))
+        return self.result_of(self.choose(question))
 
-    def selected(self, question: str) -> Any:
+    def choose(self, question: str) -> Any:
         return self.select(question=question, candidates=self.samples(question), evidence=PASSAGES)
 
     async def later(self, question: str) -> Any:
@@ -48,13 +48,13 @@ class Program(dspy.Module):
     def sample(self, question: str, number: int) -> Any:
         return self.answer(question=question, context=PASSAGES, config={"rollout_id": number})
 
-    def returned(self, pred: Any) -> Any:
+    def result_of(self, pred: Any) -> Any:
         return pred
 
 
-def returning(name: str, returned: Callable[[Any], Any]) -> Any:
+def returning(name: str, change: Callable[[Any], Any]) -> Any:
     """A program that returns something made of the prediction."""
-    return type(name, (Program,), {"returned": lambda self, pred: returned(pred)})
+    return type(name, (Program,), {"result_of": lambda self, pred: change(pred)})
 
 
 # -- lawful programs ---------------------------------------------------------------------------------------------------
@@ -66,7 +66,7 @@ class Tolerant(Program):  # a sample that fails is a candidate without an answer
             return None
 
 
-class Awaited(dspy.Module):  # has no forward
+class AsyncOnly(dspy.Module):  # has no forward
     def __init__(self) -> None:
         super().__init__()
         self.parts = [Program()]
@@ -91,9 +91,9 @@ class TwoHops(Program):  # selects a city, then something about it: two selector
         super().__init__()
         self.bridge = Selector()
 
-    def selected(self, question: str) -> Any:
+    def choose(self, question: str) -> Any:
         result = self.bridge(question=question, candidates=self.samples(question), evidence=PASSAGES)
-        return super().selected(f"What of {result.answer}?")
+        return super().choose(f"What of {result.answer}?")
 
 
 class Both(TwoHops):  # two selectors at once, of which it returns the first
@@ -114,7 +114,7 @@ OUTPUTS = "result: Found, kind: Literal['count', 'size'], answer: float"
 class Number(Program):  # samples numbers and more, and returns one
     signature = SIGNATURE(f"question, context: list[str] -> {OUTPUTS}", custom_types={"Found": Found})
 
-    def returned(self, pred: Any) -> Any:
+    def result_of(self, pred: Any) -> Any:
         return {"answer": float(pred.answer) if str(pred.answer).isdecimal() else pred.answer}
 
 
@@ -123,7 +123,7 @@ def ask_another(self: Any, question: str, candidates: list[str], **_: Any) -> An
     return dspy.Prediction(preferred=candidates.index(answer) if answer in candidates else -1)
 
 
-class Judged(Program):  # a selector whose judge asks another selector
+class AsksTwice(Program):  # a selector whose judge asks another selector
     def __init__(self) -> None:
         super().__init__()
         self.select.judge = Does(ask_another, inner=Selector())
@@ -133,29 +133,29 @@ LAWFUL: dict[str, Callable[[], dspy.Module]] = {
     "plain": Program,
     "tolerant of failures": Tolerant,
     "that returns the answer in another spelling": returning("Text", lambda pred: pred.answer and f"**{pred.answer}**"),
-    "async only": Awaited,
+    "async only": AsyncOnly,
     "with completions": Completions,
     "with threads": Threads,
     "with two selectors in a row": TwoHops,
     "with two selectors at once": Both,
     "with typed outputs": Number,
-    "with a selector in a role": Judged,
+    "with a selector in a role": AsksTwice,
     "strict about replies": lambda: Program(on_error="raise", certificate="token", consult="always"),
 }
 
 
 class Sums(Program):  # has no evidence
-    def selected(self, question: str) -> Any:
+    def choose(self, question: str) -> Any:
         return self.select(question=question, candidates=self.samples(question))
 
 
 PENS = {"question": "Tom has 3 boxes of 12 pens. How many pens has he?"}
 OTHERWISE: dict[str, tuple[Callable[[], dspy.Module], Any, Any]] = {
-    **{name: (make, ASKED, None) for name, make in LAWFUL.items()},
+    **{name: (make, INPUTS, None) for name, make in LAWFUL.items()},
     "a sum": (lambda: Sums(answer="number"), PENS, None),
-    "several examples": (Program, [dspy.Example(**ASKED, answer="Doha").with_inputs("question"), ASKED], None),
-    "under JSON": (Program, ASKED, dspy.JSONAdapter()),
-    "under XML": (Program, ASKED, dspy.XMLAdapter()),
+    "several examples": (Program, [dspy.Example(**INPUTS, answer="Doha").with_inputs("question"), INPUTS], None),
+    "under JSON": (Program, INPUTS, dspy.JSONAdapter()),
+    "under XML": (Program, INPUTS, dspy.XMLAdapter()),
 }
 
 
@@ -177,7 +177,7 @@ def test_the_program_and_its_lms_are_left_alone_and_it_may_change_its_inputs() -
     before = program.dump_state()
     program.set_lm(lm)
     with dspy.context(lm=lm):
-        check_selector(program, ASKED, max_examples=5)
+        check_selector(program, INPUTS, max_examples=5)
     assert (lm.requests, program.history, program.get_lm(), program.select.callbacks) == ([], [], lm, [])
     cast("Any", program).set_lm(None)
     assert program.dump_state() == before
@@ -185,7 +185,7 @@ def test_the_program_and_its_lms_are_left_alone_and_it_may_change_its_inputs() -
 
 # -- programs that ignore the lock -------------------------------------------------------------------------------------
 class Prefers(Program):  # returns what the judge prefers, in the selector's own prediction
-    def selected(self, question: str) -> Any:
+    def choose(self, question: str) -> Any:
         pool = [one.answer for one in self.samples(question)]
         pred = self.select(question=question, candidates=pool, evidence=PASSAGES)
         pred.answer = pred.answer if pred.preference is None else pool[pred.preference]
@@ -193,7 +193,7 @@ class Prefers(Program):  # returns what the judge prefers, in the selector's own
 
 
 class AsksTheJudge(Program):  # asks the judge after the selector, and returns what it says
-    def selected(self, question: str) -> Any:
+    def choose(self, question: str) -> Any:
         pool = [one.answer or "?" for one in self.samples(question)]
         pred = self.select(question=question, candidates=pool, evidence=PASSAGES)
         verdict = self.select.judge(question=question, evidence=PASSAGES, candidates=pool)
@@ -201,9 +201,9 @@ class AsksTheJudge(Program):  # asks the judge after the selector, and returns w
 
 
 class FirstHop(TwoHops):  # returns the city of the first selector
-    def selected(self, question: str) -> Any:
+    def choose(self, question: str) -> Any:
         result = self.bridge(question=question, candidates=["Lusail", "Lusail", "Doha"], evidence=PASSAGES)
-        Program.selected(self, question)
+        Program.choose(self, question)
         return result
 
 
@@ -214,16 +214,16 @@ class Awaits(Program):  # ignores the lock only if it is awaited
 
 
 CONSENSUS = returning("ReturnsConsensus", lambda pred: dspy.Prediction(answer=pred.consensus))
-BROKEN = [Prefers, AsksTheJudge, CONSENSUS, returning("Invents", lambda pred: pred.answer or "Atlantis"), FirstHop]
+LAWLESS = [Prefers, AsksTheJudge, CONSENSUS, returning("Invents", lambda pred: pred.answer or "Atlantis"), FirstHop]
 
 
-@pytest.mark.parametrize("make", BROKEN)
+@pytest.mark.parametrize("make", LAWLESS)
 def test_a_program_that_ignores_the_lock_is_found_out(make: Callable[[], dspy.Module]) -> None:
-    with pytest.raises(AssertionError, match=r"^\w+ returned '.*'; its selector shipped ") as caught:
-        check_selector(make(), ASKED, max_examples=0)
-    assert caught.value.__notes__[0].startswith("  inputs      {'question': 'What is the capital of Qatar?'}\n")
+    with pytest.raises(AssertionError, match=r"^\w+ returned '.*'; its selector shipped ") as info:
+        check_selector(make(), INPUTS, max_examples=0)
+    assert info.value.__notes__[0].startswith("  inputs      {'question': 'What is the capital of Qatar?'}\n")
     message = r"^Awaits returned 'Paris'; its selector shipped "
-    refuses(AssertionError, message, check_selector, Awaits(), ASKED, max_examples=1)
+    refuses(AssertionError, message, check_selector, Awaits(), INPUTS, max_examples=1)
 
 
 # -- what else is found out --------------------------------------------------------------------------------------------
@@ -247,7 +247,7 @@ class Empty(dspy.Module):
         self.select = Selector()
 
 
-def hidden(select: Any) -> dspy.Module:
+def hide(select: Any) -> dspy.Module:
     """A program that has its selector where no module is found."""
     return Does(lambda _, question: select(question=question, candidates=["Doha"]))
 
@@ -260,28 +260,28 @@ class Node(pydantic.BaseModel):  # a type that may hold itself
 def test_an_output_that_may_hold_itself_ends_and_the_answer_may_be_in_another_field() -> None:
     schema = Node.model_json_schema()
     assert value_of(schema, "word", 0, schema["$defs"]) == {"text": "word", "next": None}
-    assert check_selector(NoAnswer(), ASKED, answer_field="reply", max_examples=2)["selector_calls"] > 0
-    refuses(ArgumentError, "no field 'said'", check_selector, NoAnswer(), ASKED, answer_field="said", max_examples=2)
+    assert check_selector(NoAnswer(), INPUTS, answer_field="reply", max_examples=2)["selector_calls"] > 0
+    refuses(ArgumentError, "no field 'said'", check_selector, NoAnswer(), INPUTS, answer_field="said", max_examples=2)
 
 
 def test_an_exception_of_a_program_or_a_role_comes_with_a_small_example() -> None:
     ranks = {"Paris": 1, None: 0, "Doha": 2}  # a bug where an answer of one candidate ships
     raises = returning("Raises", lambda pred: {"answer": pred.answer, "rank": ranks[pred.answer]})
-    with pytest.raises(KeyError, match=r"Lyon|97|yes|Qatar|Lusail") as caught:
-        check_selector(raises(), ASKED)
-    note, *_ = caught.value.__notes__
+    with pytest.raises(KeyError, match=r"Lyon|97|yes|Qatar|Lusail") as info:
+        check_selector(raises(), INPUTS)
+    note, *_ = info.value.__notes__
     assert note.startswith("  inputs      {'question': 'What is the capital of Qatar?'}\n")
     assert "\n  LM replies  {'reasoning': " in note and "\n  shipped     " in note
     program = Program()
     program.select.judge = Returns(KeyError("a bug"))
-    with pytest.raises(KeyError, match="a bug") as caught:
-        check_selector(program, ASKED, max_examples=0)
-    assert caught.value.__notes__[0].startswith("  inputs ")
+    with pytest.raises(KeyError, match="a bug") as info:
+        check_selector(program, INPUTS, max_examples=0)
+    assert info.value.__notes__[0].startswith("  inputs ")
 
 
 MAKERS: dict[str, Callable[[], Any]] = {
     "str": lambda: str, "Predict": lambda: dspy.Predict("question -> answer"), "NoAnswer": NoAnswer,
-    "Hidden": lambda: hidden(Selector()), "Module": dspy.Module,
+    "Hidden": lambda: hide(Selector()), "Module": dspy.Module,
     "Nothing": returning("Nothing", lambda pred: None), "Bypasses": Bypasses, "NeverCalls": NeverCalls, "Empty": Empty,
     "Program": Program,
 }  # fmt: skip
@@ -289,6 +289,6 @@ MAKERS: dict[str, Callable[[], Any]] = {
 
 @each_case("selector", "programs that cannot be checked")
 def test_what_cannot_be_checked_is_told_in_a_sentence(make: str, sentence: str) -> None:
-    with pytest.raises((ArgumentError, AssertionError)) as caught:
-        check_selector(MAKERS[make](), [] if make == "Program" else ASKED, max_examples=2)
-    assert says(sentence, str(caught.value))
+    with pytest.raises((ArgumentError, AssertionError)) as info:
+        check_selector(MAKERS[make](), [] if make == "Program" else INPUTS, max_examples=2)
+    assert says(sentence, str(info.value))

@@ -22,7 +22,7 @@ from tests.scenes import CONTESTED, DERIVATION, PENS, repair, verdict
 from tests.selecting import awaiting, each_way, example_of, saying, select_acall, select_sync, with_judge
 
 REPLIES: dict[str, dict[str, Any]] = {"judge": verdict(1, 2), "deriver": DERIVATION, "repairer": repair("Doha")}
-SENT = {**REPLIES, "judge": {**REPLIES["judge"], "assessments": [[5] * 8] * 2}}
+WIRE = {**REPLIES, "judge": {**REPLIES["judge"], "assessments": [[5] * 8] * 2}}
 """The same as an LM sends it: scores are rows of whole numbers from 0 to 10."""
 EVIDENCE = ["Doha is the capital."]
 INPUTS: dict[str, Any] = {"deriver": {"question": "q"}, "repairer": {"question": "q", "evidence": EVIDENCE}}
@@ -32,7 +32,7 @@ each_role = pytest.mark.parametrize("role", ROLES)
 
 
 def obliging() -> ScriptedLM:
-    return scripted_lm(lambda request: SENT[role_of(request) or ""])
+    return scripted_lm(lambda request: WIRE[role_of(request) or ""])
 
 
 @each_role
@@ -52,11 +52,11 @@ def test_a_role_returns_its_fields_as_plain_json_values_in_every_way_and_asks_th
 def test_without_a_selector_the_strict_adapter_reads_where_the_user_set_none(role: str) -> None:
     module: Any = ROLES[role]()
     for call in (module, awaiting(module.acall)):
-        lm = scripted_lm(lambda _: f"Sure: {json.dumps(SENT[role])}")
+        lm = scripted_lm(lambda _: f"Sure: {json.dumps(WIRE[role])}")
         with dspy.context(lm=lm):
-            with pytest.raises(dspy.AdapterParseError) as caught:
+            with pytest.raises(dspy.AdapterParseError) as info:
                 call(**INPUTS[role])
-            assert (caught.value.adapter_name, len(lm.requests)) == ("StrictJSONAdapter", 1)
+            assert (info.value.adapter_name, len(lm.requests)) == ("StrictJSONAdapter", 1)
             with dspy.context(adapter=dspy.JSONAdapter()):
                 assert call(**INPUTS[role]).toDict() == REPLIES[role]
 
@@ -79,8 +79,8 @@ def test_a_rejected_reply_is_captured_for_an_optimizer(role: str) -> None:
     """DSPy finds the predictor by its signature and hands the reply on as a failure of format."""
     options: dict[str, Any] = {"num_threads": 1, "capture_failed_parses": True}
     with dspy.context(lm=scripted_lm(lambda _: '{"preferred": 0}')):
-        traced: Any = bootstrap_trace_data(ROLES[role](), [example_of(INPUTS[role])], **options)
-    (predictor, inputs, failure) = traced[0]["trace"][-1]
+        trace: Any = bootstrap_trace_data(ROLES[role](), [example_of(INPUTS[role])], **options)
+    (predictor, inputs, failure) = trace[0]["trace"][-1]
     assert isinstance(predictor, dspy.Predict)
     assert (inputs, failure.completion_text) == (INPUTS[role], '{"preferred": 0}')
 
@@ -110,12 +110,12 @@ def test_another_module_may_judge_and_a_chain_of_thought_is_read_strictly(call: 
 OTHER = {**DERIVATION, "derivation_steps": [{"expression": "12 - 3", "value": "9"}], "derived_answer": "9"}
 OTHER |= {"consistency_check": "9 + 3 = 12"}
 FALSE = {**DERIVATION, "consistency_check": "36 / 12 = 4"}
-AGREED: dict[str, Any] = {"derivation": "agreed", "answer": "number"}
+AGREEMENT: dict[str, Any] = {"derivation": "agreed", "answer": "number"}
 
 
-def derived(*samples: Any, **settings: Any) -> Any:
+def derive(*samples: Any, **settings: Any) -> Any:
     with dspy.context(lm=scripted_lm([*samples])):
-        return Selector(**{**AGREED, **settings})(**PENS)
+        return Selector(**{**AGREEMENT, **settings})(**PENS)
 
 
 SAMPLES = {"DERIVATION": DERIVATION, "OTHER": OTHER, "FALSE": FALSE}
@@ -123,7 +123,7 @@ SAMPLES = {"DERIVATION": DERIVATION, "OTHER": OTHER, "FALSE": FALSE}
 
 @each_case("selector", "derivations that agree")
 def test_an_answer_counts_where_two_derivations_pass_and_agree(samples: list[str], ships: str) -> None:
-    pred = derived(*(SAMPLES.get(name, name) for name in samples))
+    pred = derive(*(SAMPLES.get(name, name) for name in samples))
     assert (pred.answer, pred.branch) == (ships, "repair" if ships == "36" else "consensus")
     assert pred.consulted == ["deriver"]
 
@@ -131,15 +131,15 @@ def test_an_answer_counts_where_two_derivations_pass_and_agree(samples: list[str
 def test_support_ships_what_two_derivations_give_each_of_a_request_and_the_laws_hold() -> None:
     for call in (select_sync, select_acall):
         with dspy.context(lm=(lm := scripted_lm(lambda _: DERIVATION))):
-            assert call(Selector(**AGREED), PENS).answer == "36"
+            assert call(Selector(**AGREEMENT), PENS).answer == "36"
         assert [request.config.temperature for request in lm.requests] == [0.7] * 3
-    assert derived(*[DERIVATION] * 3, rule="support").answer == "36"
-    assert derived(*[OTHER] * 3, rule="support").answer == "35"
-    assert derived(*[OTHER] * 3).answer == "9"
-    pred = derived("no JSON", "none either", "[]")
+    assert derive(*[DERIVATION] * 3, rule="support").answer == "36"
+    assert derive(*[OTHER] * 3, rule="support").answer == "35"
+    assert derive(*[OTHER] * 3).answer == "9"
+    pred = derive("no JSON", "none either", "[]")
     assert pred.answer == "35"
     assert pred.abstentions["deriver"].startswith("unparsable")
-    assert check_selector(Selector(**AGREED), max_examples=3)
+    assert check_selector(Selector(**AGREEMENT), max_examples=3)
     assert RepeatedDeriver(n=5).most_calls([]) == 5
     assert RepeatedDeriver(dspy.Predict("question -> derived_answer")).most_calls([]) is None
 
@@ -149,7 +149,7 @@ def test_a_run_keeps_all_samples_and_decides_again_from_them(tmp_path: Path) -> 
     pool = tmp_path / "pens.jsonl"
     pool.write_text(json.dumps(row | {"candidates": [{"answer": answer} for answer in PENS["candidates"]]}) + "\n")
     with dspy.context(lm=scripted_lm([OTHER, DERIVATION, DERIVATION])):
-        evaluate(Selector(**AGREED), Plan([pool], tmp_path / "run", ("majority", "eldgr")))
+        evaluate(Selector(**AGREEMENT), Plan([pool], tmp_path / "run", ("majority", "eldgr")))
     entries = [json.loads(line) for line in (tmp_path / "run" / "journal.jsonl").read_text().splitlines()]
     (entry,) = [entry for entry in entries if entry["kind"] == "consultation"]
     assert [one["derived_answer"] for one in entry["content"]["other_derivations"]] == ["9", "36"]

@@ -56,10 +56,10 @@ def program_of(**methods: Any) -> Any:
     return type("Made", (dspy.Module,), methods)()
 
 
-def called(program: Sampled, lm: Any, way: str = "sync", **inputs: Any) -> dspy.Prediction:
+def run(program: Sampled, lm: Any, way: str = "sync", **inputs: Any) -> dspy.Prediction:
     with dspy.context(lm=lm):
-        given = inputs or QUESTION
-        return program(**given) if way == "sync" else asyncio.run(program.acall(**given))
+        values = inputs or QUESTION
+        return program(**values) if way == "sync" else asyncio.run(program.acall(**values))
 
 
 ways = pytest.mark.parametrize("way", ["sync", "async"])
@@ -68,7 +68,7 @@ ways = pytest.mark.parametrize("way", ["sync", "async"])
 @ways
 def test_it_ships_what_the_selector_decides_and_a_second_call_under_the_cache_asks_nothing(way: str) -> None:
     lm = answering(["Dubai", "Doha", "Doha", "Doha", "doha."])
-    pred: Any = called(Sampled(dspy.ChainOfThought(ASK)), lm, way)
+    pred: Any = run(Sampled(dspy.ChainOfThought(ASK)), lm, way)
     assert (pred.answer, pred.branch, pred.certified, pred.reasoning) == ("Doha", "consensus", True, "I say Doha")
     assert pred.votes == {"Doha": 4, "Dubai": 1}
     assert sorted(pred.completions.answer) == ["Doha", "Doha", "Doha", "Dubai", "doha."]
@@ -76,8 +76,8 @@ def test_it_ships_what_the_selector_decides_and_a_second_call_under_the_cache_as
     assert pred.passages[pred.witness["passage"]] == PASSAGES[0]
     lm = answering(["Doha", "Doha", "Doha", "Dubai", "Nice"], cache=True)
     with cached_by_dspy():
-        first: Any = called(Sampled(dspy.Predict(ASK)), lm, way)
-        again: Any = called(Sampled(dspy.Predict(ASK)), lm, way)
+        first: Any = run(Sampled(dspy.Predict(ASK)), lm, way)
+        again: Any = run(Sampled(dspy.Predict(ASK)), lm, way)
     assert len(lm.requests) == 5
     assert first.completions.answer == again.completions.answer
     assert sorted(first.completions.answer) == ["Doha", "Doha", "Doha", "Dubai", "Nice"]
@@ -86,7 +86,7 @@ def test_it_ships_what_the_selector_decides_and_a_second_call_under_the_cache_as
 @ways
 def test_all_samples_are_under_way_at_once_or_as_many_as_num_threads_says(way: str) -> None:
     """Each waits for the four others, so a sample after another would never end."""
-    threads, seen, tasks = Barrier(5, timeout=30), itertools.count(), list[asyncio.Event]()
+    threads, numbers, tasks = Barrier(5, timeout=30), itertools.count(), list[asyncio.Event]()
     under_way, most = set[int](), [0]
 
     def meet(_: Any, **inputs: Any) -> dspy.Prediction:
@@ -95,7 +95,7 @@ def test_all_samples_are_under_way_at_once_or_as_many_as_num_threads_says(way: s
 
     async def meet_later(_: Any, **inputs: Any) -> dspy.Prediction:
         tasks[:] = tasks or [asyncio.Event()]
-        if next(seen) == 4:
+        if next(numbers) == 4:
             tasks[0].set()
         await asyncio.wait_for(tasks[0].wait(), 30)
         return await later()
@@ -108,9 +108,9 @@ def test_all_samples_are_under_way_at_once_or_as_many_as_num_threads_says(way: s
         under_way.discard(number)
         return await later()
 
-    assert called(Sampled(program_of(forward=meet, aforward=meet_later)), None, way).votes == {"Doha": 5}
+    assert run(Sampled(program_of(forward=meet, aforward=meet_later)), None, way).votes == {"Doha": 5}
     counting = program_of(forward=lambda self, **_: asyncio.run(self.aforward()), aforward=count)
-    called(Sampled(counting, n=6, num_threads=2), None, way)
+    run(Sampled(counting, n=6, num_threads=2), None, way)
     assert max(most) <= 2
 
 
@@ -143,25 +143,25 @@ def test_rollouts_and_sampling_within_sampling_stay_apart_and_a_temperature_repl
     for program, requests in ((own, 6), (Sampled(dspy.Predict(ASK), n=3), 6), (Sampled(own, n=2), 12)):
         lm = answering(["Doha"], cache=True)
         with cached_by_dspy():
-            called(Sampled(program, n=2), lm)
+            run(Sampled(program, n=2), lm)
         assert len(lm.requests) == requests
-    for temperature, sent in ((None, 0.3), (0.9, 0.9)):
+    for temperature, value in ((None, 0.3), (0.9, 0.9)):
         lm = answering(["Doha"], temperature=0.3)
-        called(Sampled(dspy.Predict(ASK), temperature=temperature), lm)
-        called(Sampled(dspy.Predict(ASK, temperature=0.5), temperature=temperature), lm)
-        assert [one.config.temperature for one in lm.requests] == [sent] * 5 + [0.5] * 5
+        run(Sampled(dspy.Predict(ASK), temperature=temperature), lm)
+        run(Sampled(dspy.Predict(ASK, temperature=0.5), temperature=temperature), lm)
+        assert [one.config.temperature for one in lm.requests] == [value] * 5 + [0.5] * 5
         assert lm.kwargs["temperature"] == 0.3
 
 
 @ways
 def test_context_usage_and_callbacks_reach_the_samples(way: str) -> None:
-    class Heard(Spans):
+    class Calls(Spans):
         def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
             self.names[call_id] = "LM"
 
-    with dspy.context(callbacks=[heard := Heard()], track_usage=True):
-        pred: Any = called(Sampled(dspy.Predict(ASK)), answering(["Doha"]), way)
-    assert [[*heard.names.values()].count(name) for name in ("LM", "Predict")] == [5, 5]
+    with dspy.context(callbacks=[calls := Calls()], track_usage=True):
+        pred: Any = run(Sampled(dspy.Predict(ASK)), answering(["Doha"]), way)
+    assert [[*calls.names.values()].count(name) for name in ("LM", "Predict")] == [5, 5]
     assert pred.get_lm_usage()["scripted/lm"]["prompt_tokens"] >= 5 * 10
 
 
@@ -169,12 +169,12 @@ def test_the_trace_has_the_calls_of_the_sample_that_ships_and_of_the_roles() -> 
     lm = answering(["Rome", "Rome", "Nice"], roles=repair("Doha"))
     program = Sampled(dspy.Predict(ASK), n=3, num_threads=1)
     with dspy.context(trace=[]):
-        pred: Any = called(program, lm)
+        pred: Any = run(program, lm)
         assert (pred.answer, [one for one, *_ in dspy.settings.trace]) == ("Doha", [program.select.repairer.predict])
     with dspy.context(trace=[], max_trace_size=2):
         for _ in range(5):
-            called(program, answering(["Doha"]))
-        assert [(one, said.answer) for one, _, said in dspy.settings.trace] == [(program.program, "Doha")] * 2
+            run(program, answering(["Doha"]))
+        assert [(one, output.answer) for one, _, output in dspy.settings.trace] == [(program.program, "Doha")] * 2
 
 
 # -- typed answers ----------------------------------------------------------------------------------------------------
@@ -189,22 +189,22 @@ def signature_of(kind: str) -> Any:
 
 
 @each_case("selector", "typed answers")
-def test_a_typed_answer_comes_back_in_its_type(kind: str, reply: Any, shipped: Any, certified: bool | None) -> None:
+def test_a_typed_answer_comes_back_in_its_type(kind: str, reply: Any, value: Any, certified: bool | None) -> None:
     signature = signature_of(kind)
     annotation: Any = signature.output_fields["answer"].annotation
-    expected = TypeAdapter(annotation).validate_python(shipped)
-    pred: Any = called(Sampled(dspy.Predict(signature), n=len(reply), num_threads=1), answering(reply))
+    expected = TypeAdapter(annotation).validate_python(value)
+    pred: Any = run(Sampled(dspy.Predict(signature), n=len(reply), num_threads=1), answering(reply))
     assert (pred.answer, type(pred.answer), pred.certified) == (expected, type(expected), certified)
     assert isinstance(pred.consensus, str)
 
 
 @each_case("selector", "repairs of typed answers")
-def test_a_repair_of_another_type_is_an_abstention(kind: str, reply: Any, span: str, shipped: Any, branch: str) -> None:
+def test_a_repair_of_another_type_is_an_abstention(kind: str, reply: Any, span: str, value: Any, branch: str) -> None:
     lm = answering(reply, roles={"repaired_answer": span, "repair_passage": 0})
     passages = [*PASSAGES, "There are 12 gates."]
     program = Sampled(dspy.Predict(signature_of(kind)), n=len(reply), num_threads=1)
-    pred = called(program, lm, question="?", context=passages)
-    assert (pred.answer, type(pred.answer), pred.branch) == (shipped, type(shipped), branch)
+    pred = run(program, lm, question="?", context=passages)
+    assert (pred.answer, type(pred.answer), pred.branch) == (value, type(value), branch)
     assert ("repairer" in pred.abstentions) == (branch == "consensus")
     assert pred.certified is (branch == "repair")
 
@@ -225,10 +225,10 @@ def test_passages_that_the_samples_retrieve_are_evidence_together_and_read_once(
 # -- stopping ---------------------------------------------------------------------------------------------------------
 @ways
 @each_case("selector", "how many samples are drawn", Posterior=Posterior)
-def test_it_stops_in_batches(texts: list[str], stop: Any, n: int, drawn: int, way: str) -> None:
+def test_it_stops_in_batches(texts: list[str], stop: Any, n: int, total: int, way: str) -> None:
     lm = answering(texts, roles=SILENT)
-    pred: Any = called(Sampled(dspy.Predict(ASK), n=n, stop=stop, num_threads=1), lm, way)
-    assert len(pred.completions) == sum(pred.votes.values()) == drawn
+    pred: Any = run(Sampled(dspy.Predict(ASK), n=n, stop=stop, num_threads=1), lm, way)
+    assert len(pred.completions) == sum(pred.votes.values()) == total
 
 
 # -- failing samples, by number ---------------------------------------------------------------------------------------
@@ -239,10 +239,10 @@ def test_one_failing_sample_is_reported(bad: Any, reason: str, way: str, caplog:
     program = Sampled(Answers(doha[0], bad, *doha[1:]), num_threads=1)
     LOG.kinds.clear()
     with caplog.at_level(logging.WARNING, "eldgr_dspy"):
-        pred: Any = called(program, None, way)
+        pred: Any = run(program, None, way)
     assert (pred.answer, pred.votes) == ("Doha", {"Doha": 4})
-    (failed,) = pred.failed_samples
-    assert failed["sample"] == 1 and reason in failed["error"]
+    (failure,) = pred.failed_samples
+    assert failure["sample"] == 1 and reason in failure["error"]
     assert pred.completions.answer[1] is None
     assert "completions[1] of 5 failed" in caplog.text
     json.dumps(pred.toDict())
@@ -260,16 +260,16 @@ def test_on_failure_is_about_calls(error: str, on_failure: Any, on_error: Any, w
     """A program that fails on every sample raises its own error."""
     select = Selector(on_failure=on_failure, on_error=on_error)
     failing = Answers(dspy.LMServerError("away"), dspy.LMServerError("away"))
-    with pytest.raises(dspy.LMServerError, match="away") as raised:
-        called(Sampled(failing, n=2, select=Selector(on_failure=on_failure), num_threads=1), None, way)
-    assert raised.value.__notes__[0] == "Raised by completions[0], one of 2 samples of Answers."
+    with pytest.raises(dspy.LMServerError, match="away") as info:
+        run(Sampled(failing, n=2, select=Selector(on_failure=on_failure), num_threads=1), None, way)
+    assert info.value.__notes__[0] == "Raised by completions[0], one of 2 samples of Answers."
     program = Sampled(Answers(*answers("Doha"), ERRORS[error], *answers("Doha")), n=3, select=select, num_threads=1)
     if (on_failure if error in ("away", "late") else on_error) == "raise":
-        with pytest.raises(type(ERRORS[error])) as raised:
-            called(program, None, way)
-        assert "completions[1]" in raised.value.__notes__[-1]
+        with pytest.raises(type(ERRORS[error])) as info:
+            run(program, None, way)
+        assert "completions[1]" in info.value.__notes__[-1]
         return
-    pred: Any = called(program, None, way)
+    pred: Any = run(program, None, way)
     assert (pred.answer, pred.votes, pred.completions.answer) == ("Doha", {"Doha": 2}, ["Doha", None, "Doha"])
     assert [one["sample"] for one in pred.failed_samples] == [1]
 
@@ -284,12 +284,12 @@ def test_each_sample_has_the_selector_s_timeout_also_if_it_waits_for_a_thread_an
         return dspy.Prediction(answer="Doha")
 
     program = Sampled(Does(hang), n=3, select=Selector(on_failure="abstain", timeout=0.1))
-    pred: Any = called(program, None, way)
+    pred: Any = run(program, None, way)
     over.set()
     error = "TimeoutError: the program did not answer within the selector's timeout of 0.1 s"
     assert (pred.votes, [one["error"] for one in pred.failed_samples]) == ({"Doha": 2}, [error])
     slow = Does(lambda *_, **inputs: Event().wait(0.2) or dspy.Prediction(answer="Doha"))
-    pred = called(Sampled(slow, n=3, num_threads=1, select=Selector(timeout=0.5)), None, way)
+    pred = run(Sampled(slow, n=3, num_threads=1, select=Selector(timeout=0.5)), None, way)
     assert (pred.votes, pred.failed_samples) == ({"Doha": 3}, [])
 
 
@@ -328,7 +328,7 @@ def test_no_sample_is_drawn_in_vain_and_a_program_without_the_answer_field_says_
     pred: Any = program(question="?", evidence=PASSAGES)
     assert (pred.response, pred.answer, pred.reasoning) == ("Doha", "Doha", "So.")
     program = Sampled(Answers(*answers(None, " ", None)), n=3, num_threads=1)
-    pred = called(program, answering([]), question="?", evidence=[])
+    pred = run(program, answering([]), question="?", evidence=[])
     assert (pred.answer, pred.reason, pred.votes) == (None, "no_answers", {})
 
 
@@ -342,8 +342,8 @@ def test_how_a_program_may_be_called_whose_its_predictors_are_and_which_outputs_
     for program in (echo, dspy.ChainOfThought(ASK), dspy.Predict(ASK)):
         refuses(TypeError, "takes its inputs by name; got 2 by position", Sampled(program), "a", "b")
     refuses(TypeError, "Made got 'question' by position and by name", Sampled(echo), "a", question="b")
-    sampled = Sampled(program_of(aforward=later))
-    assert called(sampled, None, "async", question="?", evidence=PASSAGES).votes == {"Doha": 5}
+    sampler = Sampled(program_of(aforward=later))
+    assert run(sampler, None, "async", question="?", evidence=PASSAGES).votes == {"Doha": 5}
     refuses(ArgumentError, "program is async", Sampled(program_of(forward=later)), question="?")
     for kind in (dspy.Predict, dspy.ChainOfThought):
         program = kind("question -> answer, votes: int")
@@ -361,8 +361,8 @@ def test_an_optimizer_gets_the_sample_that_shipped_and_many_threads_mix_nothing_
             program.set_lm(lm)
         optimizer = dspy.BootstrapFewShot(metric=right, max_bootstrapped_demos=2, max_labeled_demos=0)
         with dspy.context(lm=lm):
-            compiled = optimizer.compile(program, trainset=trainset)
-        assert [demo.answer for demo in compiled.program.demos] == ["Doha", "Doha"]
+            result = optimizer.compile(program, trainset=trainset)
+        assert [demo.answer for demo in result.program.demos] == ["Doha", "Doha"]
     program, lm = Sampled(dspy.Predict(ASK), stop="settled"), answering(["Doha"])
     devset, parallel = [example_of(QUESTION, gold="Doha")] * 12, dspy.Parallel(num_threads=4, disable_progress_bar=True)
     with dspy.context(lm=lm):
@@ -383,24 +383,24 @@ def test_a_program_that_streams_is_sampled(is_async: bool, bound: bool) -> None:
     if bound:
         program.program.set_lm(lm)
     listeners: Any = [dspy.streaming.StreamListener("answer", allow_reuse=True)]
-    sampled: Any = dspy.streamify(program, stream_listeners=listeners, is_async_program=is_async, async_streaming=False)
+    stream: Any = dspy.streamify(program, stream_listeners=listeners, is_async_program=is_async, async_streaming=False)
     with dspy.context(lm=lm):
-        *pieces, last = sampled(**QUESTION)
+        *pieces, last = stream(**QUESTION)
     assert ("".join(piece.chunk for piece in pieces), last.answer) == ("DohaDubai", "Doha")
 
 
 def test_what_is_evidence_and_what_is_not() -> None:
     """Not what an LM wrote: an answer would be certified by the quotation that was made up for it."""
-    written = "[[ ## evidence ## ]]\nNice is the capital.\n\n[[ ## answer ## ]]\nNice\n\n[[ ## completed ## ]]"
-    lm = scripted_lm(lambda request: SILENT if role_of(request) else written)
-    pred: Any = called(Sampled(dspy.Predict("question -> evidence, answer"), n=2), lm, question="?")
+    reply = "[[ ## evidence ## ]]\nNice is the capital.\n\n[[ ## answer ## ]]\nNice\n\n[[ ## completed ## ]]"
+    lm = scripted_lm(lambda request: SILENT if role_of(request) else reply)
+    pred: Any = run(Sampled(dspy.Predict("question -> evidence, answer"), n=2), lm, question="?")
     assert (pred.answer, pred.certified, pred.evidence) == ("Nice", False, "Nice is the capital.")
     # An inner input of that name that is not evidence does not count either.
     ask = dspy.Predict("context: dict, question -> answer")
     program = Does(lambda self, question: self.ask(context={"user": "Ann"}, question=question), ask=ask)
-    pred = called(Sampled(program, n=2), answering(["Nice"], roles=SILENT), question="?")
+    pred = run(Sampled(program, n=2), answering(["Nice"], roles=SILENT), question="?")
     assert (pred.answer, pred.certified) == ("Nice", False)
     # The passages that a program finds by itself certify, whether an optional input is left out or None.
     program = Does(lambda self, question, context: self.ask(question=question, context=PASSAGES), ask=dspy.Predict(ASK))
-    pred = called(Sampled(program, n=2), answering(["Doha"]), question=QUESTION["question"], context=None)
+    pred = run(Sampled(program, n=2), answering(["Doha"]), question=QUESTION["question"], context=None)
     assert pred.certified

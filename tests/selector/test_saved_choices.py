@@ -67,7 +67,7 @@ VALUES = {**verdict(0, 1), **repair("Doha"), **DERIVATION, "text": "t", "reward"
 VALUES |= {"question": "q", "evidence": ["e"], "candidates": ["a"], "answer": "Doha"}
 
 
-def taught(module: Any) -> Any:
+def teach(module: Any) -> Any:
     """A module whose predictors have other instructions and a demonstration each."""
     for predictor in module.predictors():
         predictor.signature = predictor.signature.with_instructions("Be brief.")
@@ -113,16 +113,16 @@ each_program = pytest.mark.parametrize("make", PROGRAMS.values(), ids=PROGRAMS)
 @pytest.mark.parametrize("name", ["saved.json", "saved.pkl", "whole"])
 @each_place
 def test_a_loaded_program_asks_the_same(make: Callable[[], Any], name: str, around: Any, tmp_path: Path) -> None:
-    saved = taught(around(make()))
+    program = teach(around(make()))
     if name == "whole":
-        saved.save(tmp_path / name, save_program=True, modules_to_serialize=None)
+        program.save(tmp_path / name, save_program=True, modules_to_serialize=None)
         again: Any = dspy.load(str(tmp_path / name), allow_pickle=True)
     else:
-        saved.save(tmp_path / name)
+        program.save(tmp_path / name)
         again = loaded_into(around(make()), tmp_path / name)
-    assert again.dump_state() == saved.dump_state()
+    assert again.dump_state() == program.dump_state()
     _, requests = result = outcome(again)
-    assert result == outcome(saved)
+    assert result == outcome(program)
     assert all("Be brief." in text_of(one) and len(one.messages) == 3 for one in requests)
 
 
@@ -131,7 +131,7 @@ def test_a_loaded_program_asks_the_same(make: Callable[[], Any], name: str, arou
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda one: one.deepcopy(), lambda one: one.reset_copy()])
 def test_a_copy_decides_alike_and_is_apart_from_the_original(make: Any, around: Any, duplicate: Any) -> None:
     """A copy that is reset has no demonstrations."""
-    program = taught(around(make()))
+    program = teach(around(make()))
     twin = duplicate(program)
     assert outcome(twin)[0] == outcome(program)[0]
     for predictor in twin.predictors():
@@ -144,15 +144,15 @@ def test_a_copy_decides_alike_and_is_apart_from_the_original(make: Any, around: 
 @each_place
 @each_case("selector", "other choices", name=NAMES.get, Posterior=Posterior)
 def test_only_the_same_choices_are_loaded(make: Any, options: Any, name: str, around: Any, tmp_path: Path) -> None:
-    saved = taught(around(make(**options)))
-    saved.save(tmp_path / name)
-    assert loaded_into(around(make(**options)), tmp_path / name).dump_state() == saved.dump_state()
+    source = teach(around(make(**options)))
+    source.save(tmp_path / name)
+    assert loaded_into(around(make(**options)), tmp_path / name).dump_state() == source.dump_state()
     other = around(make())
     before, of = other.dump_state(), "Selector" if make is Selector else "Sampled"
-    with pytest.raises(ArgumentError, match=f"^This program was saved with other choices of its {of}") as raised:
+    with pytest.raises(ArgumentError, match=f"^This program was saved with other choices of its {of}") as info:
         other.load(tmp_path / name, allow_pickle=True)
-    assert all(f"\n  {'task' if one == 'answer' else one}" in str(raised.value) for one in options)
-    assert str(raised.value).endswith(f"Make the {of} with the saved choices, or compile and save it anew.")
+    assert all(f"\n  {'task' if one == 'answer' else one}" in str(info.value) for one in options)
+    assert str(info.value).endswith(f"Make the {of} with the saved choices, or compile and save it anew.")
     assert other.dump_state() == before
 
 
@@ -165,17 +165,17 @@ def test_a_type_that_is_set_is_saved_a_difference_named_and_what_serves_one_depl
 ) -> None:
     """A timeout, scorers and LMs may be other ones."""
     for name in ("saved.json", "saved.pkl"):
-        given, changed, new = taught(Selector(answer="number")), Selector(), Selector(answer="number")
-        changed.type = answer_type("number")
-        for one, module in ((given, changed), (changed, new)):
+        source, target, new = teach(Selector(answer="number")), Selector(), Selector(answer="number")
+        target.type = answer_type("number")
+        for one, module in ((source, target), (target, new)):
             one.save(tmp_path / name)
-            assert loaded_into(module, tmp_path / name).dump_state() == given.dump_state()
-    for saved, other, difference in (
+            assert loaded_into(module, tmp_path / name).dump_state() == source.dump_state()
+    for program, other, difference in (
         (two(consult="always"), two(), 'consult: "always" -> "lazy"'),
         (sampled(stop=Posterior(0.9)), sampled(stop=Posterior()), "stop.posterior: 0.9 -> 0.95"),
     ):
-        saved.save(tmp_path / "saved.json")
-        loaded_into(saved, tmp_path / "saved.json")
+        program.save(tmp_path / "saved.json")
+        loaded_into(program, tmp_path / "saved.json")
         assert difference in refused(partial(other.load, tmp_path / "saved.json"))
     Selector(timeout=5).save(tmp_path / "saved.json")
     assert loaded_into(Selector(timeout=60, scorers=Rewards([])), tmp_path / "saved.json").timeout == 60
@@ -194,7 +194,7 @@ def without(*path: Any) -> Callable[[Any], Any]:
 
 def refused_after(change: Callable[[Any], Any], make: Callable[[], Any], folder: Path, error: type[Exception]) -> str:
     """The words with which a program refuses its own file after a change; nothing of the file is loaded."""
-    file, program = folder / "saved.json", taught(make())
+    file, program = folder / "saved.json", teach(make())
     make().save(file)
     file.write_text(json.dumps(change(json.loads(file.read_text()))))
     before = program.dump_state()
@@ -256,8 +256,8 @@ def test_a_file_cannot_say_where_a_key_is_sent(
 def test_a_sampled_program_without_choices_is_refused_by_the_key_that_misses(key: str, tmp_path: Path) -> None:
     message = f"the keys of this Sampled; it lacks '{key}'. Make the program as it was"
     assert message in refused_after(without(key), sampled, tmp_path, ArgumentError)
-    nested = f"inner['select'].{key}"  # as DSPy refuses a file that lacks a key
-    assert nested in refused_after(without(nested), lambda: Program(sampled()), tmp_path, KeyError)
+    path = f"inner['select'].{key}"  # as DSPy refuses a file that lacks a key
+    assert path in refused_after(without(path), lambda: Program(sampled()), tmp_path, KeyError)
 
 
 @each_case("selector", "roles that a rule may ask", name=NAMES.get)
@@ -288,8 +288,8 @@ def program_of(answer: Any, **options: Any) -> Any:
 def test_bootstrapping_teaches_roles_and_breaks_no_law(answer: Any, timeout: Any, call: Any, tmp_path: Path) -> None:
     optimizer = dspy.BootstrapFewShot(metric=right, max_bootstrapped_demos=2, max_labeled_demos=0)
     with dspy.context(lm=saying(verdict(2), repair("Doha"))):
-        compiled = optimizer.compile(program_of(answer, timeout=timeout), trainset=trainset(answer))
-    compiled.save(tmp_path / "compiled.json")
+        result = optimizer.compile(program_of(answer, timeout=timeout), trainset=trainset(answer))
+    result.save(tmp_path / "compiled.json")
     program = loaded_into(program_of(answer), tmp_path / "compiled.json")
     roles = {"short": ("judge", "repairer"), "number": ("deriver",)}[answer]
     assert [(name, len(predictor.demos)) for name, predictor in program.named_predictors()] == [
@@ -325,7 +325,7 @@ def last_of_all(case: Any) -> Any:
     return Choice("judge", case.question.answers[-1])
 
 
-def pickled(value: Any) -> Any:
+def repickle(value: Any) -> Any:
     return pickle.loads(pickle.dumps(value))  # noqa: S301 -- made here
 
 
@@ -335,7 +335,7 @@ def pickled(value: Any) -> Any:
 def test_a_selector_with_any_rule_that_has_a_name_is_pickled(rule: Any) -> None:
     select = Selector(rule=rule, answer="short")
     select.judge, select.repairer, select.deriver = Silent(), Silent(), Silent()
-    again = pickled(pickled(select))
+    again = repickle(repickle(select))
     assert (again.rule, again.settings, again.choices()) == (select.rule, select.settings, select.choices())
     assert again(**CONTESTED).toDict() == select(**CONTESTED).toDict()
 
@@ -356,8 +356,8 @@ def test_another_process_finds_what_a_pickle_names_and_settings_are_equal_after_
     assert process.stdout.decode().split() == [f"{__name__}:last_of_all", "loud", f"{__name__}:Loud"]
     # It is not taken for the one of that name.
     refuses((pickle.PicklingError, AttributeError), "last_of_all", pickle.dumps, Selector(rule=nameless()))
-    assert pickled(Options(["Doha", "Oslo"])).options == ("Doha", "Oslo")
+    assert repickle(Options(["Doha", "Oslo"])).options == ("Doha", "Oslo")
     for answer in (None, *BUILT_IN.values(), f"{__name__}:Loud", f"{__name__}:LOUD"):
         settings = Settings(answer=answer, certificate="token", refusals=("Pass",))
-        again = pickled(settings)
+        again = repickle(settings)
         assert again == settings and again.type is settings.type

@@ -85,16 +85,16 @@ def test_a_pool_without_answers_may_still_be_repaired(candidates: Any) -> None: 
     assert (silent.answer, silent.reason, silent.consensus) == (None, "no_answers", None)
 
 
-@pytest.mark.parametrize("declared", ["short", "number"])
-def test_the_answer_type_may_be_declared_for_one_call(declared: str) -> None:
-    other = {"short": "number", "number": "short"}[declared]
+@pytest.mark.parametrize("kind", ["short", "number"])
+def test_the_answer_type_may_be_declared_for_one_call(kind: str) -> None:
+    other = {"short": "number", "number": "short"}[kind]
     inputs = {**CONTESTED, "candidates": ["35", "35", "36"], "evidence": ["There are 36 pens."]}
     select, lm = Selector(answer=other), saying(verdict(0))
     with dspy.context(lm=lm):
-        select(**inputs, answer=declared)
+        select(**inputs, answer=kind)
         select(**inputs)
-    judged = ["judge", "repairer"]
-    assert roles_of(lm) == ([*judged, "deriver"] if declared == "short" else ["deriver", *judged])
+    pair = ["judge", "repairer"]
+    assert roles_of(lm) == ([*pair, "deriver"] if kind == "short" else ["deriver", *pair])
 
 
 @pytest.mark.parametrize("answer", ["", "trivia", [], 0, "retrieval", "arithmetic"])
@@ -149,23 +149,23 @@ def test_an_evaluation_is_saved_as_json(tmp_path: Path) -> None:
 
 def test_a_role_uses_its_own_lm_and_one_lm_is_set_for_every_role_but_a_frozen_one() -> None:
     """Also for the deriver, since a call may be about answers of another type."""
-    own, shared, select = saying(verdict(0)), saying(), Selector()
+    own, other, select = saying(verdict(0)), saying(), Selector()
     select.judge.set_lm(own)
-    with dspy.context(lm=shared):
+    with dspy.context(lm=other):
         select(**CONTESTED)
-    assert (roles_of(own), roles_of(shared)) == (["judge"], ["repairer"])
-    lm, own, unused = saying(verdict(0)), saying(), saying()
-    select, frozen = Selector(), Selector()
-    frozen.repairer.set_lm(own)
-    frozen.repairer._compiled = True
-    with dspy.context(lm=unused):
-        for one in (select, frozen):
+    assert (roles_of(own), roles_of(other)) == (["judge"], ["repairer"])
+    lm, own, idle = saying(verdict(0)), saying(), saying()
+    select, static = Selector(), Selector()
+    static.repairer.set_lm(own)
+    static.repairer._compiled = True
+    with dspy.context(lm=idle):
+        for one in (select, static):
             one.set_lm(lm)
             one(**CONTESTED)
             one(**PENS)
     assert select.get_lm() is lm
     roles = [["judge", "repairer", "deriver", "judge", "deriver"], ["repairer"], []]
-    assert [roles_of(one) for one in (lm, own, unused)] == roles
+    assert [roles_of(one) for one in (lm, own, idle)] == roles
 
 
 def test_settings_are_taken_whole_and_a_type_of_your_own_is_among_them_with_its_source() -> None:
@@ -221,22 +221,22 @@ Plain: Any = type("Plain", (), {"score": lambda _, texts: [table_of(one.text, 0.
 @each_case("selector", "names of scorers")
 def test_several_scorers_are_told_apart_by_name_and_the_first_ranks(names: list[Any], labels: list[str]) -> None:
     rewards = [[0.1, 0.2, 0.9], [0.9, 0.8, 0.1], [0.0, 0.0, 0.0]]
-    named = [Rewards(own, name) if name else Plain() for own, name in zip(rewards, names, strict=False)]
-    pred = Selector(scorers=named)(**SETTLED)
+    scorers = [Rewards(own, name) if name else Plain() for own, name in zip(rewards, names, strict=False)]
+    pred = Selector(scorers=scorers)(**SETTLED)
     assert list(pred.scores) == labels
     if names[0] is not None:
         assert [[one["reward"] for one in tables] for tables in pred.scores.values()] == rewards[: len(names)]
         assert pred.ranking == [1, 0, 2]
 
 
-JUDGED = {**verdict(1), "assessments": [{**SCORES, "scalar": scalar} for scalar in (0.1, 0.2, 0.3, 0.4, 0.5)]}
+VERDICT = {**verdict(1), "assessments": [{**SCORES, "scalar": scalar} for scalar in (0.1, 0.2, 0.3, 0.4, 0.5)]}
 
 
 @each_case("selector", "rewards and the ranking", ConnectionError=ConnectionError)
 def test_rewards_order_inside_strata_only(rewards: Any, is_judged: bool, candidates: Any, ranking: list[int]) -> None:
     """An undefined reward is last, ties go by position; the judge's scalars rank where no reward is defined."""
     scorers = None if rewards is None else Rewards(rewards)
-    select = selector_of(JUDGED if is_judged else ABSTAINS, scorers=scorers)
+    select = selector_of(VERDICT if is_judged else ABSTAINS, scorers=scorers)
     assert select(**{**CONTESTED, "candidates": candidates}).ranking == ranking
 
 
@@ -306,7 +306,7 @@ def test_a_reward_does_not_pass_a_checked_derivation_nor_cross_strata() -> None:
         def after(self, call: dict[str, Any], pred: Any) -> None:
             pred.ranking = sorted(pred.ranking, key=lambda index: -(pred.scores[index]["reward"] or 0.0))
 
-    broken = RanksAcrossStrata(scorers=Rewards([0.1, 0.9, 0.5]))
-    refuses(LawBroken, r"^Law 13, scores_never_cross_strata, is broken", check_selector, broken)
+    unlawful = RanksAcrossStrata(scorers=Rewards([0.1, 0.9, 0.5]))
+    refuses(LawBroken, r"^Law 13, scores_never_cross_strata, is broken", check_selector, unlawful)
     pred = pick(saying(), inputs=PENS, scorers=Rewards([0.8, 0.9, 0.0]))
     assert (pred.answer, pred.ranking) == ("36", [2, 1, 0])

@@ -58,7 +58,7 @@ def voices(draw: st.DrawFn) -> dict[Any, Any]:
         "repairer": st.sampled_from(("Doha", "Persian Gulf", "Manama", "")).map(repair),
         "deriver": st.just(DERIVATION),
     }
-    return {role: draw(lm_replies() if draw(st.integers(0, 4)) == 4 else said) for role, said in usual.items()}
+    return {role: draw(lm_replies() if draw(st.integers(0, 4)) == 4 else kind) for role, kind in usual.items()}
 
 
 def speaking(voice: Any) -> Any:
@@ -91,7 +91,7 @@ class SelectorMachine(RuleBasedStateMachine):
         self.kinds: dict[Role, Callable[[], Any]] = {role: KINDS[role][0] for role in ROLES}
         self.select = Selector()
 
-    def made(self) -> Selector:
+    def new_selector(self) -> Selector:
         """A selector as the user's code makes it, before anything is loaded into it."""
         select = Selector(answer=self.select.type, on_error=self.select.on_error)
         select.settings = self.select.settings
@@ -104,9 +104,9 @@ class SelectorMachine(RuleBasedStateMachine):
         with dspy.context(lm=lm or self.lm, disable_history=True, trace=None):
             yield
 
-    @initialize(voice=voices(), chosen=rule_settings)
-    def begin(self, voice: Any, chosen: Settings) -> None:
-        self.lm, self.select.settings = speaking(voice), chosen
+    @initialize(voice=voices(), options=rule_settings)
+    def begin(self, voice: Any, options: Settings) -> None:
+        self.lm, self.select.settings = speaking(voice), options
 
     # -- whose LM --
     @rule(voice=voices())
@@ -131,12 +131,12 @@ class SelectorMachine(RuleBasedStateMachine):
         setattr(self.select, role, self.kinds[role]())
 
     @rule(
-        chosen=rule_settings,
+        options=rule_settings,
         answer=st.sampled_from(("short", "number")),
         on_error=st.sampled_from(("abstain", "raise")),
     )
-    def other_settings(self, chosen: Settings, answer: str, on_error: Any) -> None:
-        self.select.settings, self.select.type, self.select.on_error = chosen, answer_type(answer), on_error
+    def other_settings(self, options: Settings, answer: str, on_error: Any) -> None:
+        self.select.settings, self.select.type, self.select.on_error = options, answer_type(answer), on_error
 
     @rule(role=st.sampled_from(ROLES), words=st.sampled_from(("Be brief.", "Ship what you prefer.", "{0.__class__}")))
     def other_instructions(self, role: Role, words: str) -> None:
@@ -144,9 +144,9 @@ class SelectorMachine(RuleBasedStateMachine):
             predictor.signature = predictor.signature.with_instructions(words)
 
     @precondition(lambda self: not getattr(self.select, "_compiled", False))
-    @rule(voice=voices(), accepted=st.booleans())
-    def compiled(self, voice: Any, accepted: bool) -> None:
-        optimizer = dspy.BootstrapFewShot(metric=lambda *_: accepted, max_bootstrapped_demos=1, max_labeled_demos=1)
+    @rule(voice=voices(), accepts=st.booleans())
+    def run_an_optimizer(self, voice: Any, accepts: bool) -> None:
+        optimizer = dspy.BootstrapFewShot(metric=lambda *_: accepts, max_bootstrapped_demos=1, max_labeled_demos=1)
         teacher = self.select.deepcopy()
         teacher.set_lm(speaking(voice))
         teacher.on_error = "abstain"
@@ -156,20 +156,20 @@ class SelectorMachine(RuleBasedStateMachine):
 
     # -- copies and files --
     @rule()
-    def saved_and_loaded(self) -> None:
-        twin = self.made()
+    def save_and_load(self) -> None:
+        twin = self.new_selector()
         with unbound(self.select) as lms, tempfile.TemporaryDirectory() as folder:
             self.select.save(Path(folder) / "select.json")
             twin.load(Path(folder) / "select.json")
             bind(twin, lms)
         self.select = twin
 
-    @rule(copied=st.sampled_from((copy.deepcopy, Selector.deepcopy, Selector.reset_copy)))
-    def copied(self, copied: Any) -> None:
-        self.select = copied(self.select)
+    @rule(copier=st.sampled_from((copy.deepcopy, Selector.deepcopy, Selector.reset_copy)))
+    def make_a_copy(self, copier: Any) -> None:
+        self.select = copier(self.select)
 
     @rule()
-    def pickled(self) -> None:
+    def pickle_and_unpickle(self) -> None:
         with unbound(self.select) as lms:
             twin = cloudpickle.loads(cloudpickle.dumps(self.select))
             bind(twin, lms)
@@ -180,11 +180,11 @@ class SelectorMachine(RuleBasedStateMachine):
         call=st.sampled_from((select_sync, select_acall, select_batch, select_parallel)),
         question=st.sampled_from(TASKS).flatmap(questions),
     )
-    def called(self, call: Any, question: Question) -> None:
+    def call_it(self, call: Any, question: Question) -> None:
         with self.context():
-            came = check_scene(self.select, Trial(question)).output
-            if isinstance(came, dict):
-                assert call(self.select, inputs_of(question)).toDict() == came
+            outcome = check_scene(self.select, Trial(question)).output
+            if isinstance(outcome, dict):
+                assert call(self.select, inputs_of(question)).toDict() == outcome
 
     @invariant()
     def the_laws_hold(self) -> None:

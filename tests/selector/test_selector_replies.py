@@ -55,7 +55,7 @@ def replies(table: str) -> dict[str, Any]:
     return {name: built(reply, WRITING) for name, reply in tables_of("selector")[table]["cases"].items()}
 
 
-REFUSED = replies("replies that are refused")
+REFUSALS = replies("replies that are refused")
 
 
 @each_way
@@ -91,7 +91,7 @@ def test_other_judges_are_read_as_the_selector_says() -> None:
 
 
 INVALID = replies("replies that are invalid")
-WRONG: dict[str, tuple[Any, str | None]] = {name: (reply, None) for name, reply in REFUSED.items()}
+WRONG: dict[str, tuple[Any, str | None]] = {name: (reply, None) for name, reply in REFUSALS.items()}
 WRONG |= {name: (reply, "^The judge returned an invalid reply: ") for name, reply in INVALID.items()}
 
 
@@ -174,14 +174,14 @@ def test_a_run_reads_as_its_selector_and_resumes_only_so(tmp_path: Path) -> None
 
 def test_the_user_s_own_adapter_comes_first_and_is_kept_for_all_roles() -> None:
     """DSPy's own adapters read scores as rows of whole numbers; a lenient one reads what the strict one does not."""
-    sent = {**verdict(0), "assessments": [[5] * 8] * 3}
-    judged = "".join(f"[[ ## {name} ## ]]\n{json.dumps(value)}\n\n" for name, value in sent.items())
-    copied = "[[ ## repair_passage ## ]]\n0\n\n[[ ## repaired_answer ## ]]\nDoha\n\n[[ ## completed ## ]]"
-    lm = saying(judged, copied)
+    fields = {**verdict(0), "assessments": [[5] * 8] * 3}
+    verdict_text = "".join(f"[[ ## {name} ## ]]\n{json.dumps(value)}\n\n" for name, value in fields.items())
+    repair_text = "[[ ## repair_passage ## ]]\n0\n\n[[ ## repaired_answer ## ]]\nDoha\n\n[[ ## completed ## ]]"
+    lm = saying(verdict_text, repair_text)
     pred = pick(lm, adapter=dspy.ChatAdapter(use_json_adapter_fallback=False))
     assert (pred.answer, pred.branch, pred.preference) == ("Doha", "repair", 0)
     assert all("[[ ## completed ## ]]" in text_of(request) for request in lm.requests)
-    lm = saying(f"Here: {json.dumps({**sent, 'preferred': 2})}")
+    lm = saying(f"Here: {json.dumps({**fields, 'preferred': 2})}")
     assert [pick(lm, adapter=adapter).answer for adapter in (dspy.JSONAdapter(), None)] == ["Doha", "Dubai"]
     strict, lenient = saying(f"So: {GOOD}"), saying(f"So: {GOOD}")
     assert [*pick(strict, adapter=STRICT, replies="lenient").abstentions] == ["judge", "repairer"]
@@ -196,7 +196,7 @@ ADAPTERS = [dspy.JSONAdapter(), dspy.ChatAdapter(), dspy.XMLAdapter()]
 @each_case("selector", "replies under any adapter")
 def test_under_no_adapter_does_a_reply_crash_or_override_without_a_certificate(adapter: Any, name: str) -> None:
     """A lenient adapter may make a verdict of it; what ships needs a certificate all the same."""
-    reply = REFUSED.get(name, name)
+    reply = REFUSALS.get(name, name)
     pred = pick(saying(reply, reply), adapter=adapter)
     assert pred.answer == "Dubai" or (pred.answer, pred.certified) == ("Doha", True)
 

@@ -41,10 +41,10 @@ class Watcher(BaseCallback):  # keeps what it is given
     def __init__(self) -> None:
         self.events: list[DecisionEvent] = []
         self.calls: list[tuple[str, object]] = []
-        self.started: dict[str, object] = {}
+        self.instances: dict[str, object] = {}
 
     def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-        self.started[call_id] = instance
+        self.instances[call_id] = instance
 
     def on_decision(self, call_id: str, instance: Selector, event: DecisionEvent) -> None:
         self.calls.append((call_id, instance))
@@ -52,7 +52,7 @@ class Watcher(BaseCallback):  # keeps what it is given
 
 
 @pytest.fixture(autouse=True)
-def heard(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
+def logs(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
     """What is logged, as in a process that has logged nothing yet."""
     LOG.kinds.clear()
     caplog.set_level(logging.INFO, "eldgr_dspy")
@@ -81,7 +81,7 @@ def test_a_callback_is_given_what_a_decision_is_and_cost_and_tokens_are_counted_
     """An outage is in the event by kind, without a text. A run meters each request of a selector in a program."""
     pred, watcher = decide(call, saying(verdict(2)), timeout=timeout)
     ((call_id, instance),), (event,) = watcher.calls, watcher.events
-    assert watcher.started[call_id] is instance
+    assert watcher.instances[call_id] is instance
     assert (event.branch, event.reason, event.certified) == (pred.branch, pred.reason, True)
     assert (event.consulted, event.abstentions, event.failures) == (("judge",), {}, {})
     assert event.input_tokens and event.output_tokens
@@ -159,7 +159,7 @@ def test_tokens_are_those_of_all_calls_and_unknown_is_not_zero(spans: InMemorySp
 
 
 def test_a_callback_that_raises_or_a_missing_opentelemetry_changes_nothing(
-    heard: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    logs: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where nobody watches nothing is counted."""
     trackers = []
@@ -168,19 +168,19 @@ def test_a_callback_that_raises_or_a_missing_opentelemetry_changes_nothing(
         trackers.append(dspy.settings.usage_tracker)
         return dspy.Prediction(abstained="no idea")
 
-    class Broken(BaseCallback):
+    class Breaks(BaseCallback):
         def on_decision(self, **event: Any) -> None:
             raise OSError("no statistics server")
 
     with dspy.context(callbacks=[BaseCallback()]):
         selector_of(deriver=Does(see))(**PENS)
     assert trackers == [None]
-    heard.clear()
-    with dspy.context(lm=saying(verdict(2)), callbacks=[Broken()]):
+    logs.clear()
+    with dspy.context(lm=saying(verdict(2)), callbacks=[Breaks()]):
         assert Selector()(**CONTESTED).answer == "Doha"
-    (record,) = heard.records
+    (record,) = logs.records
     assert (record.levelno, record.name) == (logging.WARNING, "eldgr_dspy")
-    assert "A callback's on_decision failed: OSError: no statistics server." in heard.text
+    assert "A callback's on_decision failed: OSError: no statistics server." in logs.text
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
     telemetry._api.cache_clear()
     try:
@@ -190,8 +190,8 @@ def test_a_callback_that_raises_or_a_missing_opentelemetry_changes_nothing(
     assert (pred.answer, len(watcher.events)) == ("Doha", 1)
 
 
-def lines(heard: pytest.LogCaptureFixture) -> list[tuple[str, int, str]]:
-    return [one for one in heard.record_tuples if one[0] == "eldgr_dspy"]
+def lines(logs: pytest.LogCaptureFixture) -> list[tuple[str, int, str]]:
+    return [one for one in logs.record_tuples if one[0] == "eldgr_dspy"]
 
 
 FIRST = "Further ones are logged at most once a minute."
@@ -204,7 +204,7 @@ class Clock:  # a clock that stands still until it is moved
         return self.now
 
 
-def test_each_kind_of_reason_is_logged_once_a_role_and_minute(heard: pytest.LogCaptureFixture) -> None:
+def test_each_kind_of_reason_is_logged_once_a_role_and_minute(logs: pytest.LogCaptureFixture) -> None:
     """A reason is one short line without credentials or control characters."""
     log = RareLog(Clock())
     texts = ("unparsable: The reply is not JSON.", "unparsable: it is another text", "unparsable: x")
@@ -215,61 +215,61 @@ def test_each_kind_of_reason_is_logged_once_a_role_and_minute(heard: pytest.LogC
         log_silence("repairer" if index in (2, 6) else "judge", reply, log)
     messages = [f"{message} {FIRST}" for message in tables_of("selector")["lines of a log"]["cases"]]
     levels = [logging.WARNING] * 4 + [logging.INFO]
-    assert lines(heard) == [("eldgr_dspy", *line) for line in zip(levels, messages, strict=True)]
+    assert lines(logs) == [("eldgr_dspy", *line) for line in zip(levels, messages, strict=True)]
     remember("sk-91uZq7Yt55ab")
     reason = "failed: LMServerError: key sk-91uZq7Yt55ab\r\nINFO forged \x1b[31m" + "x" * 100_000
     log_silence("judge", Abstention(reason, "LMServerError", failed=True))
-    *_, (_, _, said) = lines(heard)
-    assert len(lines(heard)) == 6
-    assert not any(text in said for text in ("sk-91uZ", "\n", "\x1b")) and len(said) < 500
+    *_, (_, _, last) = lines(logs)
+    assert len(lines(logs)) == 6
+    assert not any(text in last for text in ("sk-91uZ", "\n", "\x1b")) and len(last) < 500
 
 
 def test_an_outage_that_lasts_is_a_line_a_minute_whoever_logs_it_and_errors_of_any_name_fill_no_memory(
-    heard: pytest.LogCaptureFixture,
+    logs: pytest.LogCaptureFixture,
 ) -> None:
     log = RareLog(clock := Clock())
     for _ in range(3 * EVERY + 1):
         log_silence("judge", Abstention.failure(ConnectionError("gone")), log)
         clock.now += 1
     more = f"{EVERY - 1} more since the last line."
-    gone = "A call of the judge failed: ConnectionError: gone."
-    assert [message for _, _, message in lines(heard)] == [f"{gone} {note}" for note in (FIRST, more, more, more)]
+    outage = "A call of the judge failed: ConnectionError: gone."
+    assert [message for _, _, message in lines(logs)] == [f"{outage} {note}" for note in (FIRST, more, more, more)]
     clock.now += 10 * EVERY
     log_silence("judge", Abstention.failure(ConnectionError("gone")), log)
-    assert lines(heard)[-1][2].endswith("gone. 0 more since the last line.")
-    heard.clear()
+    assert lines(logs)[-1][2].endswith("gone. 0 more since the last line.")
+    logs.clear()
     log = RareLog(Clock())
     with ThreadPoolExecutor(16) as threads:
         list(threads.map(lambda n: log_silence("judge", Abstention(f"unparsable: {n}", "unreadable"), log), range(400)))
-    assert len(lines(heard)) == 1
+    assert len(lines(logs)) == 1
     assert [since for _, since in log.kinds.values()] == [399]
-    heard.clear()
+    logs.clear()
     log = RareLog(clock := Clock())
     for number in range(3 * MOST_KINDS):
         log_silence("judge", Abstention(f"failed: Error{number}: x", f"Error{number}", failed=True), log)
-    assert len(log.kinds) == len(lines(heard)) == MOST_KINDS + 1
+    assert len(log.kinds) == len(lines(logs)) == MOST_KINDS + 1
     clock.now += EVERY
     log_silence("judge", Abstention("failed: AnotherError: x", "AnotherError", failed=True), log)
-    assert lines(heard)[-1][2].endswith(f"{2 * MOST_KINDS - 1} more since the last line.")
+    assert lines(logs)[-1][2].endswith(f"{2 * MOST_KINDS - 1} more since the last line.")
 
 
-def test_a_run_logs_what_its_roles_could_not_say(heard: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+def test_a_run_logs_what_its_roles_could_not_say(logs: pytest.LogCaptureFixture, tmp_path: Path) -> None:
     def reply(request: Any) -> Any:
         return NO_SPAN if role_of(request) == "repairer" else "I would take the third."
 
     pool = write_pool(tmp_path / "p.jsonl", (row(number, answers=("Nice", "Oslo", "Rome")) for number in range(4)))
     evaluate(selector_with(reply)[0], Plan([pool], tmp_path / "run", workers=3))
     silences = {"The judge gave no usable reply (unreadable)": logging.WARNING, "The repairer abstained": logging.INFO}
-    assert sorted((message.partition(":")[0], level) for _, level, message in lines(heard)) == [*silences.items()]
+    assert sorted((message.partition(":")[0], level) for _, level, message in lines(logs)) == [*silences.items()]
     selector, _ = selector_with(lambda request: dspy.LMServerError("away"))
     evaluate(selector, Plan([pool], tmp_path / "failing", max_failures="100%"))
-    assert [message for _, _, message in lines(heard)[2:]] == [
+    assert [message for _, _, message in lines(logs)[2:]] == [
         f"A call of the {role} failed: LMServerError: away. {FIRST}" for role in ("judge", "repairer")
     ]
 
 
 @each_call
-def test_a_selector_logs_what_nobody_could_say(heard: pytest.LogCaptureFixture, call: Any) -> None:
+def test_a_selector_logs_what_nobody_could_say(logs: pytest.LogCaptureFixture, call: Any) -> None:
     async def unreachable(answer: str, evidence: Any) -> bool:
         raise ConnectionError("gone")
 
@@ -277,8 +277,8 @@ def test_a_selector_logs_what_nobody_could_say(heard: pytest.LogCaptureFixture, 
     for _ in range(3):
         call(select, CONTESTED)
     call(Selector(certificate=unreachable, on_failure="abstain"), CONTESTED)
-    failed = [f"A call of the {name} failed: ConnectionError: gone. {FIRST}" for name in ("judge", "certificate")]
-    assert [one[2] for one in lines(heard)] == [failed[0], f"The repairer abstained: no span. {FIRST}", failed[1]]
+    failures = [f"A call of the {name} failed: ConnectionError: gone. {FIRST}" for name in ("judge", "certificate")]
+    assert [one[2] for one in lines(logs)] == [failures[0], f"The repairer abstained: no span. {FIRST}", failures[1]]
 
 
 def test_by_default_a_warning_is_on_standard_error_and_the_command_leaves_it_to_its_tables(
@@ -287,7 +287,7 @@ def test_by_default_a_warning_is_on_standard_error_and_the_command_leaves_it_to_
     monkeypatch.setattr(logging.getLogger(), "handlers", [])  # as in a program that configures no logging
     monkeypatch.setenv("OPENAI_API_KEY", "key")
     pool = write_pool(tmp_path / "p.jsonl", [row(0)])
-    with serving(lambda asked: Answer("the third")) as server:
+    with serving(lambda query: Answer("the third")) as server:
         arguments = ["--judge", "openai/m", "--api-base", server.address, "--rules", "judge"]
         assert main(["evaluate", str(pool), *arguments, "--out", str(tmp_path / "command"), "--quiet"]) == 0
     assert capsys.readouterr().err == ""

@@ -37,20 +37,20 @@ def test_an_uncertified_answer_is_withheld(call: Any, inputs: Any, reply: Any, a
         result = call(Selector(uncertified="abstain", answer_field="response"), inputs).toDict()
         usual = call(Selector(answer_field="response"), inputs).toDict()
     assert (usual["answer"], usual["response"], usual["certified"] is False) == (answer, answer, not ships)
-    shipped = answer if ships else None
-    assert result == {**usual, "answer": shipped, "response": shipped}
+    value = answer if ships else None
+    assert result == {**usual, "answer": value, "response": value}
     if inputs["candidates"] == ["36"] * 3:  # unless the deriver is asked about it
         assert pick(saying(), inputs=inputs, uncertified="abstain", homogeneous="repair").answer == answer
 
 
 @settings(max_examples=50)
 @given(questions(), st.sampled_from(("", "Paris", "1976")), st.integers(-1, 3), st.sampled_from((SILENT, DERIVATION)))
-def test_withholding_alters_no_decision(question: Question, span: str, preferred: int, derived: dict[str, Any]) -> None:
-    roles = {"preferred": preferred}, repair(span, -1), {**derived, "derived_answer": "36"}
-    withheld = selector_of(*roles, uncertified="abstain")(**inputs_of(question)).toDict()
-    shipped = selector_of(*roles)(**inputs_of(question)).toDict()
-    answer = None if shipped["certified"] is False else shipped["answer"]
-    assert withheld == {**shipped, "answer": answer}
+def test_withholding_alters_no_decision(question: Question, span: str, preferred: int, steps: dict[str, Any]) -> None:
+    roles = {"preferred": preferred}, repair(span, -1), {**steps, "derived_answer": "36"}
+    cautious = selector_of(*roles, uncertified="abstain")(**inputs_of(question)).toDict()
+    plain = selector_of(*roles)(**inputs_of(question)).toDict()
+    answer = None if plain["certified"] is False else plain["answer"]
+    assert cautious == {**plain, "answer": answer}
 
 
 @each_way
@@ -83,13 +83,13 @@ class Entails(dspy.Module):  # a certificate that asks an LM
 @each_way
 @pytest.mark.parametrize(("replies", "answer"), [("strict", "Dubai"), ("lenient", "Doha")])
 def test_a_certificate_s_replies_are_read_as_the_roles_are(call: Any, replies: Any, answer: str) -> None:
-    def said(request: Any) -> Any:
-        named = request.config.response_format["schema"]["properties"]
-        certified = "[[ ## answer ## ]]\nDoha" in (request.messages[-1].text or "")
-        return "So: " + json.dumps({"certified": certified} if "certified" in named else verdict(2))
+    def reply(request: Any) -> Any:
+        fields = request.config.response_format["schema"]["properties"]
+        is_doha = "[[ ## answer ## ]]\nDoha" in (request.messages[-1].text or "")
+        return "So: " + json.dumps({"certified": is_doha} if "certified" in fields else verdict(2))
 
     select = Selector(certificate=Entails(), replies=replies)
-    with dspy.context(lm=scripted_lm(said)):
+    with dspy.context(lm=scripted_lm(reply)):
         pred = call(select, CONTESTED)
     assert pred.answer == answer
 
@@ -148,12 +148,12 @@ def test_a_rule_of_one_s_own_decides_in_every_way_to_call(call: Any, rule: Any) 
 
 @each_call
 def test_a_rule_that_fails_is_named(call: Any) -> None:
-    def broken(case: Any) -> Steps:
+    def fails(case: Any) -> Steps:
         yield from ()
         raise KeyError("a slip")
 
-    message = rf"^The rule '{__name__}:\S+\.broken' has failed: KeyError: 'a slip'"
-    refuses(ArgumentError, message, call, selector_of(rule=broken, on_error="abstain", on_failure="abstain"), CONTESTED)
+    message = rf"^The rule '{__name__}:\S+\.fails' has failed: KeyError: 'a slip'"
+    refuses(ArgumentError, message, call, selector_of(rule=fails, on_error="abstain", on_failure="abstain"), CONTESTED)
 
 
 ANSWERS = ("Doha", "doha.", "**Doha**", "Dubai", "yes", "I don't know", "36", "36.0", "Nice", None, " ")
@@ -190,15 +190,15 @@ def own_rule(case: Any) -> Steps:
 
 
 def prediction(answer: Any, reasoning: str, context: Sequence[str] | None) -> Any:
-    retrieved = {} if context is None else {"context": [*context]}
-    return dspy.Prediction(answer=answer, reasoning=reasoning, **retrieved)
+    further = {} if context is None else {"context": [*context]}
+    return dspy.Prediction(answer=answer, reasoning=reasoning, **further)
 
 
 def prefer_last(_: Any, candidates: Sequence[str], **inputs: Any) -> Any:
     return verdict(len(candidates) - 1, len(candidates))
 
 
-def shipped(
+def ship(
     texts: Sequence[Any], inputs: dict[str, Any], stop: Any, derives: bool = False, **options: Any
 ) -> tuple[Any, int]:
     """Return the class that ships and how many samples were drawn, with roles as hostile as they can be."""
@@ -209,7 +209,7 @@ def shipped(
     return pred.answer if pred.answer is None else class_key(str(pred.answer), select.type), len(pred.completions)
 
 
-chosen = st.fixed_dictionaries({
+option_sets = st.fixed_dictionaries({
     "rule": st.sampled_from(SETTLED_BY), "answer": st.sampled_from(("short", "number")),
     "certificate": st.sampled_from((*POLICIES, quoted, rare, fickle)), "derives": st.booleans(),
     "uncertified": st.sampled_from(("consensus", "abstain")), "consult": st.sampled_from(("lazy", "always")),
@@ -225,27 +225,27 @@ pools = st.builds(
 )
 OWN: dict[str, Any] = {"rule": "eldgr", "answer": "short", "certificate": rare, "uncertified": "consensus"}
 OWN |= {"homogeneous": None, "consult": "lazy", "derives": False}
-WITHHELD = {**OWN, "rule": "majority", "certificate": "folded", "uncertified": "abstain"}
+CAUTIOUS = {**OWN, "rule": "majority", "certificate": "folded", "uncertified": "abstain"}
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(pools, chosen, refusing, st.none() | contexts, st.sets(st.integers(0, 6), max_size=2))
+@given(pools, option_sets, refusing, st.none() | contexts, st.sets(st.integers(0, 6), max_size=2))
 # A further passage takes the certificate away; so does a sample that repeats the passage, twice; a further passage
 # gives a certificate; and the first sample has no answer.
 @example([("Doha", "", [CAPITAL])] * 3 + [("Nice", "", ["The answer is Doha."])] * 2, OWN, {}, None, set())
 @example([("Doha", "", [])] * 3 + [("Doha", "It says:", [])] * 2, OWN, {}, [SAYS], set())
 @example([("Doha", "", [])] * 3 + [("Doha", "It says:", [])] * 2, {**OWN, "certificate": fickle}, {}, [SAYS], set())
-@example([("Doha", "", [])] * 3 + [("Doha", "", [CAPITAL])] * 2, WITHHELD, {}, None, set())
+@example([("Doha", "", [])] * 3 + [("Doha", "", [CAPITAL])] * 2, CAUTIOUS, {}, None, set())
 @example([(None, "", []), ("Doha", "", []), ("Nice", "", [])], {**OWN, "rule": "first"}, {}, None, set())
 def test_stopping_never_changes_what_ships(
-    drawn: Any, options: Any, refusals: Any, evidence: Any, failing: set[int]
+    samples: Any, options: Any, refusals: Any, evidence: Any, failing: set[int]
 ) -> None:
     """For every rule, certificate and refusal that "settled" takes; some samples fail, and the others decide."""
-    assume(len(failing.intersection(range(len(drawn)))) < len(drawn))
-    replies = [ValueError("no") if index in failing else prediction(*one) for index, one in enumerate(drawn)]
+    assume(len(failing.intersection(range(len(samples)))) < len(samples))
+    replies = [ValueError("no") if index in failing else prediction(*one) for index, one in enumerate(samples)]
     inputs: dict[str, Any] = {} if evidence is None else {"evidence": evidence}
-    every, _ = shipped(replies, inputs, None, **options, **refusals)
-    early, n = shipped(replies, inputs, "settled", **options, **refusals)
+    every, _ = ship(replies, inputs, None, **options, **refusals)
+    early, n = ship(replies, inputs, "settled", **options, **refusals)
     event(f"{options['rule']} {'stopped' if n < len(replies) else 'drew all'}")
     assert early == every
 
@@ -260,10 +260,10 @@ FUNCTIONS = {
 
 
 @each_case("selector", "how many samples settle it", name=FUNCTIONS.get)
-def test_how_many_samples_settle_it(options: dict[str, Any], answer: Any, is_given: bool, drawn: int) -> None:
+def test_how_many_samples_settle_it(options: dict[str, Any], answer: Any, is_given: bool, total: int) -> None:
     """What is not given may be retrieved by a further sample, and take the certificate away."""
     inputs = {"evidence": [PASSAGES[0]]} if is_given else {}
-    assert shipped([prediction(answer, "", PASSAGES[:1])] * 5, inputs, "settled", **options)[1] == drawn
+    assert ship([prediction(answer, "", PASSAGES[:1])] * 5, inputs, "settled", **options)[1] == total
 
 
 @each_case("selector", "selectors that do not settle", name=FUNCTIONS.get)
