@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from eldgr_dspy.programs.commands import main
-from tests.commands.installed import Eldgr, Printed
+from tests.commands.installed import Eldgr, Output
 from tests.finished_runs import finished_run
 
 
@@ -13,13 +13,13 @@ from tests.finished_runs import finished_run
 def eldgr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Eldgr:
     monkeypatch.chdir(tmp_path)
 
-    def typed(*words: str | Path, code: int = 0) -> Printed:
+    def invoke(*words: str | Path, code: int = 0) -> Output:
         capsys.readouterr()
         assert main([*map(str, words)]) == code
         out, err = capsys.readouterr()
-        return Printed(out, err)
+        return Output(out, err)
 
-    return typed
+    return invoke
 
 
 @pytest.fixture

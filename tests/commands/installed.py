@@ -9,7 +9,7 @@ from tests.case_tables import tables_of
 COMMAND = [sys.executable, "-c", "import sys; from eldgr_dspy.programs.commands import main; sys.exit(main())"]
 
 
-class Printed(NamedTuple):
+class Output(NamedTuple):
     """What a command has printed."""
 
     out: str
@@ -19,7 +19,7 @@ class Printed(NamedTuple):
 class Eldgr(Protocol):
     """Give the command its words, after which its exit code must be as expected."""
 
-    def __call__(self, *words: str | Path, code: int = 0) -> Printed: ...
+    def __call__(self, *words: str | Path, code: int = 0) -> Output: ...
 
 
 def lacking(out: str, table: str) -> list[str]:

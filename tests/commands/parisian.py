@@ -9,5 +9,5 @@ VERDICT = json.dumps({"judge_rationale": "Passage 1 says so.", "assessments": []
 
 def parisian(body: Body) -> str:
     """What an LM writes that is held to a schema and knows the capital of France."""
-    asked = "judge_rationale" in json.dumps(body["format"]) and "France" in json.dumps(body["messages"])
-    return VERDICT if asked else obedient(body)
+    asks = "judge_rationale" in json.dumps(body["format"]) and "France" in json.dumps(body["messages"])
+    return VERDICT if asks else obedient(body)

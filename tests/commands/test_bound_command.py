@@ -106,11 +106,11 @@ def test_it_says_how_many_questions_a_gain_needs(eldgr: Eldgr) -> None:
 def test_a_plan_that_cannot_be_printed_is_an_error_and_a_closed_pipe_is_not() -> None:
     plan = [*COMMAND, *PLAN]
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(plan, stdout=full, stderr=subprocess.PIPE, check=False)
-    told = b"Error: The plan could not be written: Standard output: No space"
-    assert (done.returncode, done.stderr[: len(told)]) == (1, told)
+        result = subprocess.run(plan, stdout=full, stderr=subprocess.PIPE, check=False)
+    error = b"Error: The plan could not be written: Standard output: No space"
+    assert (result.returncode, result.stderr[: len(error)]) == (1, error)
     read, write = os.pipe()
     os.close(read)
-    with os.fdopen(write, "wb") as closed:
-        done = subprocess.run(plan, stdout=closed, stderr=subprocess.PIPE, check=False)
-    assert (done.returncode, done.stderr) == (0, b"")
+    with os.fdopen(write, "wb") as pipe:
+        result = subprocess.run(plan, stdout=pipe, stderr=subprocess.PIPE, check=False)
+    assert (result.returncode, result.stderr) == (0, b"")

@@ -34,7 +34,7 @@ def pool(eldgr: Eldgr, tmp_path: Path) -> Path:
 
 
 def test_tables_are_printed_and_variables_count(pool: Path, monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr) -> None:
-    shown, filters = warnings.showwarning, list(warnings.filters)
+    hook, filters = warnings.showwarning, list(warnings.filters)
     out, err = eldgr("evaluate", pool)
     assert "capitals: retrieval, 8 questions" in out and "Written to runs/capitals" in err
     assert re.search(r"│ majority +│ +0\.00 │", out)
@@ -46,7 +46,7 @@ def test_tables_are_printed_and_variables_count(pool: Path, monkeypatch: pytest.
     for name, value in (("LIMIT", "3"), ("JSON", "1")):
         monkeypatch.setenv(f"ELDGR_EVALUATE_{name}", value)
     assert json.loads(eldgr("evaluate", pool, "--out", "few").out)["pools"]["capitals"]["n"] == 3
-    assert warnings.showwarning is shown and warnings.filters == filters  # as before the commands
+    assert warnings.showwarning is hook and warnings.filters == filters  # as before the commands
 
 
 def test_rules_are_named_by_either_option_together_or_one_by_one(pool: Path, eldgr: Eldgr) -> None:
@@ -77,7 +77,7 @@ def test_if_no_run_was_opened_the_message_does_not_say_resume(pool: Path, capsys
         assert re.match("(Stopped|Error): ", err) and out in err and "resume" not in err
 
 
-def piped(pool: Path, *more: str, encoding: str = "utf-8", **options: Any) -> Any:
+def process(pool: Path, *more: str, encoding: str = "utf-8", **options: Any) -> Any:
     """The command as a process of its own, whose streams have an encoding."""
     environment = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
     command = [*COMMAND, "evaluate", str(pool), "--out", "run", *more]
@@ -87,10 +87,10 @@ def piped(pool: Path, *more: str, encoding: str = "utf-8", **options: Any) -> An
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
 def test_results_are_printed_in_whatever_encoding_standard_output_has(pool: Path, encoding: str) -> None:
     pool = pool.rename("\u6771\u4eac.jsonl")
-    tables = piped(pool, encoding=encoding, stdout=subprocess.PIPE)
-    shown = b"??: retrieval, 8 questions" in tables.stdout
-    assert (tables.returncode, b"Traceback" in tables.stderr, shown) == (0, False, True)
-    whole = piped(pool, "--json", encoding=encoding, stdout=subprocess.PIPE)
+    tables = process(pool, encoding=encoding, stdout=subprocess.PIPE)
+    title = b"??: retrieval, 8 questions" in tables.stdout
+    assert (tables.returncode, b"Traceback" in tables.stderr, title) == (0, False, True)
+    whole = process(pool, "--json", encoding=encoding, stdout=subprocess.PIPE)
     assert (whole.returncode, whole.stderr) == (0, b"")
     assert json.loads(whole.stdout) == json.loads(Path("run/summary.json").read_text(encoding="utf-8"))
 
@@ -100,12 +100,12 @@ def test_results_are_printed_in_whatever_encoding_standard_output_has(pool: Path
 def test_a_reader_that_closes_the_pipe_is_not_an_error_and_a_full_disk_is(pool: Path, more: tuple[str, ...]) -> None:
     read, write = os.pipe()
     os.close(read)
-    with os.fdopen(write, "wb") as closed:
-        run = piped(pool, *more, stdout=closed)
+    with os.fdopen(write, "wb") as pipe:
+        run = process(pool, *more, stdout=pipe)
     assert run.returncode == 0 and re.fullmatch(rb"(Written to run: [^\n]*\n[^\n]*\n)?", run.stderr)
     Path("run/summary.json").unlink()
     with Path("/dev/full").open("wb") as full:
-        run = piped(pool, *more, stdout=full)
+        run = process(pool, *more, stdout=full)
     expected = rb"The results are in run; they could not be printed: Standard output: No space [^\n]*\.\n"
     assert run.returncode == 1 and re.fullmatch(expected, run.stderr) and Path("run/summary.json").exists()
 
@@ -116,7 +116,7 @@ def test_a_torn_line_is_noted_unless_quiet(pool: Path) -> None:
         assert main(["evaluate", str(pool), "--out", "run", "--quiet"]) == 0
         with Path("run/journal.jsonl").open("ab") as journal:
             journal.write(b'{"kind": "consult')
-        notes[more] = piped(pool, more, stdout=subprocess.DEVNULL).stderr.decode()
+        notes[more] = process(pool, more, stdout=subprocess.DEVNULL).stderr.decode()
     assert re.fullmatch(r"Note: run/journal\.jsonl, line \d+: torn after 17 bytes and dropped; .*\n", notes["--json"])
     assert notes["--quiet"] == ""
 
@@ -129,10 +129,10 @@ def test_the_bar_of_a_resumed_run_counts_all_of_it_and_nothing_as_spent_that_was
     for _ in range(2):
         assert "run so far: judge 8" in eldgr("evaluate", pool).err
     for calls, text in ((1, "judge 1, 12 tokens, $0.5000"), (0, "judge 1")):
-        spent: Any = {"calls": calls, "prompt_tokens": 9, "completion_tokens": 3, "cost": 0.5, "recorded": not calls}
+        costs: Any = {"calls": calls, "prompt_tokens": 9, "completion_tokens": 3, "cost": 0.5, "recorded": not calls}
         with progress_bar(lambda: None, quiet=False) as watcher:
             watcher.on_start(1)
-            watcher.on_consultation(Consultation("p", "q", "judge", "ok", **spent))
+            watcher.on_consultation(Consultation("p", "q", "judge", "ok", **costs))
             watcher.on_row()
         err = capsys.readouterr().err
         assert f"run so far: {text}" in err and ("tokens" in err) is bool(calls)
@@ -142,9 +142,9 @@ def test_the_bar_of_a_resumed_run_counts_all_of_it_and_nothing_as_spent_that_was
 def test_what_asks_nobody_needs_no_dspy(pool: Path, line: str) -> None:
     predictions(pool.with_name("a.jsonl"))
     code = f"{COMMAND[2].partition('sys.exit')[0]} code = main(sys.argv[1:]); assert 'dspy' not in sys.modules"
-    done = subprocess.run([sys.executable, "-c", code, *line.split()], capture_output=True, text=True, check=False)
-    assert (done.returncode, "Error" in done.stderr, bool(done.stdout)) == (0, False, True)
-    assert line != "--help" or done.stdout.startswith("Usage: eldgr [--version] [--help] COMMAND")
+    result = subprocess.run([sys.executable, "-c", code, *line.split()], capture_output=True, text=True, check=False)
+    assert (result.returncode, "Error" in result.stderr, bool(result.stdout)) == (0, False, True)
+    assert line != "--help" or result.stdout.startswith("Usage: eldgr [--version] [--help] COMMAND")
 
 
 RAISE = r"Raise the limit on the size of a file \(ulimit -f\), or give a place on another file system\."
@@ -153,13 +153,13 @@ posix = pytest.mark.skipif(os.name == "nt", reason="the limits of POSIX")
 pytestmark = pytest.mark.usefixtures("eldgr")
 
 
-def limited(size: int, *arguments: str) -> tuple[int, str]:
+def run_within(size: int, *arguments: str) -> tuple[int, str]:
     """Exit code and standard error of a command that can write no file longer than so many bytes."""
     environment = {**os.environ, "PYTHONPATH": str(ARTIFACTS.parent), "PYTHONDONTWRITEBYTECODE": "1"}
     code = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); {COMMAND[2]}"
     command = [sys.executable, "-c", code, *arguments]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    return done.returncode, done.stderr
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    return result.returncode, result.stderr
 
 
 @posix
@@ -168,14 +168,14 @@ def test_a_run_whose_file_may_not_grow_names_it_whichever_it_is() -> None:  # ha
     pool = write_pool(Path("p.jsonl"), map(row, range(40)))
     assert main(["evaluate", str(pool), "--out", "whole", "--quiet"]) == 0
     sizes = {path.name: path.stat().st_size for path in Path("whole").iterdir() if path.stat().st_size}
-    named = set[str]()
+    names = set[str]()
     for size in sorted({1, 400, *(size - 1 for size in sizes.values())}):
-        code, said = limited(size, "evaluate", str(pool), "--out", f"run{size}", "--quiet")
+        code, error = run_within(size, "evaluate", str(pool), "--out", f"run{size}", "--quiet")
         resumes = r"( Then run the same command to resume; the replies so far are in the journal\.)?\n"
-        told = re.fullmatch(rf"Stopped: run{size}/([\w.]+): File too large\. {RAISE}{resumes}", said)
-        assert told and code == 3, said
-        named.add(told[1])
-    assert named >= {"journal.jsonl", "questions.html"}
+        match = re.fullmatch(rf"Stopped: run{size}/([\w.]+): File too large\. {RAISE}{resumes}", error)
+        assert match and code == 3, error
+        names.add(match[1])
+    assert names >= {"journal.jsonl", "questions.html"}
 
 
 @posix
@@ -187,8 +187,8 @@ def test_a_command_whose_file_may_not_grow_names_it(line: str, file: str) -> Non
     main(["evaluate", str(pool), "--out", "run", "--quiet"])
     if line.startswith("pool build"):
         write_pool(pool, [{name: one[name] for name in ("id", "question", "prediction")} for one in rows])
-    code, said = limited(1_000, *line.split())
-    assert code in (1, 3) and re.search(rf"(?m)(: |^){file}: File too large\. {RAISE}\n?\Z", said), said
+    code, error = run_within(1_000, *line.split())
+    assert code in (1, 3) and re.search(rf"(?m)(: |^){file}: File too large\. {RAISE}\n?\Z", error), error
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EDQUOT])

@@ -57,7 +57,7 @@ def test_what_cannot_be_done_is_refused_in_a_sentence(
     assert main([POOL_FILES.get(word, word) for word in shlex.split(line)]) == code
     out, err = capsys.readouterr()
     assert (out, "Traceback" in err) == ("", False)
-    told, whole = " ".join(err.split()), message.startswith("Error: ") and message.endswith(".")
-    assert told == message if whole else message in told
+    text, whole = " ".join(err.split()), message.startswith("Error: ") and message.endswith(".")
+    assert text == message if whole else message in text
     assert {path: path.stat().st_mtime_ns for path in before if path.is_file()}.items() <= before.items()
     assert {path for path in folder.rglob("*") if "__pycache__" not in path.parts} == {*before}

@@ -29,7 +29,7 @@ ADDRESSES = ("http://h:1/v1", "http://h/a;b")
 MODELS = ("openai/a", "openai/b c", "openai/$(d)'e", "ollama/qwen3:8b", "ollama_chat/g")
 
 
-class Made(NamedTuple):
+class Spec(NamedTuple):
     """How a run was made."""
 
     models: Mapping[Role, str | None]
@@ -37,53 +37,53 @@ class Made(NamedTuple):
     num_ctx: int | None
     style: tuple[Any, int]
     settings: Settings
-    asked: tuple[Role, ...]
+    roles: tuple[Role, ...]
 
-    def stated(self) -> dict[Role, Mapping[str, Any]]:
+    def details(self) -> dict[Role, Mapping[str, Any]]:
         """What the journal of such a run says of the roles that were asked."""
         options: Any = {**self.models, "api_base": self.api_base, "num_ctx": self.num_ctx}
         models = Models(**options, judge_style=self.style[0], orders=self.style[1])
         selector = models.selector(self.settings.arguments())
         with metered_settings():
-            return {role: role_call(getattr(selector, role)).details for role in self.asked}
+            return {role: role_call(getattr(selector, role)).details for role in self.roles}
 
 
-REFUSED: Any = (REFUSALS, (), ("pass", "-not  me"), "tests.refusing_function:hedges")
-CHOICES = (POLICIES, STRICTNESS, CONSULT, (None, *HOMOGENEOUS), PREFERENCE, REFUSED, REFUSAL)
+PHRASES: Any = (REFUSALS, (), ("pass", "-not  me"), "tests.refusing_function:hedges")
+CHOICES = (POLICIES, STRICTNESS, CONSULT, (None, *HOMOGENEOUS), PREFERENCE, PHRASES, REFUSAL)
 SETTINGS = st.builds(Settings, *map(st.sampled_from, CHOICES))
 
 
 @st.composite
-def runs(draw: st.DrawFn) -> Made:
+def runs(draw: st.DrawFn) -> Spec:
     """Runs as the command makes them: a role that was not asked is one that nothing is known of."""
     roles: list[Role] = [role for role in ROLES if draw(st.booleans())]
     models: dict[Role, str | None] = {role: draw(st.none() | st.sampled_from(MODELS)) for role in roles}
-    named = [model for model in models.values() if model]
-    of_ollama = any(map(is_of_ollama, named))
-    api_base = draw(st.none() | st.sampled_from(ADDRESSES[: 1 if of_ollama else 2])) if named else None
+    names = [model for model in models.values() if model]
+    of_ollama = any(map(is_of_ollama, names))
+    api_base = draw(st.none() | st.sampled_from(ADDRESSES[: 1 if of_ollama else 2])) if names else None
     num_ctx = draw(st.sampled_from([None, 4096])) if of_ollama else None
     styles = [("listwise", 1), ("listwise", 3), ("pairwise", 1), ("pairwise", 2)]
     styles += [("pointwise", 1)] if models.get("judge") else []
     style = draw(st.sampled_from(styles)) if "judge" in roles else ("listwise", 1)
-    return Made(models, api_base, num_ctx, style, draw(SETTINGS), tuple(roles))
+    return Spec(models, api_base, num_ctx, style, draw(SETTINGS), tuple(roles))
 
 
-DRAWN = Made({"repairer": "ollama/qwen3:8b"}, None, None, ("listwise", 1), Settings(), ("repairer",))
+SIMPLE = Spec({"repairer": "ollama/qwen3:8b"}, None, None, ("listwise", 1), Settings(), ("repairer",))
 BOTH: dict[Role, str | None] = {"judge": "ollama/qwen3:8b", "repairer": "openai/a"}
-MIXED = DRAWN._replace(models=BOTH, api_base="http://h/v1", asked=("judge", "repairer"))
+TWO_LMS = SIMPLE._replace(models=BOTH, api_base="http://h/v1", roles=("judge", "repairer"))
 """The two LMs state one address differently."""
 
 
-def command_for(made: Made, out: str, pools: list[str], rules: list[str], limit: int | None) -> list[str]:
+def command_for(spec: Spec, out: str, pools: list[str], rules: list[str], limit: int | None) -> list[str]:
     """The words of the command for such a run, as a shell would split them."""
-    heads: list[dict[str, Any]] = [{"kind": "settings", "name": "rule", "details": made.settings.to_json()}]
-    heads += [{"kind": "role", "name": role, "details": details} for role, details in made.stated().items()]
+    heads: list[dict[str, Any]] = [{"kind": "settings", "name": "rule", "details": spec.settings.to_json()}]
+    heads += [{"kind": "role", "name": role, "details": details} for role, details in spec.details().items()]
     totals: Any = None
-    refusals = made.settings.refusals
-    given = {"refusals": refusals} if isinstance(refusals, OwnRefusals) else {}
+    refusals = spec.settings.refusals
+    own = {"refusals": refusals} if isinstance(refusals, OwnRefusals) else {}
     files: Any = tuple(SimpleNamespace(path=Path(name)) for name in pools)
-    run, again = RunRead(Path(out), heads, totals, own=given), Redecisions(tuple(rules), files, limit, {})
-    return shlex.split(command_that_asks(run, again, frozenset(made.asked)) or "")
+    run, again = RunRead(Path(out), heads, totals, own=own), Redecisions(tuple(rules), files, limit, {})
+    return shlex.split(command_that_asks(run, again, frozenset(spec.roles)) or "")
 
 
 @settings(max_examples=60)
@@ -94,20 +94,20 @@ def command_for(made: Made, out: str, pools: list[str], rules: list[str], limit:
     st.lists(st.sampled_from(["majority", "eldgr", "rules:my_own"]), min_size=1, unique=True),
     st.none() | st.integers(1, 10**6),
 )
-@example(DRAWN, "-p.jsonl", ["--lm", "-p.jsonl"], ["eldgr"], None)
-@example(MIXED, "run", ["pool.jsonl"], ["eldgr"], 5)
-def test_the_words_mean_the_run(made: Made, out: str, pools: list[str], rules: list[str], limit: int | None) -> None:
-    eldgr, evaluate, *words = command_for(made, out, pools, rules, limit)
+@example(SIMPLE, "-p.jsonl", ["--lm", "-p.jsonl"], ["eldgr"], None)
+@example(TWO_LMS, "run", ["pool.jsonl"], ["eldgr"], 5)
+def test_the_words_mean_the_run(spec: Spec, out: str, pools: list[str], rules: list[str], limit: int | None) -> None:
+    eldgr, evaluate, *words = command_for(spec, out, pools, rules, limit)
     assert (eldgr, evaluate) == ("eldgr", "evaluate")
     command: Any = cli.commands["evaluate"]
     names = cli.context_settings["help_option_names"]  # which a command keeps from the first context that it makes
     options = command.make_context("evaluate", words, help_option_names=names).params
     assert (options["out"], list(options["pools"])) == (Path(out), [Path(name) for name in pools])
     assert (names_in(options["rules"]), options["limit"]) == (tuple(rules), limit)
-    chosen: dict[str, Any] = {**options, **options["set"]}
-    assert Settings(**{name: chosen[name] for name in made.settings.arguments() if name in chosen}) == made.settings
+    values: dict[str, Any] = {**options, **options["set"]}
+    assert Settings(**{name: values[name] for name in spec.settings.arguments() if name in values}) == spec.settings
     assert {name: options[name] for name in FREE if options[name]} == {}
     models: dict[Role, str | None] = {role: options[role] for role in ROLES}
-    style = (chosen.get("judge_style", "listwise"), chosen.get("orders", 1))
-    again = Made(models, options["api_base"], chosen.get("num_ctx"), style, made.settings, made.asked)
-    assert again.stated() == made.stated()
+    style = (values.get("judge_style", "listwise"), values.get("orders", 1))
+    again = Spec(models, options["api_base"], values.get("num_ctx"), style, spec.settings, spec.roles)
+    assert again.details() == spec.details()

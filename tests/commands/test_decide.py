@@ -41,7 +41,7 @@ def cautious(case):
 '''
 
 
-def decided(run: Path, *rules: str, files: tuple[Path, ...] = ()) -> Any:
+def decide(run: Path, *rules: str, files: tuple[Path, ...] = ()) -> Any:
     return decide_again(read_run(run), rules, files).figures["capitals"]
 
 
@@ -64,7 +64,7 @@ def test_the_rules_of_a_run_give_its_figures(tmp_path: Path, reply: Callable[[An
     selector, lm = selector_with(reply)
     run, _ = finished_run(tmp_path, n=9, selector=selector, **plan)
     before, requests_before = {path: path.read_bytes() for path in run.iterdir()}, len(lm.requests)
-    assert decided(run, "majority") == summary_of(run)["capitals"]
+    assert decide(run, "majority") == summary_of(run)["capitals"]
     assert ({path: path.read_bytes() for path in run.iterdir()}, len(lm.requests)) == (before, requests_before)
 
 
@@ -81,7 +81,7 @@ def test_a_rule_of_ones_own_added_later_is_evaluated_on_old_consultations(tmp_pa
         (tmp_path / f"{module}.py").write_text(CAUTIOUS, encoding="utf-8")
     (tmp_path / "deriving_rules.py").write_text(CAUTIOUS.replace('yield "judge"', 'yield "deriver"'), encoding="utf-8")
     run, _ = finished_run(tmp_path, n=9, selector=selector_with(obliging)[0])
-    pool = decided(run, "cautious_rules:cautious")
+    pool = decide(run, "cautious_rules:cautious")
     assert (list(pool["rules"]), pool["withheld"]) == ([*DEFAULT, "cautious_rules:cautious"], {})
     assert pool["rules"]["cautious_rules:cautious"]["em"] == pytest.approx(100 * 6 / 9)
     assert ("eldgr", "cautious_rules:cautious") in [(one["rule"], one["against"]) for one in pool["contrasts"]]
@@ -95,7 +95,7 @@ def test_a_rule_of_ones_own_added_later_is_evaluated_on_old_consultations(tmp_pa
     pool = write_pool(tmp_path / "capitals.jsonl", make_rows(6))
     eldgr("evaluate", pool, "--rules", "majority,other_rules:cautious", "--out", "other")
     expected = summary_of(Path("other"))["capitals"]["rules"]["other_rules:cautious"]
-    assert decided(Path("other"), "other_rules:cautious")["rules"]["other_rules:cautious"] == expected
+    assert decide(Path("other"), "other_rules:cautious")["rules"]["other_rules:cautious"] == expected
 
 
 @pytest.mark.parametrize("settings", [[], ["--certificate token", "--consult always", "--set homogeneous=skip"]])
@@ -114,15 +114,15 @@ def test_the_command_asks_what_lacked(tmp_path: Path, eldgr: Eldgr, settings: Se
 
 
 def test_a_run_played_from_a_recording_says_that_the_heuristic_role_is_asked(tmp_path: Path, eldgr: Eldgr) -> None:
-    asked, pool = finished_run(tmp_path, rules=("majority", "eldgr"))
-    eldgr("evaluate", pool, "--replay", asked / "journal.jsonl", "--rules", "eldgr", "--out", "played")
-    told = "to ask for it, here of the heuristic deriver, because a recording names no model (add --deriver MODEL to "
+    live, pool = finished_run(tmp_path, rules=("majority", "eldgr"))
+    eldgr("evaluate", pool, "--replay", live / "journal.jsonl", "--rules", "eldgr", "--out", "played")
+    text = "to ask for it, here of the heuristic deriver, because a recording names no model (add --deriver MODEL to "
     (tmp_path / "asking_rules.py").write_text(ASKS_A_DERIVER)
     out, _ = eldgr("decide", "played", "--rules", "asking_rules:derives")
-    assert f"{told}ask a" in " ".join(out.split())
+    assert f"{text}ask a" in " ".join(out.split())
     eldgr(*shlex.split(out.partition("to ask a model): eldgr ")[2].splitlines()[0]))
     assert "to ask for it" not in eldgr("decide", "played", "--rules", "asking_rules:derives")[0]
-    assert "heuristic" not in eldgr("decide", asked, "--rules", "asking_rules:derives")[0]
+    assert "heuristic" not in eldgr("decide", live, "--rules", "asking_rules:derives")[0]
 
 
 ASKS_A_DERIVER = """
@@ -174,14 +174,14 @@ def test_json_has_the_command_and_an_lm_that_no_option_makes_has_none(tmp_path: 
 def test_a_run_under_a_freeze_takes_no_further_rule_and_says_what_resumes_it(tmp_path: Path, eldgr: Eldgr) -> None:
     pool = write_pool(tmp_path / "capitals.jsonl", make_rows(6))
     eldgr("freeze", "--rules", "majority")
-    begun = ("evaluate", pool, "--freeze", "rule.freeze.json", "--out", "run")
-    eldgr(*begun)
-    told = "where this rule needs it; the run is under a freeze, which admits only its own rules; for one of these, "
-    told += "repeat the command that started the run, with its --freeze."
-    assert told in eldgr("decide", "run", "--rules", "judge").out
+    start = ("evaluate", pool, "--freeze", "rule.freeze.json", "--out", "run")
+    eldgr(*start)
+    text = "where this rule needs it; the run is under a freeze, which admits only its own rules; for one of these, "
+    text += "repeat the command that started the run, with its --freeze."
+    assert text in eldgr("decide", "run", "--rules", "judge").out
     assert json.loads(eldgr("decide", "run", "--rules", "judge", "--json")[0])["asks"] is None
-    eldgr(*begun)
-    eldgr(*begun[:2], "--rules", "majority,judge", "--out", "run", code=1)
+    eldgr(*start)
+    eldgr(*start[:2], "--rules", "majority,judge", "--out", "run", code=1)
 
 
 def test_an_unfinished_run_is_decided_as_far_as_it_went(tmp_path: Path, eldgr: Eldgr) -> None:
@@ -202,15 +202,15 @@ def test_an_unfinished_run_is_decided_as_far_as_it_went(tmp_path: Path, eldgr: E
 def test_a_run_resumes_with_a_pool_that_was_moved(tmp_path: Path) -> None:
     run, pool = finished_run(tmp_path, limit=2, rules=("majority",))
     (tmp_path / "there").mkdir()
-    moved = shutil.move(pool, tmp_path / "there")
-    assert main(["evaluate", str(moved), "--out", str(run), "--quiet"]) == 0
+    path = shutil.move(pool, tmp_path / "there")
+    assert main(["evaluate", str(path), "--out", str(run), "--quiet"]) == 0
     assert read_run(run).heads_of("pool")["capitals"]["path"] == str(pool)  # what was stated first
 
 
 def test_a_run_that_does_not_say_where_its_pool_was_asks_for_it(tmp_path: Path) -> None:
     run, pool = finished_run(tmp_path)
     lines = [json.loads(line) for line in (run / "journal.jsonl").read_text().splitlines()]
-    told = "".join(json.dumps({k: v for k, v in line.items() if k not in ("path", "crc32")}) + "\n" for line in lines)
-    (run / "journal.jsonl").write_text(told)
-    refuses(ArgumentError, "and does not say where it was; give its file: eldgr decide RUN FILE", decided, run, "eldgr")
-    assert decided(run, "eldgr", files=(pool,)) == summary_of(run)["capitals"]
+    text = "".join(json.dumps({k: v for k, v in line.items() if k not in ("path", "crc32")}) + "\n" for line in lines)
+    (run / "journal.jsonl").write_text(text)
+    refuses(ArgumentError, "and does not say where it was; give its file: eldgr decide RUN FILE", decide, run, "eldgr")
+    assert decide(run, "eldgr", files=(pool,)) == summary_of(run)["capitals"]

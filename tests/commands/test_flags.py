@@ -16,7 +16,7 @@ from eldgr_dspy.programs.selector import Selector
 from tests.capitals import row, write_pool
 from tests.commands.installed import Eldgr
 
-FINISHED = ["report", "show", "compare", "decide", "export"]
+ON_RUNS = ["report", "show", "compare", "decide", "export"]
 
 
 def commands(group: click.Group = cli, name: str = "") -> Iterator[tuple[str, click.Command]]:
@@ -43,17 +43,17 @@ def test_the_help_fits_one_screen_in_groups_with_whole_lines(monkeypatch: pytest
     monkeypatch.setenv("COLUMNS", "80")
     lines = eldgr("--help").out.splitlines()
     assert len(lines) <= 24 and max(map(len, lines)) <= 80 and "..." not in "".join(lines[1:])
-    listed = [match for line in lines if (match := re.fullmatch(r"  (\w+) +(\S.*)", line)) and match[1] in cli.commands]
-    assert [one[1] for one in listed] == [*cli.commands]
-    assert all(len(one[2]) <= 60 and re.fullmatch(r"[A-Z][a-z]+\b.*\.", one[2]) for one in listed)
+    hits = [match for line in lines if (match := re.fullmatch(r"  (\w+) +(\S.*)", line)) and match[1] in cli.commands]
+    assert [one[1] for one in hits] == [*cli.commands]
+    assert all(len(one[2]) <= 60 and re.fullmatch(r"[A-Z][a-z]+\b.*\.", one[2]) for one in hits)
     at = lines.index("Finished runs:") + 1
-    assert [line.split()[0] for line in lines[at : at + len(FINISHED)]] == FINISHED
-    assert lines[at + len(FINISHED)] == "Pools and models:"
+    assert [line.split()[0] for line in lines[at : at + len(ON_RUNS)]] == ON_RUNS
+    assert lines[at + len(ON_RUNS)] == "Pools and models:"
 
 
 def test_every_command_that_prints_results_takes_json_and_format_and_that_writes_a_file_out() -> None:
     assert having("--json").keys() == having("--format").keys() - {"pool build"}
-    assert having("--json").keys() >= {"evaluate", "doctor", "inspect", "pool check", *FINISHED} - {"export"}
+    assert having("--json").keys() >= {"evaluate", "doctor", "inspect", "pool check", *ON_RUNS} - {"export"}
     assert {one.help for one in having("--json").values()} == {"Short for --format json."}
     for name, one in having("--format").items():
         assert name == "pool build" or (isinstance(one.type, click.Choice) and {"text", "json"} <= {*one.type.choices})
@@ -72,8 +72,8 @@ def test_a_flag_takes_the_same_values_in_every_command_and_there_are_few() -> No
 def test_json_is_short_for_format_json(run: Path, monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr) -> None:
     for command in (["report", str(run)], ["bound", "capitals.jsonl"], ["compare", str(run), f"b={run}"]):
         words = (["--json"], ["--format", "json"], ["--json", "--format", "json"])
-        (printed,) = {eldgr(*command, *one).out for one in words}
-        assert json.loads(printed)
+        (text,) = {eldgr(*command, *one).out for one in words}
+        assert json.loads(text)
     monkeypatch.setenv("ELDGR_REPORT_JSON", "1")
     assert eldgr("report", run, "--format", "markdown").out.startswith("### ")  # the command line wins
 
@@ -85,21 +85,21 @@ READING = {"report": "report run", "show": "show run q1", "compare": "compare a=
 @pytest.mark.parametrize("line", READING.values(), ids=READING)
 def test_a_file_holds_what_would_be_printed_without_colour(run: Path, eldgr: Eldgr, line: str, form: str) -> None:
     command = [*line.split(), "--format", form]
-    printed = eldgr(*command).out
+    text = eldgr(*command).out
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FORCE_COLOR", "1")
         assert eldgr(*command, "--out", "here.txt") == ("", "Written to here.txt.\n")
-    assert Path("here.txt").read_text(encoding="utf-8") == printed
+    assert Path("here.txt").read_text(encoding="utf-8") == text
     if line.startswith("report") and form == "json":
-        assert json.loads(printed) == json.loads(Path("run/summary.json").read_text(encoding="utf-8"))
+        assert json.loads(text) == json.loads(Path("run/summary.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("line", [*READING.values(), "report run --format html", "export run --out d.csv"])
 def test_an_unfinished_run_is_refused_with_what_finishes_it(run: Path, eldgr: Eldgr, line: str) -> None:
     (run / "summary.json").unlink()
     out, err = eldgr(*line.split(), code=1)
-    told = "Error: run has no summary.json: the run is not finished; to finish it give the same eldgr"
-    assert (out, err[: len(told)]) == ("", told)
+    error = "Error: run has no summary.json: the run is not finished; to finish it give the same eldgr"
+    assert (out, err[: len(error)]) == ("", error)
 
 
 def test_evaluate_prints_the_main_table_and_the_bounds_and_report_all_tables(tmp_path: Path, eldgr: Eldgr) -> None:
@@ -117,5 +117,5 @@ def test_a_variable_has_one_setting_a_line(monkeypatch: pytest.MonkeyPatch, tmp_
     write_pool(tmp_path / "capitals.jsonl", map(row, range(2)))
     monkeypatch.setenv("ELDGR_EVALUATE_SET", "refusals=no idea,n/a\npreference=stratum")
     eldgr("evaluate", "capitals.jsonl", "--quiet", "--json")
-    stated = json.loads((tmp_path / "runs/capitals/record.json").read_text(encoding="utf-8"))["settings"]
-    assert (stated["refusals"], stated["preference"]) == (["no idea", "n/a"], "stratum")
+    values = json.loads((tmp_path / "runs/capitals/record.json").read_text(encoding="utf-8"))["settings"]
+    assert (values["refusals"], values["preference"]) == (["no idea", "n/a"], "stratum")

@@ -23,7 +23,7 @@ from tests.scorers import Rewards, trained_nli
 from tests.scoring.readers import Reader, Says
 
 QUESTION = "What is the capital of the country that hosted the 2022 FIFA World Cup?"
-HOSTED = {"title": "2022 FIFA World Cup", "text": "The tournament was hosted by Qatar."}
+HOST = {"title": "2022 FIFA World Cup", "text": "The tournament was hosted by Qatar."}
 CAPITAL = {"title": "Doha", "text": "Doha is the capital of Qatar."}
 FIRST, SECOND = "The host was Qatar.", "The capital of Qatar is Dubai."
 TEXT = f"{FIRST}\n{SECOND}\nThe answer is Dubai."
@@ -42,11 +42,11 @@ SCORER = NLIScorer(Reader(qatar))
 def pool(path: Path, *texts: str, **changes: Any) -> Path:
     candidates = [{"text": text, "answer": "Dubai", "source": "sample"} for text in texts]
     row = {"id": "r01", "question": QUESTION, "task": "retrieval", "candidates": candidates}
-    path.write_text(json.dumps({**row, "evidence": [HOSTED, CAPITAL], **changes}) + "\n", encoding="utf-8")
+    path.write_text(json.dumps({**row, "evidence": [HOST, CAPITAL], **changes}) + "\n", encoding="utf-8")
     return path
 
 
-def printed(path: Path, *, scorer: Scorer = SCORER, as_json: bool = False) -> None:
+def show(path: Path, *, scorer: Scorer = SCORER, as_json: bool = False) -> None:
     print_scores(path, texts_of_pool(path), {"nli reader": scorer}, as_json=as_json)
 
 
@@ -64,18 +64,18 @@ def out(capsys: pytest.CaptureFixture[str]) -> Out:
 
 
 def test_a_step_has_a_row_and_what_is_undefined_says_why(capitals: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    printed(capitals)
+    show(capitals)
     assert capsys.readouterr() == (Path(__file__).with_name("inspected.txt").read_text(encoding="utf-8"), "")
 
 
 def test_what_every_document_contradicts_is_marked_twice_and_what_is_missing_is_said(capitals: Path, out: Out) -> None:
-    printed(pool(capitals, SECOND, evidence=[CAPITAL]))
-    marked = out()
-    assert re.search(r"^1  The capital .* 0\.00    0\.00  !!    0$", marked, re.MULTILINE)
-    assert "\n!! conflated: it scores high, and every document contradicts it (step 1 by doc 0)\n" in marked
-    printed(pool(capitals, TEXT, evidence=[]))
+    show(pool(capitals, SECOND, evidence=[CAPITAL]))
+    table = out()
+    assert re.search(r"^1  The capital .* 0\.00    0\.00  !!    0$", table, re.MULTILINE)
+    assert "\n!! conflated: it scores high, and every document contradicts it (step 1 by doc 0)\n" in table
+    show(pool(capitals, TEXT, evidence=[]))
     assert "\n— fact, triang, adv, min, conflated: there is no corpus\n" in out()
-    printed(pool(capitals, "#### Dubai", evidence=[HOSTED]))
+    show(pool(capitals, "#### Dubai", evidence=[HOST]))
     assert "There is no step to score.\n" in out()
 
 
@@ -84,7 +84,7 @@ def test_a_reason_names_its_steps_and_several_scorers_have_a_table_each(capitals
     print_scores(capitals, texts, {"nli a": SCORER, "lm b": Rewards([0.25])}, as_json=False)
     expected = ["candidate 0, Dubai, nli a: reward 0.65", "candidate 0, Dubai, lm b: reward 0.25"]
     assert re.findall(r"^candidate 0, .*", out(), re.MULTILINE) == expected
-    printed(pool(capitals, f"{FIRST}\n{SECOND}\nOne", question="", evidence=[]))
+    show(pool(capitals, f"{FIRST}\n{SECOND}\nOne", question="", evidence=[]))
     reasons = [line for line in out().splitlines() if line.startswith("— ")]
     assert reasons[0] == "— logic, conflated: nothing stands before the step (step 1)"
     assert "— fact, triang, adv, min: there is no corpus (steps 1, 2)" in reasons
@@ -92,31 +92,31 @@ def test_a_reason_names_its_steps_and_several_scorers_have_a_table_each(capitals
 
 
 def test_scores_are_coloured_at_a_terminal(capitals: Path, out: Out, monkeypatch: pytest.MonkeyPatch) -> None:
-    printed(capitals)
+    show(capitals)
     assert "\x1b" not in out()
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
     monkeypatch.setenv("TERM", "xterm")
-    printed(capitals)
+    show(capitals)
     second = next(line for line in out().splitlines() if line.startswith("2  The capital"))
     green, yellow, red, dim, bold_red = 32, 33, 31, 2, "1;31"
     for text, code in {" 1.00": green, "0.50": yellow, "  0.00": red, "    —": dim, "!": bold_red}.items():
         assert f"\x1b[{code}m{text}\x1b[0m" in second
     monkeypatch.setenv("NO_COLOR", "1")
-    printed(capitals)
+    show(capitals)
     assert not re.search(r"\x1b\[3\dm", out())
 
 
 def test_no_text_steers_the_terminal(capitals: Path, out: Out) -> None:
     """Nor is it read as markup."""
     evil = "\x1b[2J\x07[red]The host\u202e was Qatar.[/red]\u2028"
-    printed(pool(capitals, f"{evil}\n\n{SECOND}", id=evil, question=evil, evidence=[{"title": evil, "text": SECOND}]))
-    shown = out()
-    assert all(sign.isprintable() or sign == "\n" for sign in shown)
-    assert shown.count("[U+001B][2J[U+0007][red]") == 4
+    show(pool(capitals, f"{evil}\n\n{SECOND}", id=evil, question=evil, evidence=[{"title": evil, "text": SECOND}]))
+    text = out()
+    assert all(sign.isprintable() or sign == "\n" for sign in text)
+    assert text.count("[U+001B][2J[U+0007][red]") == 4
 
 
 def test_json_is_an_object_a_text_and_nothing_else(capitals: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    printed(capitals, as_json=True)
+    show(capitals, as_json=True)
     out, err = capsys.readouterr()
     (first, second), (question,) = map(json.loads, out.splitlines()), texts_of_pool(capitals)
     tables = SCORER.score([one.reasoning for one in question])
@@ -126,10 +126,10 @@ def test_json_is_an_object_a_text_and_nothing_else(capitals: Path, capsys: pytes
     assert out.isascii() and err == ""
 
 
-def piped(path: Path, *, as_json: bool, encoding: str = "utf-8", **options: Any) -> Any:
+def process(path: Path, *, as_json: bool, encoding: str = "utf-8", **options: Any) -> Any:
     """What is printed by a process of its own."""
-    code = "import sys; from pathlib import Path; from tests.commands.test_inspect import printed; "
-    code += f"printed(Path(sys.argv[1]), as_json={as_json})"
+    code = "import sys; from pathlib import Path; from tests.commands.test_inspect import show; "
+    code += f"show(Path(sys.argv[1]), as_json={as_json})"
     root = Path(__file__).resolve().parents[2]
     environment = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0", "PYTHONPATH": str(root)}
     command = [sys.executable, "-c", code, str(path)]
@@ -139,8 +139,8 @@ def piped(path: Path, *, as_json: bool, encoding: str = "utf-8", **options: Any)
 @pytest.fixture
 def reasoning(eldgr: Eldgr) -> Path:
     Path("reasoning.txt").write_bytes(f"\ufeff{FIRST}\r\n{SECOND}\r\n#### Dubai\r\n".encode())
-    Path("evidence.txt").write_text(f"{HOSTED['text']}\n  \n\n{CAPITAL['text']}\n", encoding="utf-8")
-    Path("evidence.jsonl").write_text(f"{json.dumps(HOSTED)}\n\n{json.dumps(CAPITAL)}\n", encoding="utf-8")
+    Path("evidence.txt").write_text(f"{HOST['text']}\n  \n\n{CAPITAL['text']}\n", encoding="utf-8")
+    Path("evidence.jsonl").write_text(f"{json.dumps(HOST)}\n\n{json.dumps(CAPITAL)}\n", encoding="utf-8")
     return Path("reasoning.txt")
 
 
@@ -154,12 +154,12 @@ def test_a_text_in_a_file_has_its_question_its_answer_and_its_passages(reasoning
         full = text_of_file(reasoning, QUESTION, Path(name)).reasoning
         assert full.question == QUESTION and full.passages is not None
         assert [passage.title for passage in full.passages] == titles
-        assert [passage.text for passage in full.passages] == [HOSTED["text"], CAPITAL["text"]]
+        assert [passage.text for passage in full.passages] == [HOST["text"], CAPITAL["text"]]
     texts = [[text_of_file(reasoning, QUESTION, Path("evidence.txt"))]]
     print_scores(reasoning, texts, {"nli reader": SCORER}, as_json=False)
-    shown = out()  # under the name of the file
-    assert shown.startswith(f"reasoning.txt: {QUESTION}\n\nnli reader: reward 0.")
-    assert shown.endswith(f"\ndoc 0: {HOSTED['text']}\ndoc 1: {CAPITAL['text']}\n\n")
+    page = out()  # under the name of the file
+    assert page.startswith(f"reasoning.txt: {QUESTION}\n\nnli reader: reward 0.")
+    assert page.endswith(f"\ndoc 0: {HOST['text']}\ndoc 1: {CAPITAL['text']}\n\n")
     print_scores(reasoning, [[text_of_file(reasoning)]], {"nli reader": SCORER}, as_json=True)
     reply = json.loads(out())
     assert [reply[name] for name in ("source", "id", "candidate", "question")] == ["reasoning.txt", None, None, ""]
@@ -168,16 +168,16 @@ def test_a_text_in_a_file_has_its_question_its_answer_and_its_passages(reasoning
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full stands for a full disk")
 @pytest.mark.slow
 def test_scores_are_printed_in_any_encoding_or_it_is_an_error_unless_the_reader_has_gone(capitals: Path) -> None:
-    run = piped(capitals, as_json=False, encoding="ascii", stdout=subprocess.PIPE)
+    run = process(capitals, as_json=False, encoding="ascii", stdout=subprocess.PIPE)
     assert (run.returncode, run.stderr) == (0, b"")
     assert b"? epist: there are no token probabilities" in run.stdout
     with Path("/dev/full").open("wb") as full:
-        run = piped(capitals, as_json=True, stdout=full)
+        run = process(capitals, as_json=True, stdout=full)
     assert b"ClickException: The scores could not be written: Standard output: No space" in run.stderr
     read, write = os.pipe()
     os.close(read)
-    with os.fdopen(write, "wb") as closed:
-        run = piped(capitals, as_json=True, stdout=closed)
+    with os.fdopen(write, "wb") as pipe:
+        run = process(capitals, as_json=True, stdout=pipe)
     assert (run.returncode, run.stderr) == (0, b"")
 
 
@@ -197,13 +197,13 @@ def test_a_trained_cross_encoder_reads_which_passage_denies_a_step(reasoning: Pa
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    with ollama_server(lambda _: json.dumps(STATED)) as server:
+    with ollama_server(lambda _: json.dumps(REPLY)) as server:
         monkeypatch.setenv("OLLAMA_HOST", server.address)
         yield server
 
 
 SCORES = {"logic": 1.0, "fact": 1.0, "epist": None, "info": 0.5, "triang": 0.33, "adv": 0.6, "min": 1.0}
-STATED = {"step_rationale": "So.", "step_scores": [{"step": at, **SCORES} for at in range(3)]}
+REPLY = {"step_rationale": "So.", "step_scores": [{"step": at, **SCORES} for at in range(3)]}
 
 
 @pytest.mark.parametrize("by", ["the line", "the environment"])
@@ -232,15 +232,15 @@ def test_an_lm_that_is_away_gives_exit_code_3(capitals: Path, eldgr: Eldgr, serv
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="the signals of POSIX")
 def test_ctrl_c_speaks_of_no_journal(capitals: Path, server: Any) -> None:
-    begun: list[subprocess.Popen[str]] = []
+    processes: list[subprocess.Popen[str]] = []
 
     def interrupt(_: Any) -> Reply:
-        begun[0].send_signal(signal.SIGINT)
+        processes[0].send_signal(signal.SIGINT)
         return Reply(fault="hang")
 
     server.behaviour = interrupt
     command = [sys.executable, "-c", HEARING, "inspect", "capitals.jsonl", "--lm", "ollama/deepseek-r1:7b"]
-    begun.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
-    _, err = begun[0].communicate()
-    assert begun[0].returncode == 130 and err.strip().startswith("Interrupted.")
+    processes.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
+    _, err = processes[0].communicate()
+    assert processes[0].returncode == 130 and err.strip().startswith("Interrupted.")
     assert "journal" not in err and "Traceback" not in err

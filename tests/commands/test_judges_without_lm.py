@@ -45,7 +45,7 @@ WORDS = {
 }
 
 
-def stated(one: dict[str, Any]) -> dict[str, Any]:
+def with_values(one: dict[str, Any]) -> dict[str, Any]:
     """A row whose last candidate, Paris, has the highest of all values."""
     for index, candidate in enumerate(one["candidates"]):
         high = 0.9 if index == 2 else 0.1
@@ -59,17 +59,17 @@ def stated(one: dict[str, Any]) -> dict[str, Any]:
 def _files(eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     Path("command_judges.py").write_text(MODULE)
-    write_pool(Path("capitals.jsonl"), (stated(row(number)) for number in range(4)))
-    write_pool(Path("train.jsonl"), (stated(row(number)) for number in range(50, 54)))
+    write_pool(Path("capitals.jsonl"), (with_values(row(number)) for number in range(4)))
+    write_pool(Path("train.jsonl"), (with_values(row(number)) for number in range(50, 54)))
     for name in ("a.jsonl", "b.jsonl"):
         recording(Path(name), [f"q{number}" for number in range(4)])
 
 
-def given(*names: str) -> list[str]:
+def judges(*names: str) -> list[str]:
     return ["--judges", ",".join(f"{name}={WORDS[name]}" for name in names or WORDS)]
 
 
-FREEZING = ["freeze", "--heuristic", *given("cisc", "own"), "--rules", "majority,eldgr", "--out", "freeze.json"]
+FREEZING = ["freeze", "--heuristic", *judges("cisc", "own"), "--rules", "majority,eldgr", "--out", "freeze.json"]
 CONFIRMING = ["evaluate", "capitals.jsonl", "--freeze", "freeze.json", "--quiet", "--out", "run"]
 
 
@@ -78,7 +78,7 @@ def result_of(eldgr: Eldgr, *words: str | Path, pool: str = "capitals") -> Any:
 
 
 def test_each_word_names_its_judge(eldgr: Eldgr) -> None:
-    run = ["evaluate", "capitals.jsonl", *given(), "--quiet", "--out", "run"]
+    run = ["evaluate", "capitals.jsonl", *judges(), "--quiet", "--out", "run"]
     pool = result_of(eldgr, *run)
     assert list(pool["judges"]) == [*WORDS]
     for name, judge in pool["judges"].items():
@@ -92,7 +92,7 @@ def test_each_word_names_its_judge(eldgr: Eldgr) -> None:
 
 def test_a_judge_that_the_pool_lacks_the_values_of_is_na_in_what_is_printed(eldgr: Eldgr) -> None:
     write_pool(Path("bare.jsonl"), map(row, range(4)))
-    eldgr("evaluate", "bare.jsonl", *given("cisc", "own"), "--quiet", "--out", "run", "--max-abstentions", "0")
+    eldgr("evaluate", "bare.jsonl", *judges("cisc", "own"), "--quiet", "--out", "run", "--max-abstentions", "0")
     for command in (["report", "run", "--format", "text"], ["decide", "run", "--rules", "eldgr"]):
         reply = " ".join(eldgr(*command).out.split())
         assert "the pool states no confidence" in reply and "gave no usable reply" not in reply
@@ -124,8 +124,8 @@ def test_candidates_stand_in_each_order(word: str, calls: int, eldgr: Eldgr) -> 
 
 
 def test_a_policy_on_its_training_questions_is_refused_with_their_count(eldgr: Eldgr) -> None:
-    write_pool(Path("both.jsonl"), (stated(row(number)) for number in range(48, 53)))
-    reply = " ".join(eldgr("evaluate", "both.jsonl", *given("policy"), "--out", "run", code=1).err.split())
+    write_pool(Path("both.jsonl"), (with_values(row(number)) for number in range(48, 53)))
+    reply = " ".join(eldgr("evaluate", "both.jsonl", *judges("policy"), "--out", "run", code=1).err.split())
     assert re.search(r"policy.* was trained on 3 of the 5 questions of both\.jsonl", reply)
     assert "Split the pool with eldgr pool split" in reply
 
@@ -133,18 +133,18 @@ def test_a_policy_on_its_training_questions_is_refused_with_their_count(eldgr: E
 @pytest.mark.parametrize(("name", "kind"), [("cisc", WeightedVote), ("own", OwnSelector)])
 def test_a_freeze_ships_the_judge_that_was_frozen(name: str, kind: type, eldgr: Eldgr) -> None:
     eldgr(*FREEZING)
-    figures = result_of(eldgr, *CONFIRMING, *given("cisc", "own"))
+    figures = result_of(eldgr, *CONFIRMING, *judges("cisc", "own"))
     assert figures["rules"][f"eldgr[{name}]"]["em"] == 100.0
     own: dict[str, Any] = {} if name == "cisc" else {"judge": "command_judges:last"}
     select = frozen_selector("freeze.json", rule=f"eldgr[{name}]", **own)
     assert type(select.judge) is kind
-    one = stated(row(1))
+    one = with_values(row(1))
     pred = select(**{part: one[part] for part in ("question", "candidates", "evidence")})
     assert (pred.answer, pred.branch, pred.preference) == ("Paris", "judge", 2)
 
 
 def test_a_freeze_finds_a_class_in_the_working_directory(monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr) -> None:
-    eldgr("freeze", "--heuristic", *given("fixed"), "--rules", "eldgr", "--out", "freeze.json")
+    eldgr("freeze", "--heuristic", *judges("fixed"), "--rules", "eldgr", "--out", "freeze.json")
     monkeypatch.delitem(sys.modules, "command_judges")  # as in a new process
     load_object.cache_clear()
     assert type(frozen_selector("freeze.json", judge="command_judges:Fixed").judge).__name__ == "Fixed"
@@ -158,7 +158,7 @@ def test_a_freeze_with_another_formula_or_a_changed_function_is_refused(eldgr: E
     assert roles["judge[own]"]["attributes"]["self"]["source"]["name"] == "command_judges:last"
     own = roles["judge[own]"]["attributes"]["self"]["source"] | {"source": "0" * 16}
     rewrite(Path("freeze.json"), lambda freeze: freeze["roles"]["judge[own]"]["attributes"]["self"].update(source=own))
-    assert "roles.judge[own]" in eldgr(*CONFIRMING, *given("cisc", "own"), code=1).err
+    assert "roles.judge[own]" in eldgr(*CONFIRMING, *judges("cisc", "own"), code=1).err
     loading = partial(frozen_selector, "freeze.json", rule="eldgr[own]", judge="command_judges:last")
     refuses(RunChangedError, r"roles\.judge\[own\]", loading)
 
@@ -171,20 +171,20 @@ def test_a_recorded_judge_stands_beside_a_heuristic_one_and_recordings_may_name_
         out = " ".join(eldgr("report", "run", "--format", form).out.split())
         assert "judges alone and under the lock" in out and "the run or the judge does not state it" in out
 
-    recorded = ["evaluate", "capitals.jsonl", "--replay", "b=b.jsonl", "--replay", "a=a.jsonl"]
-    result = result_of(eldgr, *recorded, "--out", "other", "--quiet")
-    assert result == result_of(eldgr, *recorded, "--judges", "b,a", "--out", "named", "--quiet")
+    replay = ["evaluate", "capitals.jsonl", "--replay", "b=b.jsonl", "--replay", "a=a.jsonl"]
+    result = result_of(eldgr, *replay, "--out", "other", "--quiet")
+    assert result == result_of(eldgr, *replay, "--judges", "b,a", "--out", "named", "--quiet")
     assert list(result["judges"]) == ["b", "a"]
-    assert set(json.loads(eldgr(*recorded, "--dry-run", "--json").out)["models"]) >= {"judge[a]", "judge[b]"}
+    assert set(json.loads(eldgr(*replay, "--dry-run", "--json").out)["models"]) >= {"judge[a]", "judge[b]"}
 
 
 def test_a_forecast_names_each_judge_and_its_model(eldgr: Eldgr) -> None:
     options = ["--judges", "a=openai/m,b=listwise:openai/n,c=pairwise", "--judge", "openai/o", "--dry-run", "--json"]
     figures = json.loads(eldgr("evaluate", "capitals.jsonl", *options).out)
-    asked = dict(zip(("judge[a]", "judge[b]", "judge[c]"), ("openai/m", "openai/n", "openai/o"), strict=True))
-    assert {role: model for role, model in figures["models"].items() if model} == asked
+    models = dict(zip(("judge[a]", "judge[b]", "judge[c]"), ("openai/m", "openai/n", "openai/o"), strict=True))
+    assert {role: model for role, model in figures["models"].items() if model} == models
     roles = figures["pools"]["capitals"]["roles"]
-    assert {role: of["calls"] for role, of in roles.items() if "judge" in role} == dict.fromkeys(asked, 4)
+    assert {role: of["calls"] for role, of in roles.items() if "judge" in role} == dict.fromkeys(models, 4)
 
 
 @each_case("commands", "addresses of judges and roles")

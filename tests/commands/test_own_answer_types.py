@@ -66,15 +66,15 @@ def forget(monkeypatch: pytest.MonkeyPatch, types: str = "") -> None:
     load_object.cache_clear()
 
 
-def evaluated(eldgr: Eldgr, *more: str, code: int = 0) -> str:
+def evaluate(eldgr: Eldgr, *more: str, code: int = 0) -> str:
     return eldgr("evaluate", "years.jsonl", "--answer", NAME, "--out", "run", *more, code=code).err
 
 
 @pytest.mark.parametrize("command", ["evaluate", "bound", "pool check"])
 def test_a_pool_imports_nothing_and_has_its_type(eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
-    told = eldgr(*command.split(), "years.jsonl", code=1).err
-    assert "task is 'own_types:years' (str); expected one of" in told
-    assert told.endswith("or your own module:name, given as --answer.\n")
+    error = eldgr(*command.split(), "years.jsonl", code=1).err
+    assert "task is 'own_types:years' (str); expected one of" in error
+    assert error.endswith("or your own module:name, given as --answer.\n")
     assert "own_types" not in sys.modules
     Path("other.jsonl").write_text(json.dumps({**ROW, "task": "short"}) + "\n")
     refusal = eldgr(*command.split(), "other.jsonl", "--answer", NAME, code=1).err
@@ -86,16 +86,16 @@ def test_a_pool_imports_nothing_and_has_its_type(eldgr: Eldgr, monkeypatch: pyte
 
 
 def test_a_run_goes_by_the_type_and_is_decided_and_shown_again(eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch) -> None:
-    evaluated(eldgr)
+    evaluate(eldgr)
     pool = json.loads(Path("run/summary.json").read_text())["pools"]["years"]
     assert pool["answer_type"] == {"way": "evidence", "scores": ["accuracy"]}
     assert [pool["rules"][rule]["em"] for rule in ("majority", "certified")] == [0.0, 100.0]
     assert {*pool["bounds_any_span"].values()} == {None}
-    decided = map(json.loads, Path("run/decisions.jsonl").read_text().splitlines())
-    assert {one["rule"]: one["answer"] for one in decided}["certified"] == "in 1976"
-    stated = json.loads(Path("run/journal.jsonl").read_text().partition("\n")[0])["details"]["answer"]
-    assert (stated["name"], len(stated["source"])) == (NAME, 16)
-    assert json.loads(Path("run/record.json").read_text())["settings"]["answer"] == stated
+    answers = map(json.loads, Path("run/decisions.jsonl").read_text().splitlines())
+    assert {one["rule"]: one["answer"] for one in answers}["certified"] == "in 1976"
+    answer = json.loads(Path("run/journal.jsonl").read_text().partition("\n")[0])["details"]["answer"]
+    assert (answer["name"], len(answer["source"])) == (NAME, 16)
+    assert json.loads(Path("run/record.json").read_text())["settings"]["answer"] == answer
     forget(monkeypatch)
     assert f"{NAME}, 1 question" in eldgr("decide", "run", "--rules", "majority,certified", "--answer", NAME).out
     forget(monkeypatch)
@@ -110,8 +110,8 @@ def test_a_shared_name_is_the_type_that_was_loaded_last(eldgr: Eldgr, monkeypatc
     assert "has no 'months'" in eldgr("bound", "years.jsonl", "--answer", "own_types:months", code=2).err
     forget(monkeypatch, f"{TYPES}\n\nYears.name = 'shared'\none, other = Years(), Years()\n")
     for name in ("one", "other", "one"):
-        loaded = answer_types.load_type(f"own_types:{name}")
-        assert answer_types.answer_type("shared") is loaded and loaded.loaded_as == f"own_types:{name}"
+        own = answer_types.load_type(f"own_types:{name}")
+        assert answer_types.answer_type("shared") is own and own.loaded_as == f"own_types:{name}"
     forget(monkeypatch, f"{TYPES}\n\nYears.name = 'by_year'\n")
     name = AnswerName().convert(NAME, None, None)
     forget(monkeypatch)
@@ -122,7 +122,7 @@ def test_a_run_of_a_type_that_uses_numpy_is_shown_without_it(eldgr: Eldgr, monke
     is_right = "self.class_of(answer) in [self.class_of(right) for right in gold]"
     with_numpy = TYPES.replace("import re", "import re\nimport numpy").replace(is_right, f"numpy.bool_({is_right})")
     Path("own_types.py").write_text(with_numpy)
-    evaluated(eldgr)
+    evaluate(eldgr)
     assert Path("run", "summary.json").exists()
     Path("own_types.py").unlink()
     forget(monkeypatch)
@@ -131,27 +131,27 @@ def test_a_run_of_a_type_that_uses_numpy_is_shown_without_it(eldgr: Eldgr, monke
 
 
 def test_a_run_whose_type_has_changed_is_refused(eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch) -> None:
-    evaluated(eldgr)
-    evaluated(eldgr)
+    evaluate(eldgr)
+    evaluate(eldgr)
     forget(monkeypatch, TYPES.replace("year and AnswerClass(year)", 'AnswerClass(year or "none")'))
-    assert "answer.source" in evaluated(eldgr, code=1)
-    told = evaluated(eldgr, "--replay", "run/journal.jsonl", "--out", "other", code=1)
-    assert "recorded with another answer type 'own_types:years': source" in told
-    told = eldgr("decide", "run", "--rules", "majority", "--answer", NAME, code=1).err
-    assert "run: answer='own_types:years' is not what the file states: source: " in told
+    assert "answer.source" in evaluate(eldgr, code=1)
+    error = evaluate(eldgr, "--replay", "run/journal.jsonl", "--out", "other", code=1)
+    assert "recorded with another answer type 'own_types:years': source" in error
+    error = eldgr("decide", "run", "--rules", "majority", "--answer", NAME, code=1).err
+    assert "run: answer='own_types:years' is not what the file states: source: " in error
 
 
-NAMED = {"{4}": "code.own_types", "year and AnswerClass(year)": "settings.answer.source"}
+PLACES = {"{4}": "code.own_types", "year and AnswerClass(year)": "settings.answer.source"}
 
 
-@pytest.mark.parametrize(("changed", "named"), NAMED.items())
-def test_a_freeze_has_all_of_a_type(eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch, changed: str, named: str) -> None:
+@pytest.mark.parametrize(("part", "place"), PLACES.items())
+def test_a_freeze_has_all_of_a_type(eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch, part: str, place: str) -> None:
     eldgr("freeze", "--heuristic", "--answer", NAME, "--out", "rule.freeze.json")
     confirming = ("evaluate", "years.jsonl", "--freeze", "rule.freeze.json", "--answer", NAME)
     eldgr(*confirming, "--out", "first")
     assert frozen_selector("rule.freeze.json", answer=NAME).type.name == NAME
-    forget(monkeypatch, TYPES.replace(changed, changed + " "))
-    assert f"  {named}: " in eldgr(*confirming, "--out", "second", code=1).err
+    forget(monkeypatch, TYPES.replace(part, part + " "))
+    assert f"  {place}: " in eldgr(*confirming, "--out", "second", code=1).err
 
 
 POOL = str(ARTIFACTS / "demo-retrieval.jsonl")
@@ -188,21 +188,21 @@ grounded = Grounded()
 
 @pytest.mark.parametrize("name", ["quoted", "asked"])
 def test_a_run_is_evaluated_frozen_decided_shown_and_reported(name: str, eldgr: Eldgr) -> None:
-    named = f"command_certificates:{name}"
-    eldgr("freeze", "--heuristic", "--certificate", named, "--out", "rule.freeze.json")
-    own = ("--certificate", named)
+    place = f"command_certificates:{name}"
+    eldgr("freeze", "--heuristic", "--certificate", place, "--out", "rule.freeze.json")
+    own = ("--certificate", place)
     eldgr("evaluate", POOL, "--freeze", "rule.freeze.json", *own, "--out", "run", "--quiet")
     record = json.loads(Path("run/record.json").read_text())
-    assert record["certificate"]["retrieval"]["name"] == named
+    assert record["certificate"]["retrieval"]["name"] == place
     of_run = json.loads(Path("run/summary.json").read_text())["pools"]["demo-retrieval"]
     again = json.loads(eldgr("decide", "run", "--rules", "eldgr", *own, "--json").out)["pools"]["demo-retrieval"]
     assert again["rules"]["eldgr"]["em"] == of_run["rules"]["eldgr"]["em"]
     assert again["bounds"] == of_run["bounds"]
-    assert f"{named} (source {record['certificate']['retrieval']['source']})" in Path("run/report.html").read_text()
+    assert f"{place} (source {record['certificate']['retrieval']['source']})" in Path("run/report.html").read_text()
     eldgr("report", "run", *own, "--format", "html", "--out", "again.html")
     questions = Path("run/questions.html").read_bytes().replace(b"report.html", b"again.html")
     assert Path("again-questions.html").read_bytes() == questions
-    assert f"by the certificate {named}" in eldgr("show", "run", "r02", *own).out
+    assert f"by the certificate {place}" in eldgr("show", "run", "r02", *own).out
     assert "the same settings" in eldgr("compare", "run", "again=run").out.lower()
 
 
@@ -215,25 +215,25 @@ def test_an_object_with_a_call_is_a_certificate_and_one_that_asks_is_counted_but
     line = "│ demo-retrieval │        certificate │  own code │      49 │         0 │        0 │     49 │   49+ │"
     assert line in eldgr("evaluate", POOL, *asking, "--dry-run").out
     assert not Path("runs").exists()
-    told = "Error: certificate='command_certificates:asked' must be asked about each answer, and a bound asks nobody. "
-    told += "Give it to eldgr evaluate, whose report has the bounds under the certificates that it gave.\n"
-    assert eldgr("bound", POOL, *asking, code=1).err == told
+    error = "Error: certificate='command_certificates:asked' must be asked about each answer, and a bound asks nobody. "
+    error += "Give it to eldgr evaluate, whose report has the bounds under the certificates that it gave.\n"
+    assert eldgr("bound", POOL, *asking, code=1).err == error
 
 
 def test_a_certificate_that_asks_asks_the_model_of_the_lm_option(eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setenv("OPENAI_API_KEY", "key")
-    named = ("--certificate", "command_certificates:grounded", "--out", "run", "--limit", "4")
+    options = ("--certificate", "command_certificates:grounded", "--out", "run", "--limit", "4")
     with serving() as server:
         asking = ("--lm", "openai/m", "--api-base", server.address, "--workers", "1")
-        eldgr("evaluate", POOL, *named, *asking, "--max-calls", "3", code=3)
+        eldgr("evaluate", POOL, *options, *asking, "--max-calls", "3", code=3)
         assert (server.log[0].role, len(server.log)) == ("certificate", 3)
-        eldgr("evaluate", POOL, *named, *asking, "--quiet")
+        eldgr("evaluate", POOL, *options, *asking, "--quiet")
         log = list(server.log)
-        eldgr("evaluate", POOL, *named, *asking, "--quiet")
+        eldgr("evaluate", POOL, *options, *asking, "--quiet")
         assert (len(server.log), {one.model for one in log}) == (len(log), {"m"})
     entries = list(read_journal(Path("run/journal.jsonl")))
-    certified = [one for one in entries if one.role in ("certificate", "repair_certificate")]
+    calls = [one for one in entries if one.role in ("certificate", "repair_certificate")]
     assert {one.role for one in entries} >= {"certificate", "judge"}
-    assert {one.outcome for one in certified} == {"ok"}
-    assert sum(one.calls for one in certified) == sum(one.role == "certificate" for one in log)
+    assert {one.outcome for one in calls} == {"ok"}
+    assert sum(one.calls for one in calls) == sum(one.role == "certificate" for one in log)

@@ -54,10 +54,10 @@ def test_check_has_a_table_a_pool_and_a_split_has_no_question_in_both_parts(eldg
     out, err = eldgr("pool", "split", RETRIEVAL, "--seed", "7", "--out-dev", "dev.jsonl", "--out-confirm", "c.jsonl")
     assert "dev and c have 0 questions in common." in out
     assert err == "Written to dev.jsonl for development and to c.jsonl for confirmation.\n"
-    shared = json.loads(eldgr("pool", "check", "dev.jsonl", "c.jsonl", RETRIEVAL, "--json")[0])["shared"]
+    overlaps = json.loads(eldgr("pool", "check", "dev.jsonl", "c.jsonl", RETRIEVAL, "--json")[0])["shared"]
     sizes = {name: open_pool(f"{name}.jsonl").n for name in ("dev", "c")}
     assert sum(sizes.values()) == open_pool(RETRIEVAL).n
-    assert [one["questions"] for one in shared] == [0, sizes["dev"], sizes["c"]]
+    assert [one["questions"] for one in overlaps] == [0, sizes["dev"], sizes["c"]]
 
 
 def test_a_failed_log_is_refused_and_under_unfinished_reported_in_both_places(tmp_path: Path, eldgr: Eldgr) -> None:
@@ -98,9 +98,9 @@ def answers_of(pool: str) -> list[tuple[str, list[str | None], list[str], int]]:
 def test_the_remedy_for_csv_given_as_a_pool_makes_one(eldgr: Eldgr, table: str, command: tuple[str, ...]) -> None:
     error = eldgr(*command, table, code=1).err
     assert f"{table}: CSV is not read as a pool, since a cell holds no list." in error
-    advised = re.search(r"Make a pool of it: eldgr (pool build .*) \(or --answer number\)\.", error)
-    assert advised
-    eldgr(*shlex.split(advised[1]))
+    remedy = re.search(r"Make a pool of it: eldgr (pool build .*) \(or --answer number\)\.", error)
+    assert remedy
+    eldgr(*shlex.split(remedy[1]))
     assert answers_of("pool.jsonl") == [("1", ["Nice", "Lyon"], ["Nice"], 1), ("2", ["Paris"], ["Paris"], 0)]
     eldgr("pool", "check", "pool.jsonl")
 
@@ -115,8 +115,8 @@ def test_a_table_may_hold_the_questions_and_flags_name_its_columns(tmp_path: Pat
 
     Path("wide.csv").write_text("Key,Prompt,gpt,llama,Right\n1,Which?,Nice,Lyon,Nice\n2,And?,,Paris,Paris\n", "utf-8")
     arguments = ["build", "wide.csv", "--answer", "short", "--out", "p.jsonl"]
-    named = "id=Key question=Prompt prediction=gpt prediction=llama gold=Right".split()
-    eldgr("pool", *arguments, *(word for one in named for word in ("--column", one)))
+    columns = "id=Key question=Prompt prediction=gpt prediction=llama gold=Right".split()
+    eldgr("pool", *arguments, *(word for one in columns for word in ("--column", one)))
     assert answers_of("p.jsonl") == [("1", ["Nice", "Lyon"], ["Nice"], 0), ("2", [None, "Paris"], ["Paris"], 0)]
     assert [one.source for one in next(open_pool("p.jsonl").rows()).candidates] == ["gpt", "llama"]
 

@@ -24,7 +24,7 @@ def _pool(eldgr: Eldgr) -> None:
 RUN = ("evaluate", "pool.jsonl", "--out", "run", "--quiet")
 
 
-def evaluated(eldgr: Eldgr, *options: str) -> Any:
+def evaluate(eldgr: Eldgr, *options: str) -> Any:
     """The decision of EL-DGR."""
     eldgr(*RUN, *options)
     lines = [json.loads(line) for line in Path("run/decisions.jsonl").read_text(encoding="utf-8").split("\n")[:-1]]
@@ -33,7 +33,7 @@ def evaluated(eldgr: Eldgr, *options: str) -> Any:
 
 @each_case("commands", "settings of refusals")
 def test_a_run_decides_by_refusals_and_states_them(options: list[str], answer: str, reason: str, eldgr: Eldgr) -> None:
-    result = evaluated(eldgr, "--fresh", *options)
+    result = evaluate(eldgr, "--fresh", *options)
     assert (result["answer"], result["reason"]) == (answer, reason)
     summary = Path("run/summary.json").read_text(encoding="utf-8")
     eldgr(*RUN, *options)  # resumed
@@ -41,23 +41,23 @@ def test_a_run_decides_by_refusals_and_states_them(options: list[str], answer: s
 
 
 def test_a_run_from_before_refusals_is_read_and_resumed_without_them(eldgr: Eldgr) -> None:
-    evaluated(eldgr, "--set", "refusals=")
+    evaluate(eldgr, "--set", "refusals=")
     heads = [json.loads(line) for line in Path("run/journal.jsonl").read_text(encoding="utf-8").split("\n")[:-1]]
     assert [*heads[0]["details"]] == ["certificate", "derivation", "consult", "homogeneous", "preference"]
     assert RunRead(Path("run"), heads, None).settings.refusals == ()  # type: ignore[arg-type]
     figures = json.loads(eldgr("decide", "run", "--rules", "eldgr", "--json").out)
     assert figures["pools"]["pool"]["rules"]["eldgr"]["em"] == 100  # the judge's Doha
-    refused = eldgr(*RUN, code=1).err
-    assert '  refusal: (absent) -> "inapplicable"\n  refusals: (absent) -> ["I don\'t know"' in refused
+    error = eldgr(*RUN, code=1).err
+    assert '  refusal: (absent) -> "inapplicable"\n  refusals: (absent) -> ["I don\'t know"' in error
     eldgr(*RUN, "--set", "refusals=")
 
 
 def test_a_freeze_keeps_a_function_and_refuses_other_refusals(eldgr: Eldgr) -> None:
     Path("mine.py").write_text("def refuses(answer):\n    return 'know' in answer\n", encoding="utf-8")
     eldgr("freeze", "--heuristic", "--set", "refusals=mine:refuses", "--out", "rule.freeze.json")
-    stated = json.loads(Path("rule.freeze.json").read_text(encoding="utf-8"))["settings"]["refusals"]
-    assert stated["name"] == "mine:refuses"
-    result = evaluated(eldgr, "--freeze", "rule.freeze.json", "--set", "refusals=mine:refuses")
+    refusals = json.loads(Path("rule.freeze.json").read_text(encoding="utf-8"))["settings"]["refusals"]
+    assert refusals["name"] == "mine:refuses"
+    result = evaluate(eldgr, "--freeze", "rule.freeze.json", "--set", "refusals=mine:refuses")
     assert result["reason"] == "consensus_inapplicable"
     confirming = ["evaluate", "pool.jsonl", "--out", "other", "--quiet", "--freeze", "rule.freeze.json"]
     lacking = eldgr(*confirming, code=1).err

@@ -22,10 +22,10 @@ from tests.refusing import refuses
 
 def test_the_tables_are_made_without_the_pool_and_begin_as_those_of_evaluate(tmp_path: Path, eldgr: Eldgr) -> None:
     write_pool(tmp_path / "capitals.jsonl", map(row, range(5)))
-    printed, _ = eldgr("evaluate", "capitals.jsonl", "--out", "run", "--format", "markdown")
+    tables, _ = eldgr("evaluate", "capitals.jsonl", "--out", "run", "--format", "markdown")
     (tmp_path / "capitals.jsonl").unlink()  # the run directory is enough
     lines = iter(eldgr("report", "run", "--format", "markdown")[0].splitlines())
-    assert all(line in lines for line in printed.splitlines())  # in this order
+    assert all(line in lines for line in tables.splitlines())  # in this order
     text = (Path(__file__).parents[2] / "docs" / "reference" / "command.md").read_text(encoding="utf-8")
     table = text.partition("| format | output |")[2].partition("\n\n")[0]
     assert re.findall(r"^\| `(\w+)`", table, re.MULTILINE) == list(FORMATS)
@@ -50,9 +50,9 @@ def test_pages_of_a_run_of_several_sessions_are_made_again_byte_for_byte(tmp_pat
     (tmp_path / "other").mkdir()
     said_once = {"kind": "consultation", "id": "q0", "role": "judge", "outcome": "ok", "content": {"preferred": 0}}
     replay = write_pool(tmp_path / "recording.jsonl", [said_once])
-    withheld, _ = finished_run(tmp_path / "other", replay=replay, rules=("judge", "first"))
-    assert json.loads((withheld / "summary.json").read_text(encoding="utf-8"))["pools"]["capitals"]["withheld"]
-    for run in (tmp_path / "run", withheld):
+    other, _ = finished_run(tmp_path / "other", replay=replay, rules=("judge", "first"))
+    assert json.loads((other / "summary.json").read_text(encoding="utf-8"))["pools"]["capitals"]["withheld"]
+    for run in (tmp_path / "run", other):
         before = pages(run)
         eldgr("report", run, "--format", "html")
         assert pages(run) == before
@@ -71,7 +71,7 @@ def test_pages_of_another_name_lie_beside_each_other(run: Path, tmp_path: Path, 
 
 def test_without_its_pool_the_report_is_made_alone_and_says_so(run: Path, tmp_path: Path, eldgr: Eldgr) -> None:
     before = pages(run)
-    moved = (tmp_path / "capitals.jsonl").rename(tmp_path / "moved.jsonl")
+    away = (tmp_path / "capitals.jsonl").rename(tmp_path / "moved.jsonl")
     (run / "questions.html").unlink()
     _, err = eldgr("report", run, "--format", "html")
     note = f"Note: the page of questions was not written: {run} was made on a pool 'capitals', which was "
@@ -79,8 +79,8 @@ def test_without_its_pool_the_report_is_made_alone_and_says_so(run: Path, tmp_pa
     assert "give its file: eldgr report RUN FILE --format html (sha256" in err
     assert b"There is no page of single questions" in (run / "report.html").read_bytes()
     (tmp_path / "there").mkdir()
-    given = moved.rename(tmp_path / "there" / "capitals.jsonl")
-    eldgr("report", run, given, "--format", "html")
+    path = away.rename(tmp_path / "there" / "capitals.jsonl")
+    eldgr("report", run, path, "--format", "html")
     assert pages(run) == before
 
 
@@ -109,17 +109,17 @@ def test_a_run_is_logged(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("MLFLOW_TRACKING_URI", store)
     _, err = eldgr("report", run, "--mlflow")
     result = err.rpartition("Logged to MLflow as run ")[2].strip().rstrip(".")
-    logged = mlflow.MlflowClient(store).get_run(result)
+    entry = mlflow.MlflowClient(store).get_run(result)
     summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))["pools"]["capitals"]
-    metrics, params = logged.data.metrics, logged.data.params
+    metrics, params = entry.data.metrics, entry.data.params
     assert metrics["capitals/rules/eldgr/em"] == pytest.approx(summary["rules"]["eldgr"]["em"])
     assert metrics["capitals/eldgr-majority/delta"] == summary["contrasts"][1]["delta"]
     assert metrics["capitals/bounds/eldgr/low"] == summary["bounds"]["eldgr"][0]
     assert "capitals/bounds_any_span/first/low" not in metrics
-    stated = [params[name] for name in ("settings/certificate", "role/judge/model", "eldgr_dspy")]
-    assert [logged.info.run_name, *stated] == ["run", "folded", "none", "0.1.0"]
+    values = [params[name] for name in ("settings/certificate", "role/judge/model", "eldgr_dspy")]
+    assert [entry.info.run_name, *values] == ["run", "folded", "none", "0.1.0"]
     assert len(params["pool/capitals/sha256"]) == 64
-    artifacts = Path(logged.info.artifact_uri.removeprefix("file://"))
+    artifacts = Path(entry.info.artifact_uri.removeprefix("file://"))
     names = {"journal.jsonl", "decisions.jsonl", "summary.json", "record.json", "report.html", "questions.html"}
     assert {path.name for path in artifacts.iterdir()} == names
 
