@@ -22,7 +22,7 @@ class Replies(dspy.Module):
         self.reply, self.about, self.inputs = reply, about, list[dict[str, Any]]()
 
     @property
-    def shown(self) -> list[Any]:
+    def values(self) -> list[Any]:
         return [one[self.about] for one in self.inputs]
 
     def forward(self, **inputs: Any) -> Any:
@@ -43,7 +43,7 @@ def scoring(reply: Callable[[str], Any]) -> Replies:
     return Replies(about, "candidate")
 
 
-def judged(judge: Any, candidates: Sequence[str]) -> Any:
+def assess(judge: Any, candidates: Sequence[str]) -> Any:
     return judge(question="q?", evidence=EVIDENCE, candidates=list(candidates)).toDict()
 
 

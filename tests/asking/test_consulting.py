@@ -31,7 +31,7 @@ REPAIR = {"repair_passage": 0, "repaired_answer": "Doha"}
 INPUTS = {"question": "q", "evidence": ["Doha is the capital."]}
 SLOPPY = f"Sure! {json.dumps(REPAIR)}"
 Consult = Callable[..., RoleOutput]
-JUDGED = {**INPUTS, "candidates": ["Doha"]}
+FOR_JUDGE = {**INPUTS, "candidates": ["Doha"]}
 ERRORS = [lm15.AuthError("no such key"), TimeoutError("late"), KeyError("bug"), ValueError("bug")]
 FINAL = [dspy.LMUnsupportedModelError("no such model"), dspy.LMProviderError("no such model", status=404)]
 PASSING = [dspy.LMServerError("away", status=503), dspy.LMTransportError("reset"), ConnectionError("refused")]
@@ -62,12 +62,12 @@ class Does(dspy.Module):  # a role module, sync only, that returns or raises wha
 @each_way
 def test_content_is_plain_json_whatever_a_module_returns_and_typed_fields_become_objects(consult: Consult) -> None:
     """It is journaled as it is. What JSON has no word for becomes text, which no role may return in its place."""
-    kept = {"repaired_answer": "", "n": 10**400, "none": None}
+    same = {"repaired_answer": "", "n": 10**400, "none": None}
     twos: dict[str, Any] = {"repair_passage": numpy.int64(2), "uint8": numpy.uint8(2), "enum": signal.SIGINT}
     halves = {"float32": numpy.float32(0.5), "float64": numpy.float64(0.5), "decimal": Decimal("0.5")}
     odd = {**twos, **halves, "scores": (1, 0.5), "nested": {1: {"a"}}, "blob": b"x"}
-    consultation = consult(Does(dspy.Prediction(kept | odd)), INPUTS)
-    plain = kept | dict.fromkeys(twos, 2) | dict.fromkeys(halves, 0.5)
+    consultation = consult(Does(dspy.Prediction(same | odd)), INPUTS)
+    plain = same | dict.fromkeys(twos, 2) | dict.fromkeys(halves, 0.5)
     plain |= {"scores": [1, 0.5], "nested": {"1": "{'a'}"}, "blob": "b'x'"}
     assert consultation == RoleOutput(plain)
     assert json.loads(json.dumps(consultation.content, allow_nan=False)) == plain
@@ -79,25 +79,25 @@ def test_content_is_plain_json_whatever_a_module_returns_and_typed_fields_become
 
 
 @each_way
-@pytest.mark.parametrize("returned", [None, "Doha", ["Doha"], 7])
-def test_a_module_that_returns_no_fields_is_named(consult: Consult, returned: Any) -> None:
-    expected = f"The role module Does returned {returned!r} ({type(returned).__name__}); expected a dspy.Prediction"
-    refuses(ArgumentError, re.escape(expected), consult, Does(returned), INPUTS)
+@pytest.mark.parametrize("value", [None, "Doha", ["Doha"], 7])
+def test_a_module_that_returns_no_fields_is_named(consult: Consult, value: Any) -> None:
+    expected = f"The role module Does returned {value!r} ({type(value).__name__}); expected a dspy.Prediction"
+    refuses(ArgumentError, re.escape(expected), consult, Does(value), INPUTS)
     assert consult(Does(REPAIR), INPUTS) == RoleOutput(REPAIR)  # a mapping has fields
 
 
 @each_way
 @each_case("asking", "misnamed fields")
-def test_a_misnamed_field_is_a_bug(consult: Consult, role: str, inputs: Any, returned: Any, message: str) -> None:
+def test_a_misnamed_field_is_a_bug(consult: Consult, role: str, inputs: Any, value: Any, message: str) -> None:
     """As an abstention it would let majority decide on every question without a word."""
-    refuses(ArgumentError, f"^{re.escape(message)}", consult, Does(dspy.Prediction(**returned)), inputs, role)
+    refuses(ArgumentError, f"^{re.escape(message)}", consult, Does(dspy.Prediction(**value)), inputs, role)
 
 
 @each_way
-@pytest.mark.parametrize("returned", [{"preferred": None}, {"preferred": "0"}, {"abstained": "tired", "choice": 0}, {}])
-def test_a_bad_value_an_abstention_or_no_field_is_left_to_be_read(consult: Consult, returned: dict[str, Any]) -> None:
+@pytest.mark.parametrize("fields", [{"preferred": None}, {"preferred": "0"}, {"abstained": "tired", "choice": 0}, {}])
+def test_a_bad_value_an_abstention_or_no_field_is_left_to_be_read(consult: Consult, fields: dict[str, Any]) -> None:
     """DSPy makes an empty prediction of a response without an answer."""
-    assert consult(Does(dspy.Prediction(**returned)), JUDGED, "judge") == RoleOutput(returned)
+    assert consult(Does(dspy.Prediction(**fields)), FOR_JUDGE, "judge") == RoleOutput(fields)
 
 
 @each_way
@@ -139,9 +139,9 @@ def test_modules_are_read_strictly_unless_the_user_has_an_adapter_and_may_mend_a
 def test_what_a_call_or_a_module_raises_is_raised(consult: Consult, adapter: Any, error: Exception) -> None:
     of_lm = isinstance(error, lm15.AuthError)
     module = Repairer() if of_lm else Does(error)
-    with dspy.context(lm=scripted_lm(lambda _: error), adapter=adapter), pytest.raises(Exception) as caught:  # noqa: PT011
+    with dspy.context(lm=scripted_lm(lambda _: error), adapter=adapter), pytest.raises(Exception) as info:  # noqa: PT011
         consult(module, INPUTS)
-    assert caught.type is dspy.LMAuthError if of_lm else caught.value is error
+    assert info.type is dspy.LMAuthError if of_lm else info.value is error
 
 
 def test_every_fatal_failure_is_a_failure_and_what_may_come_through_another_time_is_not_fatal() -> None:
@@ -153,9 +153,9 @@ def test_every_fatal_failure_is_a_failure_and_what_may_come_through_another_time
 @pytest.mark.slow  # imports LiteLLM
 @pytest.mark.parametrize("model", ["nosuchprovider/x", "bogus"])
 def test_an_unknown_provider_is_fatal(model: str) -> None:  # hazard 80
-    with dspy.context(lm=dspy.LM(model, cache=False, num_retries=0)), pytest.raises(FAILURES) as caught:
+    with dspy.context(lm=dspy.LM(model, cache=False, num_retries=0)), pytest.raises(FAILURES) as info:
         ask(Repairer(), INPUTS)
-    assert is_fatal(caught.value)
+    assert is_fatal(info.value)
 
 
 @each_way
@@ -188,7 +188,7 @@ def test_a_subclass_of_an_adapter_of_dspy_logs_nothing(consult: Consult, caplog:
     assert caplog.text == ""
 
 
-class Parsed(BaseCallback):
+class Log(BaseCallback):
     def __init__(self) -> None:
         self.outputs: list[Any] = []
 
@@ -200,10 +200,10 @@ class Parsed(BaseCallback):
 @pytest.mark.parametrize("adapter", [None, dspy.JSONAdapter()], ids=["strict", "the user's"])
 def test_the_user_s_callbacks_are_kept_and_asking_leaves_no_setting_behind(consult: Consult, adapter: Any) -> None:
     replies = iter([REPAIR])
-    with dspy.context(lm=scripted_lm(lambda _: next(replies, "?")), adapter=adapter, callbacks=[parsed := Parsed()]):
+    with dspy.context(lm=scripted_lm(lambda _: next(replies, "?")), adapter=adapter, callbacks=[log := Log()]):
         before = (dspy.settings.adapter, dspy.settings.callbacks)
         consult(Repairer(), INPUTS)
-        assert parsed.outputs == [REPAIR]
+        assert log.outputs == [REPAIR]
         consult(Repairer(), INPUTS)
         refuses(KeyError, "a bug", consult, Does(KeyError("a bug")), INPUTS)
         assert (dspy.settings.adapter, dspy.settings.callbacks) == before
@@ -264,18 +264,18 @@ def test_a_cut_reply_of_the_cache_is_not_a_reply_either_and_the_last_reply_count
         dspy.Predict(RepairAnswer)(**inputs)
         return dspy.Predict(RepairAnswer)(**inputs)
 
-    for script, flawed in (([CUT, REPAIR], False), ([REPAIR, CUT], True)):
+    for script, abstains in (([CUT, REPAIR], False), ([REPAIR, CUT], True)):
         with dspy.context(lm=scripted_lm(script)):
-            assert ("abstained" in consult(Does(twice), INPUTS).content) is flawed
+            assert ("abstained" in consult(Does(twice), INPUTS).content) is abstains
 
 
 @each_way
 def test_a_cut_reply_of_one_consultation_is_not_held_against_another(consult: Consult) -> None:
     """One LM answers both at once, so that its own history would say nothing of whose reply was the last."""
-    both_asked = threading.Barrier(2, timeout=30)
+    barrier = threading.Barrier(2, timeout=30)
 
     def reply(request: Any) -> Any:
-        both_asked.wait()
+        barrier.wait()
         return CUT if "zebra" in text_of(request) else REPAIR
 
     def once(question: str) -> RoleOutput:

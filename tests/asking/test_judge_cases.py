@@ -29,7 +29,7 @@ from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm
 from eldgr_dspy.testing import check_laws
 from eldgr_dspy.training.steps_reward import StepReward
-from tests.asking.judge_modules import judged
+from tests.asking.judge_modules import assess
 from tests.case_tables import agrees, each_case
 from tests.memory import collect
 from tests.refusing import refused, says
@@ -39,7 +39,7 @@ from tests.selecting import with_judge
 
 CALLS: dict[str, Callable[..., Any]] = {one.__name__: one for one in (SliceJudge, Panel, judge_in_style, make_lm)} | {
     "SwapConsistent": partial(SwapConsistent, LexicalJudge()),
-    "Comparer": partial(judged, Comparer()),
+    "Comparer": partial(assess, Comparer()),
     "ollama": partial(ollama, "m"),
     "local": partial(local, "no.gguf"),
 }
@@ -104,7 +104,7 @@ scoring: Any = Scoring()
 reward = StepReward(scoring, confidence=False)
 _ROLE = "The role module Judging"
 _SCORER = f"Scoring.score {_ASYNC}give a scorer whose score is not, or one with an async method ascore."
-CALLED: list[tuple[Callable[[], Any], str]] = [
+ASYNC: list[tuple[Callable[[], Any], str]] = [
     (lambda: with_judge(Judging())(**CITIES), f"{_ROLE} {_ASYNC}name its async method aforward and await"),
     (lambda: Selector(scorers=scoring, on_error="raise")(**{**CITIES, "candidates": ["Doha"]}), _SCORER),
     (lambda: DSPyRetriever(later).search(["capital"]), f"search {_ASYNC}give one that is not."),
@@ -118,7 +118,7 @@ CALLED: list[tuple[Callable[[], Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("call", "message"), CALLED, ids=[said.partition(" is")[0] for _, said in CALLED])
+@pytest.mark.parametrize(("call", "message"), ASYNC, ids=[reason.partition(" is")[0] for _, reason in ASYNC])
 def test_what_is_async_and_cannot_be_awaited_is_said_to_be(call: Callable[[], Any], message: str) -> None:
     with collect():  # a coroutine that was never awaited warns at the end, and a warning is an error
         assert message in refused(call, Exception)
@@ -131,9 +131,9 @@ def test_a_role_whose_forward_is_async_is_awaited_where_the_selector_is() -> Non
 
 def test_a_long_refusal_of_a_key_is_told_up_to_a_whole_word() -> None:
     reply = "Incorrect API key provided: none. " + "Please ask whoever administers the account for another. " * 9
-    told = describe_failure(dspy.LMAuthError(reply, model="openai/m"))
-    kept = told.removesuffix(" …")
-    assert told != kept and len(kept) <= 320 and f"LMAuthError: [openai/m] {reply}".startswith(f"{kept} ")
+    text = describe_failure(dspy.LMAuthError(reply, model="openai/m"))
+    head = text.removesuffix(" …")
+    assert text != head and len(head) <= 320 and f"LMAuthError: [openai/m] {reply}".startswith(f"{head} ")
     budget = FailureBudget(0)
     budget.spend(("pool", "q", "judge"), dspy.LMAuthError(reply, model="openai/m"))
-    assert budget.reason == f"The call can only fail again: {told}"
+    assert budget.reason == f"The call can only fail again: {text}"

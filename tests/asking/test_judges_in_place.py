@@ -55,10 +55,10 @@ def obliging(text: str, response: Any = None, first: int = 0, last: int = 0) -> 
     def reply(request: Any) -> Any:
         if first <= next(numbers) < last:
             return response
-        asked = request.messages[-1].text or ""
-        shown = [one.partition("</")[0] for one in re.split(r"<(?:candidate|slice) \d+ ", asked)[1:]]
-        index = next((number for number, one in enumerate(shown) if text in one), 0)
-        return in_style(request, index, 0.9 if shown and text in shown[0] else 0.1, len(shown))
+        prompt = request.messages[-1].text or ""
+        texts = [one.partition("</")[0] for one in re.split(r"<(?:candidate|slice) \d+ ", prompt)[1:]]
+        index = next((number for number, one in enumerate(texts) if text in one), 0)
+        return in_style(request, index, 0.9 if texts and text in texts[0] else 0.1, len(texts))
 
     return scripted_lm(reply)
 
@@ -112,9 +112,9 @@ def test_a_fair_judge_is_saved_loaded_and_copied(name: str, tmp_path: Any) -> No
     for _, predictor in select.judge.named_predictors():
         predictor.demos = [dspy.Example(question="shown before")]
     select.save(tmp_path / "select.json")
-    loaded = with_judge(FAIR[name]())
-    loaded.load(tmp_path / "select.json")
-    for twin in (loaded, select.deepcopy()):
+    other = with_judge(FAIR[name]())
+    other.load(tmp_path / "select.json")
+    for twin in (other, select.deepcopy()):
         demos = [[dict(demo) for demo in one.demos] for one in twin.judge.predictors()]
         assert demos == [[{"question": "shown before"}] for _ in select.judge.predictors()]
 
@@ -124,11 +124,11 @@ def capricious(seed: int, span: str) -> ScriptedLM:
 
     def reply(request: Any) -> Any:
         whim = int.from_bytes(hashlib.sha256(f"{seed}{text_of(request)}".encode(errors="replace")).digest()[:4])
-        shown = len(set(re.findall(r"<candidate (\d+) ", request.messages[-1].text or "")))
-        index, scalar = whim % max(shown, 1), whim % 11 / 10
+        size = len(set(re.findall(r"<candidate (\d+) ", request.messages[-1].text or "")))
+        index, scalar = whim % max(size, 1), whim % 11 / 10
         if whim % 13 == 0:
             return '{"preferred": true'
-        return in_style(request, index, scalar, shown, span)
+        return in_style(request, index, scalar, size, span)
 
     return scripted_lm(reply)
 

@@ -71,8 +71,8 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_schema_holds_even_random_weights(tiny: Path) -> None:
-    passed = {"type": "array", "items": {"type": "boolean"}, "minItems": 3, "maxItems": 3}
-    parts = {"preferred": {"type": "integer", "minimum": 0, "maximum": 3}, "passed": passed}
+    flags = {"type": "array", "items": {"type": "boolean"}, "minItems": 3, "maxItems": 3}
+    parts = {"preferred": {"type": "integer", "minimum": 0, "maximum": 3}, "passed": flags}
     schema = {"type": "object", "properties": parts, "required": [*parts], "additionalProperties": False}
     response = under_schema(lm_of(tiny), schema, max_tokens=200)
     assert response.model == "tiny"  # and not its path

@@ -32,9 +32,9 @@ def test_the_schema_the_options_and_thinking_off_are_on_the_wire(ask: Callable[.
         ask(lm, request(response_format={"type": "json_schema", "schema": schema}, stop=("END",), temperature=0.5))
         ask(lm, "Which?")
         ask(lm_at(server), "Which?")
-        sent, plain, least = server.bodies()
-    assert (sent["model"], sent["think"], sent["format"], sent["keep_alive"]) == ("deepseek-r1:7b", False, schema, "5m")
-    assert sent["options"] == {"num_ctx": 4096, "repeat_penalty": 1.1, "temperature": 0.5, "stop": ["END"]}
+        full, plain, least = server.bodies()
+    assert (full["model"], full["think"], full["format"], full["keep_alive"]) == ("deepseek-r1:7b", False, schema, "5m")
+    assert full["options"] == {"num_ctx": 4096, "repeat_penalty": 1.1, "temperature": 0.5, "stop": ["END"]}
     of_dspy = {"temperature": 0.0, "num_predict": 99, "seed": 7, "top_p": 0.9}
     assert plain["options"] == {"num_ctx": 4096, "repeat_penalty": 1.1, **of_dspy}
     assert least["options"]["num_ctx"] == 8192
@@ -53,10 +53,10 @@ def test_json_is_asked_for_without_a_schema_too_and_dspy_asks_again_where_the_en
 def test_what_ollama_has_no_word_for_is_refused_and_not_dropped() -> None:
     image = Message.user([lm15.TextPart("What is it?"), lm15.ImagePart(url="http://127.0.0.1/i.png")])
     with ollama_server() as server:
-        for asked in (request(reasoning=lm15.Reasoning(effort="low")), request(logprobs=2)):
-            refuses(dspy.LMUnsupportedFeatureError, "text alone", lm_at(server), asked)
-        asked = Request(model="ollama/deepseek-r1:7b", messages=(image,))
-        refuses(dspy.LMUnsupportedFeatureError, "image", lm_at(server), asked)
+        for query in (request(reasoning=lm15.Reasoning(effort="low")), request(logprobs=2)):
+            refuses(dspy.LMUnsupportedFeatureError, "text alone", lm_at(server), query)
+        query = Request(model="ollama/deepseek-r1:7b", messages=(image,))
+        refuses(dspy.LMUnsupportedFeatureError, "image", lm_at(server), query)
         refuses(dspy.LMUnsupportedFeatureError, "num_ctx", lm_at(server), "Which?", num_ctx=4096)
         refuses(dspy.LMUnsupportedFeatureError, "num_ctx", lm_at(server).copy(num_ctx=4096), "Which?")
         assert not server.log
@@ -70,9 +70,9 @@ def test_a_key_comes_from_the_environment_and_is_written_nowhere(monkeypatch: py
         assert server.log[0][3]["authorization"] == "Bearer s3cret"
         assert "s3cret" not in json.dumps([lm.dump_state(), repr(lm.history)])
         server.behaviour = lambda _: Reply("no", status=401)
-        with pytest.raises(dspy.LMAuthError) as raised:
+        with pytest.raises(dspy.LMAuthError) as info:
             lm("Which?")
-    assert "s3cret" not in str(raised.value) and "OLLAMA_API_KEY" in str(raised.value)
+    assert "s3cret" not in str(info.value) and "OLLAMA_API_KEY" in str(info.value)
 
 
 @each_way
@@ -104,23 +104,23 @@ def test_a_reply_that_was_cut_off_says_so_and_another_model_than_asked_is_visibl
     assert (entry["model"], entry["response_model"]) == ("ollama/deepseek-r1:7b", "tinyllama:latest")
 
 
-@pytest.mark.parametrize(("read", "written"), [(31, 9), (None, None), (0, None), (-1, -1)])
-def test_tokens_are_counted_as_the_server_says_and_unknown_otherwise(read: Any, written: Any) -> None:  # hazard 84
-    with ollama_server(lambda _: Reply(VERDICT, read=read, output=written)) as server:
+@pytest.mark.parametrize(("read", "output"), [(31, 9), (None, None), (0, None), (-1, -1)])
+def test_tokens_are_counted_as_the_server_says_and_unknown_otherwise(read: Any, output: Any) -> None:  # hazard 84
+    with ollama_server(lambda _: Reply(VERDICT, read=read, output=output)) as server:
         usage = lm_at(server)(request()).usage
     counts = (31, 9, 40) if read == 31 else (None, None, None)
     assert (usage.input_tokens, usage.output_tokens, usage.total_tokens) == counts
 
 
 def test_a_stream_of_dspys_shows_the_answer_and_nothing_thought() -> None:
-    async def streamed(lm: dspy.LM) -> list[Any]:
+    async def stream(lm: dspy.LM) -> list[Any]:
         listeners = [dspy.streaming.StreamListener("preferred")]
         program: Any = dspy.streamify(dspy.Predict(Prefer), stream_listeners=listeners)
         with dspy.context(lm=lm, adapter=dspy.JSONAdapter()):
             return [piece async for piece in program(question="Which?")]
 
     with ollama_server(lambda _: f'<think>{{"preferred": 0}}</think>{VERDICT}') as server:
-        pieces = asyncio.run(streamed(lm_at(server)))
+        pieces = asyncio.run(stream(lm_at(server)))
     assert pieces[-1].preferred == 1
     assert "0" not in "".join(getattr(piece, "chunk", "") for piece in pieces)
 
@@ -129,10 +129,10 @@ def test_a_stream_of_dspys_shows_the_answer_and_nothing_thought() -> None:
 @pytest.mark.parametrize(("words", "counts"), [(900, (1024, 9)), (900, (514, 9)), (1200, (None, None))], ids=str)
 def test_a_prompt_that_was_cut_gives_no_verdict(ask: Callable[..., Any], words: int, counts: Any) -> None:  # hazard 82
     reply, read_in_part = Reply(VERDICT, read=counts[0], output=counts[1]), dspy.ContextWindowExceededError
-    with ollama_server(lambda _: reply) as server, pytest.raises(read_in_part, match="num_ctx=") as raised:
+    with ollama_server(lambda _: reply) as server, pytest.raises(read_in_part, match="num_ctx=") as info:
         ask(lm_at(server, num_ctx=1024), "word " * words)
-    assert not dspy.is_retryable_lm_error(raised.value)
-    assert not is_fatal(raised.value)  # another question may be shorter
+    assert not dspy.is_retryable_lm_error(info.value)
+    assert not is_fatal(info.value)  # another question may be shorter
 
 
 @each_case("asking", "prompts that were cut")
@@ -141,31 +141,31 @@ def test_a_prompt_that_was_cut_is_told_from_one_that_may_have_been_read(argument
 
 
 @given(st.integers(0, 9000), st.floats(1, 4), st.integers(1, 40).map(lambda n: n * 256), st.integers(0, 500))
-def test_a_prompt_that_fits_is_never_called_cut(words: int, per_word: float, num_ctx: int, written: int) -> None:
+def test_a_prompt_that_fits_is_never_called_cut(words: int, per_word: float, num_ctx: int, output: int) -> None:
     tokens = int(words * per_word) + 8  # a template adds some
-    assume(tokens + written <= num_ctx and tokens < num_ctx - 1)
-    assert not is_cut(words, num_ctx, tokens, written)
-    assert not is_cut(words, num_ctx, None, written)
+    assume(tokens + output <= num_ctx and tokens < num_ctx - 1)
+    assert not is_cut(words, num_ctx, tokens, output)
+    assert not is_cut(words, num_ctx, None, output)
 
 
 def test_an_error_about_the_context_is_one_of_the_context_and_an_address_that_is_not_ollamas_is_fatal() -> None:
     reply = Reply("the input length exceeds the context length", status=400)
     with ollama_server(lambda _: reply) as server, pytest.raises(dspy.ContextWindowExceededError):
         lm_at(server)("Which?")
-    with ollama_server() as server, pytest.raises(dspy.LMInvalidRequestError, match="check the address") as raised:
+    with ollama_server() as server, pytest.raises(dspy.LMInvalidRequestError, match="check the address") as info:
         ollama("deepseek-r1:7b", host=f"{server.address}/elsewhere", cache=False, num_retries=0)("Which?")
-    assert is_fatal(raised.value)
+    assert is_fatal(info.value)
 
 
 @each_way
 @pytest.mark.parametrize("fault", ["hang", "drip", "headers"])
 def test_a_call_ends_at_its_deadline_and_hangs_up(fault: str, ask: Callable[..., Any]) -> None:  # hazards 79, 81
     with ollama_server(lambda _: Reply(VERDICT, fault=fault)) as server:
-        begun = time.monotonic()
-        with pytest.raises(dspy.LMTimeoutError, match="timeout=") as raised:
+        start = time.monotonic()
+        with pytest.raises(dspy.LMTimeoutError, match="timeout=") as info:
             ask(lm_at(server, timeout=0.2), "Which?")
-        assert time.monotonic() - begun < 10 and server.hangup.wait(10)
-        assert dspy.is_retryable_lm_error(raised.value)
+        assert time.monotonic() - start < 10 and server.hangup.wait(10)
+        assert dspy.is_retryable_lm_error(info.value)
 
 
 @each_way
@@ -173,10 +173,10 @@ def test_a_call_ends_at_its_deadline_and_hangs_up(fault: str, ask: Callable[...,
 def test_a_broken_reply_is_retryable(fault: str, ask: Callable[..., Any]) -> None:  # hazard 79
     """What is compressed although nobody asked is not expanded."""
     failures, reply = (dspy.LMTransportError, dspy.LMServerError), Reply(VERDICT * 9, fault=fault)
-    with ollama_server(lambda _: reply) as server, pytest.raises(failures) as raised:
+    with ollama_server(lambda _: reply) as server, pytest.raises(failures) as info:
         ask(lm_at(server), "Which?")
-    assert dspy.is_retryable_lm_error(raised.value)
-    assert fault != "packed" or (raised.type is dspy.LMTransportError and "ollama serve" in str(raised.value))
+    assert dspy.is_retryable_lm_error(info.value)
+    assert fault != "packed" or (info.type is dspy.LMTransportError and "ollama serve" in str(info.value))
 
 
 @each_way
@@ -192,25 +192,25 @@ def test_a_response_without_end_ends_at_its_deadline_or_before_it_fills_the_memo
 
 @each_case("asking", "errors of Ollama by status")
 def test_an_http_error_is_dspy_s(status: int, kind: str, fatal: bool, passes: bool) -> None:  # hazards 79, 80
-    with ollama_server(lambda _: Reply("no", status=status)) as server, pytest.raises(dspy.LMError) as raised:
+    with ollama_server(lambda _: Reply("no", status=status)) as server, pytest.raises(dspy.LMError) as info:
         lm_at(server)("Which?")
-    assert (raised.type, getattr(raised.value, "status", None)) == (getattr(dspy, kind), status)
-    assert (is_fatal(raised.value), dspy.is_retryable_lm_error(raised.value)) == (fatal, passes)
+    assert (info.type, getattr(info.value, "status", None)) == (getattr(dspy, kind), status)
+    assert (is_fatal(info.value), dspy.is_retryable_lm_error(info.value)) == (fatal, passes)
 
 
 @each_way
 def test_a_missing_model_is_fatal_and_a_refused_connection_may_pass(ask: Callable[..., Any]) -> None:  # hazards 79, 80
     with ollama_server(models=Models(names=[])) as server:
-        with pytest.raises(dspy.LMUnsupportedModelError, match="ollama pull deepseek-r1:7b") as raised:
+        with pytest.raises(dspy.LMUnsupportedModelError, match="ollama pull deepseek-r1:7b") as info:
             ask(lm_at(server, num_retries=3), "Which?")
         assert len(server.log) == 1
-    assert is_fatal(raised.value)
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # and does not listen
-        lm = ollama("m", host=f"127.0.0.1:{taken.getsockname()[1]}", cache=False, num_retries=0)
-        with pytest.raises(dspy.LMTransportError, match="ollama serve") as raised:
+    assert is_fatal(info.value)
+    with socket.socket() as port:
+        port.bind(("127.0.0.1", 0))  # and does not listen
+        lm = ollama("m", host=f"127.0.0.1:{port.getsockname()[1]}", cache=False, num_retries=0)
+        with pytest.raises(dspy.LMTransportError, match="ollama serve") as info:
             ask(lm, "Which?")
-    assert dspy.is_retryable_lm_error(raised.value)
+    assert dspy.is_retryable_lm_error(info.value)
 
 
 @pytest.mark.parametrize("key", ["s3cret\n", "s3cr\u00e9t", "s3 cret"])

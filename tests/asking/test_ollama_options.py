@@ -22,12 +22,12 @@ OTHERS += [{"temperature": 0.7}, {"max_tokens": 7}, {"seed": 5}]
 
 
 @pytest.fixture
-def cached() -> Iterator[None]:
+def caching() -> Iterator[None]:
     with cached_by_dspy():
         yield
 
 
-def numbered() -> Behaviour:
+def counter() -> Behaviour:
     count = iter(range(1000))
     return lambda _: f'{{"preferred": {next(count)}}}'
 
@@ -35,26 +35,26 @@ def numbered() -> Behaviour:
 @each_way
 @pytest.mark.parametrize("prompt", ["Which?", request()], ids=["text", "request"])
 @pytest.mark.parametrize("other", OTHERS[:4], ids=lambda other: next(iter(other)))
-def test_the_cache_minds_options(cached: None, ask: Callable[..., Any], prompt: Any, other: dict[str, Any]) -> None:
-    with ollama_server(numbered()) as server:
+def test_the_cache_minds_options(caching: None, ask: Callable[..., Any], prompt: Any, other: dict[str, Any]) -> None:
+    with ollama_server(counter()) as server:
         answers = [str(ask(lm_at(server, cache=True, **options), prompt)) for options in ({}, other, {}, other)]
     assert answers[0] == answers[2] != answers[1] == answers[3]
     assert len(server.log) == 2
 
 
 @pytest.mark.parametrize("other", OTHERS[4:], ids=lambda other: next(iter(other)))
-def test_a_copy_and_a_call_take_the_options_of_dspy_as_a_new_lm_does(cached: None, other: dict[str, Any]) -> None:
-    with ollama_server(numbered()) as server:
+def test_a_copy_and_a_call_take_the_options_of_dspy_as_a_new_lm_does(caching: None, other: dict[str, Any]) -> None:
+    with ollama_server(counter()) as server:
         lm = lm_at(server, cache=True)
         first = text_of(lm("Which?"))
-        made = text_of(lm_at(server, cache=True, **other)("Which?"))
-        assert text_of(lm.copy(**other)("Which?")) == text_of(lm("Which?", **other)) == made != first
+        new = text_of(lm_at(server, cache=True, **other)("Which?"))
+        assert text_of(lm.copy(**other)("Which?")) == text_of(lm("Which?", **other)) == new != first
         assert text_of(lm("Which?")) == first
-        sent, changed = server.bodies()
-    assert sent != changed
+        body, other_body = server.bodies()
+    assert body != other_body
 
 
-def test_the_cache_keeps_two_servers_apart_and_does_not_mind_the_deadline(cached: None) -> None:
+def test_the_cache_keeps_two_servers_apart_and_does_not_mind_the_deadline(caching: None) -> None:
     with ollama_server(lambda _: "here") as one, ollama_server(lambda _: "there") as other:
         assert text_of(lm_at(one, cache=True)("Which?")) == "here"
         assert text_of(lm_at(other, cache=True)("Which?")) == "there"
@@ -62,12 +62,12 @@ def test_the_cache_keeps_two_servers_apart_and_does_not_mind_the_deadline(cached
         assert len(one.log) == 1
 
 
-def dumped(lm: OllamaLM) -> Any:
+def dump(lm: OllamaLM) -> Any:
     return dspy.BaseLM.load_state(json.loads(json.dumps(lm.dump_state())), allow_custom_lm_class=True)
 
 
 @each_way
-@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, pickle.dumps, dumped, OllamaLM.copy])
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, pickle.dumps, dump, OllamaLM.copy])
 def test_a_copied_or_saved_lm_asks_as_before(again: Callable[[OllamaLM], Any], ask: Callable[..., Any]) -> None:
     with ollama_server() as server:
         (lm := lm_at(server, num_ctx=2048, timeout=9, temperature=0.3, keep_alive="1m"))("Which?")
@@ -83,9 +83,9 @@ def test_a_saved_program_asks_the_same_server_once_its_user_trusts_the_file(tmp_
         select = eldgr_dspy.Selector()
         select.judge.set_lm(lm_at(server, num_ctx=2048))
         select.save(str(tmp_path / "select.json"))
-        loaded: Any = eldgr_dspy.Selector()
-        loaded.load(str(tmp_path / "select.json"), allow_unsafe_lm_state=True)
-        loaded.judge.predict.lm("Which?")
+        again: Any = eldgr_dspy.Selector()
+        again.load(str(tmp_path / "select.json"), allow_unsafe_lm_state=True)
+        again.judge.predict.lm("Which?")
         assert server.bodies()[0]["options"]["num_ctx"] == 2048
 
 

@@ -20,7 +20,7 @@ POOL = str(ARTIFACTS / "demo-retrieval.jsonl")
 FOR_DOHA = json.dumps(verdict(2))
 
 
-def selected(reply: Reply, call: Any, **options: Any) -> Any:
+def choose(reply: Reply, call: Any, **options: Any) -> Any:
     select = eldgr_dspy.Selector(**options)
     with ollama_server(lambda body: reply if "preferred" in body["format"]["properties"] else SILENT) as server:
         select.set_lm(eldgr_dspy.ollama("deepseek-r1:7b", host=server.address, cache=False, num_retries=0, timeout=20))
@@ -29,15 +29,15 @@ def selected(reply: Reply, call: Any, **options: Any) -> Any:
 
 @each_call
 def test_a_certified_preference_ships_and_a_prompt_that_was_cut_never_gives_one(call: Any) -> None:  # hazard 82
-    pred = selected(Reply(f"<think>{json.dumps(verdict(0))}</think>{FOR_DOHA}"), call)
+    pred = choose(Reply(f"<think>{json.dumps(verdict(0))}</think>{FOR_DOHA}"), call)
     assert (pred.answer, pred.branch, pred.preference) == ("Doha", "judge", 2)
     cut = Reply(FOR_DOHA, read=8191)
-    refuses(dspy.ContextWindowExceededError, "num_ctx", selected, cut, call, on_error="raise")
-    pred = selected(cut, call)
+    refuses(dspy.ContextWindowExceededError, "num_ctx", choose, cut, call, on_error="raise")
+    pred = choose(cut, call)
     assert (pred.answer, pred.branch, "num_ctx" in pred.abstentions["judge"]) == ("Dubai", "consensus", True)
 
 
-def evaluated(tmp_path: Path, address: str, *more: str) -> int:
+def evaluate(tmp_path: Path, address: str, *more: str) -> int:
     options = ["--out", str(tmp_path / "run"), "--limit", "6", "--quiet", "--api-base", address]
     return main(["evaluate", POOL, "--judge", "ollama/deepseek-r1:7b", *options, *more])
 
@@ -45,26 +45,26 @@ def evaluated(tmp_path: Path, address: str, *more: str) -> int:
 @pytest.mark.parametrize("suffix", ["", "/v1"])
 def test_the_command_asks_a_judge_that_ollama_runs(tmp_path: Path, suffix: str) -> None:
     with ollama_server(lambda body: "<think>Hm.</think>" + obliging(understand("", body)).text) as server:
-        assert evaluated(tmp_path, server.address + suffix) == 0
-        sent = server.bodies()
-    assert sent and all(body["think"] is False and body["options"]["temperature"] == 0.0 for body in sent)
+        assert evaluate(tmp_path, server.address + suffix) == 0
+        bodies = server.bodies()
+    assert bodies and all(body["think"] is False and body["options"]["temperature"] == 0.0 for body in bodies)
     replies = [one for one in read_journal(tmp_path / "run" / "journal.jsonl") if one.role == "judge" and one.calls]
-    assert len(replies) == len(sent)
+    assert len(replies) == len(bodies)
     assert "ok" in {one.outcome for one in replies} <= {"ok", "abstained"}
 
 
 def test_the_command_stops_without_the_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:  # hazard 80
     with ollama_server(models=Models(names=[])) as server:
-        assert (evaluated(tmp_path, server.address, "--workers", "1"), len(server.bodies())) == (3, 1)
+        assert (evaluate(tmp_path, server.address, "--workers", "1"), len(server.bodies())) == (3, 1)
     assert "ollama pull deepseek-r1:7b" in capsys.readouterr().err
 
 
 def test_the_command_asks_for_the_context_that_it_is_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with ollama_server() as server:
-        assert evaluated(tmp_path, server.address) == 0
+        assert evaluate(tmp_path, server.address) == 0
         before = len(server.bodies())
-        assert evaluated(tmp_path, server.address, "--set", "num_ctx=16384") == 1
+        assert evaluate(tmp_path, server.address, "--set", "num_ctx=16384") == 1
         assert "num_ctx: 8192 -> 16384" in capsys.readouterr().err
-        assert evaluated(tmp_path, server.address, "--set", "num_ctx=16384", "--fresh") == 0
+        assert evaluate(tmp_path, server.address, "--set", "num_ctx=16384", "--fresh") == 0
         contexts = [body["options"]["num_ctx"] for body in server.bodies()]
     assert contexts == [8192] * before + [16384] * before

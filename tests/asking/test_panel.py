@@ -21,7 +21,7 @@ from eldgr_dspy.rule.consultations import Abstention, show_candidate
 from eldgr_dspy.rule.replies import read_reply
 from eldgr_dspy.rule.voting import majority
 from eldgr_dspy.signatures import JudgeCandidates
-from tests.asking.judge_modules import Replies, each_call, judged, properties_of, scoring
+from tests.asking.judge_modules import Replies, assess, each_call, properties_of, scoring
 from tests.capitals import row
 from tests.case_tables import each_case
 from tests.finished_runs import finished_run
@@ -29,12 +29,12 @@ from tests.selecting import CONTESTED, SILENT, Returns, in_style, verdict, with_
 
 POOL = ["Dubai", "Dubai", "Doha", "Manama"]
 ABSENT = Returns({"abstained": "no idea"})
-BROKEN = Returns(dspy.AdapterParseError("StrictJSONAdapter", cast(Any, JudgeCandidates), "?", "no JSON"))
+NO_JSON = Returns(dspy.AdapterParseError("StrictJSONAdapter", cast(Any, JudgeCandidates), "?", "no JSON"))
 CHECKS = ["It is a city.", "It lies in Qatar.", "It is a capital."]
-CHECKED = ["Dubai", "Dubai", "So Doha.\nFinal answer: Lusail", "Doha"]
+CANDIDATES = ["Dubai", "Dubai", "So Doha.\nFinal answer: Lusail", "Doha"]
 PIECES = ["a", "bb", " ", "  ", "\n", "\n\n", "\t", "\u00a0", "\u2028", "\r\n", "é."]
 # A word is a slice. Of Doha's candidates half is sound, of Lusail's all; Manama's has most sound words, of many.
-SLICED = [
+TEXTS = [
     *["wrong wrong\nFinal answer: Dubai"] * 4,
     *[f"right wrong{mark}\nFinal answer: Doha" for mark in ".!?"],
     "right\nFinal answer: Lusail",
@@ -51,35 +51,35 @@ def member(preferred: Any, *scalars: float) -> Returns:
 @each_call
 def test_the_vote_differs_from_consensus_and_from_one_of_the_judges(call: Any) -> None:
     judges = [member(2, 0.1, 0.1, 0.6, 0.5), member(2, 0.2, 0.2, 0.6, 0.5), member(3, 0.0, 0.0, 0.1, 0.9)]
-    vote = judged(call(Panel(judges)), POOL)
+    vote = assess(call(Panel(judges)), POOL)
     assert majority(POOL, "retrieval").winner == "dubai"
     members = [{"preferred": 2}, {"preferred": 2}, {"preferred": 3}]
     reason = "2 of 3 judges prefer this answer"
     assert vote == {"preferred": 2, "judge_rationale": reason, "members": members, "orders": []}
 
 
-@pytest.mark.parametrize("absent", [ABSENT, BROKEN, member(7), member(True), member(4, 0.1)])
+@pytest.mark.parametrize("absent", [ABSENT, NO_JSON, member(7), member(True), member(4, 0.1)])
 @each_call
 def test_an_absent_judge_stays_in_the_denominator(call: Any, absent: Any) -> None:
     """Two of three are a majority, two of four are not, however many of the four said anything."""
-    assert judged(call(Panel([member(2), member(2), absent])), POOL)["preferred"] == 2
-    result = judged(call(Panel([member(2), member(2), absent, absent])), POOL)
+    assert assess(call(Panel([member(2), member(2), absent])), POOL)["preferred"] == 2
+    result = assess(call(Panel([member(2), member(2), absent, absent])), POOL)
     assert result["abstained"] == "no majority of 4 judges: 2 for candidate 2, 2 absent" and "preferred" not in result
     assert [one["preferred"] for one in result["members"]] == [2, 2, None, None]
     assert all(one["abstained"] for one in result["members"][2:])
 
 
 def test_preferences_are_counted_by_answer_and_what_has_no_majority_is_an_abstention_with_the_counts() -> None:
-    split = judged(Panel([member(0), member(2), member(3)]), POOL)["abstained"]
+    split = assess(Panel([member(0), member(2), member(3)]), POOL)["abstained"]
     assert split == "no majority of 3 judges: 1 for candidate 0, 1 for candidate 2, 1 for candidate 3, 0 absent"
-    assert judged(Panel([ABSENT, BROKEN]), POOL)["abstained"] == "no majority of 2 judges: 2 absent"
+    assert assess(Panel([ABSENT, NO_JSON]), POOL)["abstained"] == "no majority of 2 judges: 2 absent"
     for votes, preferred in (([0, 2, 1], 0), ([0, 2, 2, 1, 1], 2), ([3, 2, 1], 2)):  # of one each the earliest
-        assert judged(Panel([*map(member, votes)]), ["Doha", "Dubai", "doha.", "Doha!"])["preferred"] == preferred
+        assert assess(Panel([*map(member, votes)]), ["Doha", "Dubai", "doha.", "Doha!"])["preferred"] == preferred
 
 
 @given(st.lists(st.sampled_from([0, 1, 2, 3, None]), min_size=1, max_size=7))
 def test_a_vote_passes_only_with_more_than_half_of_all_judges(preferred: list[int | None]) -> None:
-    result = judged(Panel([ABSENT if one is None else member(one) for one in preferred]), POOL)
+    result = assess(Panel([ABSENT if one is None else member(one) for one in preferred]), POOL)
     answers = [POOL[one] for one in preferred if one is not None]
     winners = [answer for answer in set(answers) if answers.count(answer) * 2 > len(preferred)]
     assert [POOL[index] for index in [result.get("preferred")] if index is not None] == winners
@@ -90,7 +90,7 @@ def test_a_vote_passes_only_with_more_than_half_of_all_judges(preferred: list[in
 def test_each_member_asks_its_lm_and_the_calls_add_up(call: Any) -> None:
     panel, lm = Panel([Judge(), PointwiseJudge(), Judge()]), scripted_lm(answering)
     panel.set_lm(lm)
-    assert judged(call(panel), POOL)["members"] == [{"preferred": 2}] * 3
+    assert assess(call(panel), POOL)["members"] == [{"preferred": 2}] * 3
     assert len(lm.requests) == panel.most_calls(POOL) == 1 + 3 + 1  # the pool, three texts, the pool again
     assert ["Manama" in text_of(one) for one in lm.requests].count(True) == 3
     assert Panel([Judge(), Returns({})]).most_calls(POOL) is None
@@ -106,7 +106,7 @@ def test_a_cut_reply_is_an_absence_of_that_judge_alone(call: Any) -> None:
     judges = [Judge(), Judge(), Judge()]
     for judge, reply in zip(judges, (cut, verdict(3, 4), verdict(3, 4)), strict=True):
         judge.set_lm(scripted_lm([reply]))
-    result = judged(call(Panel(judges)), POOL)
+    result = assess(call(Panel(judges)), POOL)
     assert result["preferred"] == 3
     assert result["members"][0]["abstained"].startswith("cut off: ")
 
@@ -115,10 +115,10 @@ def test_who_preferred_what_is_in_the_journal(tmp_path: Path) -> None:
     selector = heuristic_selector()
     selector.judge = Panel([member(2), member(2), ABSENT])
     run, _ = finished_run(tmp_path, rows=[row(0)], selector=selector)
-    (asked,) = (one for one in read_journal(run / "journal.jsonl") if one.role == "judge")
+    (entry,) = (one for one in read_journal(run / "journal.jsonl") if one.role == "judge")
     absent = {"preferred": None, "abstained": "no idea"}
-    content: Any = asked.content
-    assert (asked.outcome, content["preferred"]) == ("ok", 2)
+    content: Any = entry.content
+    assert (entry.outcome, content["preferred"]) == ("ok", 2)
     assert content["members"] == [{"preferred": 2}, {"preferred": 2}, absent]
 
 
@@ -128,11 +128,11 @@ def checking(reply: Callable[[str], Any], checks: Any = CHECKS) -> PlanThenCheck
     return judge
 
 
-def passing(*passed: bool) -> dict[str, Any]:
-    return {"passed": list(passed), "consistent": True}
+def passing(*marks: bool) -> dict[str, Any]:
+    return {"passed": list(marks), "consistent": True}
 
 
-PASSED: dict[str, dict[str, Any]] = {
+MARKS: dict[str, dict[str, Any]] = {
     "Dubai": passing(True, False, False),  # 1/3
     "So Doha.\nFinal answer: Lusail": {**passing(True, True, True), "consistent": False},  # 3/3, but says another
     "Doha": passing(True, True, False),  # 2/3
@@ -141,10 +141,10 @@ PASSED: dict[str, dict[str, Any]] = {
 
 @each_call
 def test_checks_and_consistency_choose_another_than_consensus_and_than_a_score_of_the_whole(call: Any) -> None:
-    result = judged(call(checking(PASSED.__getitem__)), CHECKED)
+    result = assess(call(checking(MARKS.__getitem__)), CANDIDATES)
     assert majority(["Dubai", "Dubai", "Lusail", "Doha"], "retrieval").winner == "dubai"
-    impressed = scoring(lambda candidate: sum(PASSED[candidate]["passed"]) / 3)  # whether it agrees with itself or not
-    assert judged(call(PointwiseJudge(impressed)), CHECKED)["preferred"] == 2
+    scorer = scoring(lambda candidate: sum(MARKS[candidate]["passed"]) / 3)  # whether it agrees with itself or not
+    assert assess(call(PointwiseJudge(scorer)), CANDIDATES)["preferred"] == 2
     assert (result["preferred"], result["checks"], result["orders"]) == (3, CHECKS, [])
     assert [one["scalar"] for one in result["assessments"]] == pytest.approx([1 / 3, 1 / 3, 0, 2 / 3])
 
@@ -152,15 +152,15 @@ def test_checks_and_consistency_choose_another_than_consensus_and_than_a_score_o
 def applying(request: Any) -> dict[str, Any]:
     if "checks" in properties_of(request):
         return {"checks": ["It is <s> a city.", " ", "[·/INST] It is a capital."]}
-    passed = "<candidate 0" in text_of(request) and "\nDoha\n</candidate" in text_of(request)
-    return {"check_rationale": "By passage 0.", "passed": [True, passed], "consistent": True}
+    flag = "<candidate 0" in text_of(request) and "\nDoha\n</candidate" in text_of(request)
+    return {"check_rationale": "By passage 0.", "passed": [True, flag], "consistent": True}
 
 
 @each_call
 def test_the_plan_sees_the_question_alone_and_each_distinct_candidate_is_checked_once(call: Any) -> None:
     judge, lm = PlanThenCheck(), scripted_lm(applying)
     judge.set_lm(lm)
-    result = judged(call(judge), ["Dubai", "Doha", "Dubai"])
+    result = assess(call(judge), ["Dubai", "Doha", "Dubai"])
     assert (result["preferred"], result["judge_rationale"]) == (1, "By passage 0.")
     assert result["checks"] == ["It is <s> a city.", "[/INST] It is a capital."]  # without the dot of a fence
     plan, *checks = [text_of(request).replace("\\n", "\n") for request in lm.requests]
@@ -176,14 +176,14 @@ def test_the_plan_sees_the_question_alone_and_each_distinct_candidate_is_checked
 @each_case("asking", "unusable plans")
 def test_without_a_usable_plan_it_abstains_and_asks_no_further(call: Any, checks: Any, reason: str) -> None:
     judge: Any = checking(lambda _: passing(True), checks)
-    assert judged(call(judge), ["Dubai", "Doha"]) == {"abstained": reason, "kind": "invalid", "orders": []}
-    assert judge.interactor.shown == []
+    assert assess(call(judge), ["Dubai", "Doha"]) == {"abstained": reason, "kind": "invalid", "orders": []}
+    assert judge.interactor.values == []
 
 
 def test_a_navigator_that_abstains_says_why_and_a_plan_that_was_cut_off_is_not_used() -> None:
     judge = checking(lambda _: passing(True))
     judge.navigator = Returns(dspy.Prediction(abstained="no idea"))
-    assert judged(judge, ["Dubai"])["abstained"] == "no idea"
+    assert assess(judge, ["Dubai"])["abstained"] == "no idea"
 
     def reply(request: Any) -> Any:
         if "checks" in properties_of(request):
@@ -197,7 +197,7 @@ def test_a_navigator_that_abstains_says_why_and_a_plan_that_was_cut_off_is_not_u
 @each_call
 @each_case("asking", "unusable checks")
 def test_a_candidate_without_a_verdict_a_check_makes_it_an_abstention(call: Any, reply: Any, reason: str) -> None:
-    result = judged(call(checking(lambda text: reply if text == "Doha" else passing(*[True] * 3))), ["Dubai", "Doha"])
+    result = assess(call(checking(lambda text: reply if text == "Doha" else passing(*[True] * 3))), ["Dubai", "Doha"])
     kind = None if reason == "no idea" else "invalid"
     assert (result["abstained"], result["orders"], result.get("kind")) == (f"{reason} (of candidate 1)", [], kind)
 
@@ -229,11 +229,11 @@ def test_slices_join_to_the_text_and_none_is_blank_or_too_long_or_cut_without_ne
 
 @each_call
 def test_the_best_share_a_score_of_the_whole_and_consensus_differ(call: Any) -> None:
-    best = judged(call(reading(lambda text: "right" in text, 1)), SLICED)
-    assert majority([one.rpartition(": ")[2] for one in SLICED], "retrieval").winner == "dubai"
+    best = assess(call(reading(lambda text: "right" in text, 1)), TEXTS)
+    assert majority([one.rpartition(": ")[2] for one in TEXTS], "retrieval").winner == "dubai"
     assert (best["preferred"], best["judge_rationale"], best["orders"]) == (7, "1 of 1 slices are sound", [])
     counting = scoring(lambda candidate: candidate.count("right") / 10)
-    assert judged(call(PointwiseJudge(counting)), SLICED)["preferred"] == 8  # 2 of 5, the most
+    assert assess(call(PointwiseJudge(counting)), TEXTS)["preferred"] == 8  # 2 of 5, the most
     assert [one["scalar"] for one in best["assessments"]] == [0, 0, 0, 0, 0.5, 0.5, 0.5, 1, 0.4]
     assert best["slices"] == [2, 2, 2, 2, 2, 2, 2, 1, 5]
 
@@ -241,11 +241,11 @@ def test_the_best_share_a_score_of_the_whole_and_consensus_differ(call: Any) -> 
 @each_call
 def test_each_slice_is_asked_about_with_what_is_before_it_and_identical_texts_once(call: Any) -> None:
     judge: Any = reading(lambda _: True, 4)
-    named = [f"{LONG}\nFinal answer: {answer}" for answer in ("Doha", "Qatar")]
-    pool = [named[0], "Dubai", named[1], "Dubai", show_candidate("", "Lusail")]
-    assert judged(call(judge), pool)["slices"] == [2, 1, 2, 1, 1]
-    shown = [("", "Qatar lies there.\n"), ("Qatar lies there.\n", "Its capital is Doha.\n")]
-    assert [(one["earlier"], one["slice"]) for one in judge.reader.inputs] == [*shown, ("", "Dubai"), ("", "Lusail")]
+    texts = [f"{LONG}\nFinal answer: {answer}" for answer in ("Doha", "Qatar")]
+    pool = [texts[0], "Dubai", texts[1], "Dubai", show_candidate("", "Lusail")]
+    assert assess(call(judge), pool)["slices"] == [2, 1, 2, 1, 1]
+    slices = [("", "Qatar lies there.\n"), ("Qatar lies there.\n", "Its capital is Doha.\n")]
+    assert [(one["earlier"], one["slice"]) for one in judge.reader.inputs] == [*slices, ("", "Dubai"), ("", "Lusail")]
     assert SliceJudge(4).most_calls(pool) == 4
 
 
@@ -253,26 +253,26 @@ def test_each_slice_is_asked_about_with_what_is_before_it_and_identical_texts_on
 def test_the_lm_sees_the_question_the_evidence_and_the_slices_between_markers_and_no_final_answer(call: Any) -> None:
     judge, lm = SliceJudge(4), scripted_lm(lambda _: {"slice_rationale": "", "sound": True})
     judge.set_lm(lm)
-    judged(call(judge), pool := [f"{LONG}<s>\nFinal answer: Manama"])
-    asked = [text_of(request).replace("\\n", "\n") for request in lm.requests]
-    assert len(asked) == judge.most_calls(pool) == 3
-    assert all("\nq?\n</question" in one and "\nDoha is the capital of Qatar.\n</passage 0" in one for one in asked)
-    assert "\n<·s>\n</slice 0" in asked[2] and "\nIts capital is Doha.\n\n</earlier 0" in asked[2]
-    assert not any("Manama" in one for one in asked)
+    assess(call(judge), pool := [f"{LONG}<s>\nFinal answer: Manama"])
+    prompts = [text_of(request).replace("\\n", "\n") for request in lm.requests]
+    assert len(prompts) == judge.most_calls(pool) == 3
+    assert all("\nq?\n</question" in one and "\nDoha is the capital of Qatar.\n</passage 0" in one for one in prompts)
+    assert "\n<·s>\n</slice 0" in prompts[2] and "\nIts capital is Doha.\n\n</earlier 0" in prompts[2]
+    assert not any("Manama" in one for one in prompts)
 
 
 def test_a_candidate_without_any_text_has_no_slice_and_scores_nothing() -> None:
     judge = reading(lambda _: False)
-    result = judged(judge, ["", "Doha", "\nFinal answer: "])
+    result = assess(judge, ["", "Doha", "\nFinal answer: "])
     assert (result["preferred"], result["slices"]) == (1, [0, 1, 0])
     assert SliceJudge().most_calls(["", "Doha"]) == 1
-    assert isinstance(read_reply("judge", judged(judge, ["", ""]), ["", ""], 1), Abstention)
+    assert isinstance(read_reply("judge", assess(judge, ["", ""]), ["", ""], 1), Abstention)
 
 
 @each_call
 @each_case("asking", "unusable slices")
 def test_a_slice_that_cannot_be_used_makes_the_whole_an_abstention(call: Any, reply: Any, reason: str) -> None:
     judge = reading(lambda text: reply if "capital" in text else True, 4)
-    result = judged(call(judge), ["Dubai", f"{LONG}\nFinal answer: Doha"])
+    result = assess(call(judge), ["Dubai", f"{LONG}\nFinal answer: Doha"])
     assert (result["abstained"], "preferred" in result) == (f"{reason} in slice 1 (of candidate 1)", False)
     assert result.get("kind") == (None if reason == "no idea" else "invalid")

@@ -24,7 +24,7 @@ from tests.loopback import openai_server
 from tests.refusing import refuses
 
 REPAIR = json.dumps({"repair_passage": 0, "repaired_answer": "e"})
-JUDGED = {"judge_rationale": "r", "assessments": [], "preferred": 0}
+VERDICT = {"judge_rationale": "r", "assessments": [], "preferred": 0}
 
 
 class Server:  # what a server answers, and the response format of each request
@@ -33,12 +33,12 @@ class Server:  # what a server answers, and the response format of each request
         self._answers = (without, with_one)
 
     @property
-    def formatted(self) -> list[bool]:
+    def flags(self) -> list[bool]:
         return [one is not None for one in self.formats]
 
     def __call__(self, body: dict[str, Any]) -> Any:
         self.formats.append(body.get("response_format"))
-        return self._answers[self.formatted[-1]]
+        return self._answers[self.flags[-1]]
 
 
 def ask(lm: Any, signature: Any = RepairAnswer, call: Any = lambda module: module, **inputs: Any) -> Any:
@@ -49,11 +49,11 @@ def ask(lm: Any, signature: Any = RepairAnswer, call: Any = lambda module: modul
 def test_a_server_of_the_user_s_is_sent_a_schema_which_it_refuses_only_if_it_takes_the_request_without() -> None:
     with openai_server(server := Server((400, "no"), REPAIR)) as address:
         assert ask(lm_at(address, "openai/local")).repaired_answer == "e"
-    assert server.formatted == [True]
+    assert server.flags == [True]
     with openai_server(server := Server((400, "no"), (400, "no schema"))) as address:
         refuses(dspy.LMInvalidRequestError, "no$", ask, lm_at(address, "openai/local"))
         assert not refuses_schema(lm_at(address, "openai/local"))
-    assert server.formatted == [True, False]
+    assert server.flags == [True, False]
 
 
 @each_case("asking", "refusals of a schema")
@@ -62,7 +62,7 @@ def test_a_server_that_refuses_a_schema_is_asked_without_once_and_from_then_on(r
     with openai_server(server := Server(REPAIR, refusal)) as address:
         assert [ask(lm_at(address, "openai/local"), call=call).repaired_answer for _ in range(2)] == ["e", "e"]
         assert refuses_schema(lm_at(address, "openai/local"))
-    assert server.formatted == [True, False, False]
+    assert server.flags == [True, False, False]
 
 
 def test_requests_at_once_that_a_server_refuses_are_all_sent_again_without_a_schema() -> None:
@@ -78,23 +78,23 @@ def test_requests_at_once_that_a_server_refuses_are_all_sent_again_without_a_sch
         lm = lm_at(address, "openai/local")
         with ThreadPoolExecutor(4) as threads:
             replies = [*threads.map(lambda _: ask(lm).repaired_answer, range(4))]
-    assert (replies, sorted(server.formatted)) == (["e"] * 4, [False] * 4 + [True] * 4)
+    assert (replies, sorted(server.flags)) == (["e"] * 4, [False] * 4 + [True] * 4)
 
 
 @pytest.mark.parametrize("refusal", [(500, "out of memory"), (404, "no such model"), (400, "context is too long")])
 def test_a_server_that_refuses_for_another_reason_is_not_asked_without(refusal: Any) -> None:
     with openai_server(server := Server(REPAIR, refusal)) as address:
         refuses(dspy.LMError, refusal[1], ask, lm_at(address, "openai/local"))
-    assert server.formatted == [True]
+    assert server.flags == [True]
 
 
-@pytest.mark.parametrize(("structured", "sent"), [("on", True), ("off", False)])
-def test_who_sets_it_decides(structured: str, sent: bool) -> None:
+@pytest.mark.parametrize(("setting", "flag"), [("on", True), ("off", False)])
+def test_who_sets_it_decides(setting: str, flag: bool) -> None:
     with openai_server(server := Server(REPAIR, REPAIR)) as address:
         lm = lm_at(address, "openai/local")
-        lm.structured = structured
+        lm.structured = setting
         ask(lm.copy(temperature=0.5))
-    assert server.formatted == [sent]
+    assert server.flags == [flag]
 
 
 def test_a_provider_is_sent_no_schema_for_an_unlisted_model_and_no_limit_of_characters_which_it_would_refuse() -> None:
@@ -102,7 +102,7 @@ def test_a_provider_is_sent_no_schema_for_an_unlisted_model_and_no_limit_of_char
     lm.script.supports_response_schema, lm.script.supported_params = False, frozenset()
     ask(lm)
     assert lm.requests[0].config.response_format is None
-    lm = scripted_lm([json.dumps(JUDGED)])
+    lm = scripted_lm([json.dumps(VERDICT)])
     lm.script.supports_response_schema, lm.script.supported_params = True, frozenset({"response_format"})
     ask(lm, JudgeCandidates, question="q", evidence=["e"], candidates=["c"])
     assert "maxItems" in (schema := json.dumps(lm.requests[0].config.response_format)) and "maxLength" not in schema
@@ -126,23 +126,23 @@ def test_only_a_reason_that_is_text_and_counts_of_lists_and_whole_numbers_have_l
 
 def test_the_schema_has_a_row_for_each_candidate_and_their_numbers_so_that_a_weak_model_cannot_go_astray() -> None:
     numbers, inputs = (2, 4, 2), {"question": "q", "evidence": ["e"]}
-    with openai_server(server := Server(None, json.dumps(JUDGED))) as address:
+    with openai_server(server := Server(None, json.dumps(VERDICT))) as address:
         for number in numbers:
             ask(lm_at(address, "openai/local"), JudgeCandidates, **inputs, candidates=["c"] * number)
     for number, form in zip(numbers, server.formats, strict=True):
-        reason, rows, preferred = (form["json_schema"]["schema"]["properties"][name] for name in JUDGED)
+        reason, rows, preferred = (form["json_schema"]["schema"]["properties"][name] for name in VERDICT)
         assert (rows["minItems"], rows["maxItems"], reason["maxLength"]) == (number, number, 600)
         assert (preferred["minimum"], preferred["maximum"]) == (0, number - 1)
 
 
-@pytest.mark.parametrize(("structured", "formats"), [("off", {False}), ("on", {True}), ("auto", {True})])
-def test_a_command_may_send_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, structured: str, formats: Any) -> None:
+@pytest.mark.parametrize(("setting", "formats"), [("off", {False}), ("on", {True}), ("auto", {True})])
+def test_a_command_may_send_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: str, formats: Any) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     pool = write_pool(tmp_path / "pool.jsonl", map(row, range(2)))
-    with openai_server(server := Server(json.dumps(JUDGED), json.dumps(JUDGED))) as address:
-        asking = ["--judge", "openai/m", "--api-base", address, "--set", f"structured={structured}", "--rules", "judge"]
+    with openai_server(server := Server(json.dumps(VERDICT), json.dumps(VERDICT))) as address:
+        asking = ["--judge", "openai/m", "--api-base", address, "--set", f"structured={setting}", "--rules", "judge"]
         assert main(["evaluate", str(pool), "--out", str(tmp_path / "run"), "--quiet", *asking]) == 0
-    assert set(server.formatted) == formats
+    assert set(server.flags) == formats
 
 
 def test_whether_a_schema_is_sent_is_part_of_what_a_role_is() -> None:

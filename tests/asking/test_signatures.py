@@ -37,11 +37,11 @@ def test_the_prompt_of_a_role_is_its_golden_file(role: str, inputs: dict[str, st
     with dspy.context(lm=lm):
         MODULES[role]()(**{name: tables_of("asking")["material"][text] for name, text in inputs.items()})
     schema = json.dumps(lm.requests[0].config.response_format, indent=1, ensure_ascii=False)
-    shown = f"{text_of(lm.requests[0])}\n\n===== response format =====\n{schema}\n"
+    content = f"{text_of(lm.requests[0])}\n\n===== response format =====\n{schema}\n"
     golden = GOLDEN / f"{role}.txt"
     if os.environ.get("ELDGR_REGENERATE_GOLDEN"):
-        golden.write_text(shown, encoding="utf-8")
-    assert shown == golden.read_text(encoding="utf-8")
+        golden.write_text(content, encoding="utf-8")
+    assert content == golden.read_text(encoding="utf-8")
 
 
 @each_case("asking", "inputs of signatures")

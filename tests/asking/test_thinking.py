@@ -27,9 +27,9 @@ def test_a_text_without_tags_is_left_as_it_is(text: str) -> None:
     assert split_thinking(text) == ("", text)
 
 
-@pytest.mark.parametrize("quoted", ["</think>", "<think>", f"</think>{DRAFT}", "<think>x</think>"])
-def test_a_tag_that_an_answer_quotes_is_part_of_the_answer(quoted: str) -> None:  # hazard 71
-    reply = json.dumps({"judge_rationale": f"Candidate 0 says {quoted}", "preferred": 1})
+@pytest.mark.parametrize("tag", ["</think>", "<think>", f"</think>{DRAFT}", "<think>x</think>"])
+def test_a_tag_that_an_answer_quotes_is_part_of_the_answer(tag: str) -> None:  # hazard 71
+    reply = json.dumps({"judge_rationale": f"Candidate 0 says {tag}", "preferred": 1})
     assert split_thinking(reply) == ("", reply)
     assert split_thinking(f"<think>{DRAFT}</think>{reply}") == (DRAFT, reply)
     assert split_thinking(f"{DRAFT}</think>{reply}") == ("", f"{DRAFT}</think>{reply}")
@@ -47,9 +47,9 @@ def test_a_block_that_was_never_opened_is_left_and_refused(tag: str, before: str
     """So Ollama's engine and any other server's give a role the same reply, and neither reads a verdict in it."""
     text = f"{before}{tag}{VERDICT}"
     assert split_thinking(text) == ("", text)
-    with pytest.raises(dspy.AdapterParseError) as caught:
+    with pytest.raises(dspy.AdapterParseError) as info:
         adapter.parse(Prefer, text)
-    assert "a closing thinking tag without an opening one. Let the server split" in reason_of(caught.value)
+    assert "a closing thinking tag without an opening one. Let the server split" in reason_of(info.value)
 
 
 def test_a_reply_whose_prose_repeats_a_name_of_its_object_without_end_is_refused() -> None:

@@ -28,13 +28,13 @@ EVIDENCE = ["The Louvre is a museum in Paris."]
 POOL = {"question": "In which city is the Louvre?", "candidates": ["Lyon", "Lyon", "Paris"], "evidence": EVIDENCE}
 PARIS_FIRST = {**POOL, "candidates": ["Paris", "Lyon", "Lyon"]}
 FOR_LYON = {**POOL, "question": "In which city did he work?"}
-REFUSED = {**POOL, "question": "Which city is it?"}
+VAGUE = {**POOL, "question": "Which city is it?"}
 ASSESSMENTS = [dict.fromkeys(ASPECTS, score) for score in (0.0, 1.0, 0.5)]
 REPLIES = [
     (inputs, json.dumps({**verdict(preferred), "assessments": ASSESSMENTS}))
     for inputs, preferred in ((POOL, 2), (PARIS_FIRST, 0), (FOR_LYON, 1))
 ]
-REPLIES += [(REFUSED, "I would rather not choose between these cities.")]
+REPLIES += [(VAGUE, "I would rather not choose between these cities.")]
 _STARTS_WITHIN = 120.0
 
 pytestmark = pytest.mark.slow
@@ -42,9 +42,9 @@ pytestmark = pytest.mark.slow
 
 def exchange(inputs: Mapping[str, Any], reply: str) -> Exchange:
     """What the judge is sent over these inputs, as a server receives it, with what it shall reply."""
-    with dspy.context(lm=(scripted := saying(judge=verdict(0)))):
+    with dspy.context(lm=(script := saying(judge=verdict(0)))):
         Selector()(**inputs)
-    request = scripted.requests[0]
+    request = script.requests[0]
     system = {"role": "system", "content": str(request.system)}
     messages = [{"role": message.role, "content": message.text or ""} for message in request.messages]
     return Exchange([system, *messages], reply)
@@ -94,16 +94,16 @@ def test_the_verdict_of_a_served_model_arrives_and_follows_the_prompt(call: Any,
     select = Selector()
     select.set_lm(lm)
     for inputs, preferred in ((POOL, 2), (PARIS_FIRST, 0)):
-        chosen = call(select, inputs)
-        assert (chosen.answer, chosen.branch, chosen.preference) == ("Paris", "judge", preferred)
+        pred = call(select, inputs)
+        assert (pred.answer, pred.branch, pred.preference) == ("Paris", "judge", preferred)
 
 
-@pytest.mark.parametrize(("inputs", "preferred"), [(FOR_LYON, 1), (REFUSED, None)])
+@pytest.mark.parametrize(("inputs", "preferred"), [(FOR_LYON, 1), (VAGUE, None)])
 def test_an_uncertified_preference_and_prose_ship_consensus(inputs: Any, preferred: int | None, lm: dspy.LM) -> None:
     select = Selector()
     select.judge.set_lm(lm)
     with dspy.context(lm=saying()):
-        chosen = select(**inputs)
-    assert (chosen.answer, chosen.branch, chosen.preference) == ("Lyon", "consensus", preferred)
-    assert chosen.consulted == ["judge", "repairer"]
-    assert ("judge" in chosen.abstentions) is (preferred is None)
+        pred = select(**inputs)
+    assert (pred.answer, pred.branch, pred.preference) == ("Lyon", "consensus", preferred)
+    assert pred.consulted == ["judge", "repairer"]
+    assert ("judge" in pred.abstentions) is (preferred is None)

@@ -48,18 +48,18 @@ def closing(request: Request) -> Answer:
 
 def models(command: list[str]) -> dict[str, str]:
     """The model that each role of retrieval is to be asked of, by the options of a command."""
-    given = {option.removeprefix("--"): value for option, value in pairwise(command)}
-    result = {role: given.get(role) or given.get("lm") for role in ("judge", "repairer")}
+    options = {option.removeprefix("--"): value for option, value in pairwise(command)}
+    result = {role: options.get(role) or options.get("lm") for role in ("judge", "repairer")}
     return {role: model.partition("/")[2] for role, model in result.items() if model}
 
 
-def marked(command: list[str]) -> Any:
+def mark(command: list[str]) -> Any:
     slow = LITELLM & {word.split("/")[0] for word in command}
     name = " ".join(word for word in command[3:] if word not in ("--api-base", HERE))
     return pytest.param(command, marks=[pytest.mark.slow] if slow else [], id=name)
 
 
-@pytest.mark.parametrize("command", [*map(marked, COMMANDS)])
+@pytest.mark.parametrize("command", [*map(mark, COMMANDS)])
 def test_each_command_of_the_page_asks_the_models_that_it_names(command: list[str], tmp_path: Path) -> None:
     pool = write_pool(tmp_path / "pool.jsonl", [row(0), row(1, answers=("Nice", "Nice", "Oslo"))])
     with serving(closing) as server:
@@ -89,8 +89,8 @@ def test_each_example_of_the_page_asks_the_model_that_it_names() -> None:
 
 
 @each_case("asking", "models served")
-def test_a_dated_model_is_the_one_asked(asked: str | None, served: str | None, same: bool | None) -> None:  # hazard 83
-    assert is_same_model(asked, served) is same
+def test_a_dated_model_is_the_one_asked(model: str | None, reply: str | None, same: bool | None) -> None:  # hazard 83
+    assert is_same_model(model, reply) is same
 
 
 @pytest.mark.parametrize("name", ["ollama/deepseek-r1:7b", "ollama_chat/deepseek-r1:7b", " ollama/deepseek-r1:7b "])

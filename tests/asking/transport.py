@@ -36,13 +36,13 @@ class Fault:
 
     Attributes:
         answer: What it does. outcome: `ok`, `abstained`, `failed`, or `fatal`, which stops the run at once.
-        sent: How many requests a question takes; an error that passes is repeated twice where the pause is nothing.
+        requests: How many requests a question takes; an error that passes is repeated twice where the pause is nothing.
         reason: How the reason in the journal begins.
     """
 
     answer: Answer
     outcome: str
-    sent: int = 1
+    requests: int = 1
     reason: str = ""
 
     @property
@@ -51,15 +51,15 @@ class Fault:
         return 2 if self.answer.status >= 400 else 0
 
 
-def spelled(text: str) -> str:
+def spell(text: str) -> str:
     """A text of the table, in which FINAL and DRAFT are verdicts, and HEAD what they begin with."""
     return text.replace("FINAL", FINAL).replace("DRAFT", DRAFT).replace("HEAD ", FINAL[:-2])
 
 
 def answer_of(text: str = "", body: str | None = None, **options: Any) -> Answer:
     for choice in options.get("changes", {}).get("choices") or ():
-        choice["message"]["content"] = choice["message"]["content"] and spelled(choice["message"]["content"])
-    return Answer(spelled(text), body=None if body is None else body.encode("latin-1"), **options)
+        choice["message"]["content"] = choice["message"]["content"] and spell(choice["message"]["content"])
+    return Answer(spell(text), body=None if body is None else body.encode("latin-1"), **options)
 
 
 FAULTS: dict[str, Fault] = {
@@ -91,9 +91,9 @@ def plan_of(folder: Path, workers: int = 4, questions: int = 3, **options: Any) 
     return Plan([pool], folder / "run", ("majority", "judge"), workers=workers, **options)
 
 
-def made(folder: Path) -> list[Consultation]:
+def log_of(folder: Path) -> list[Consultation]:
     return list(read_journal(folder / "run" / "journal.jsonl"))
 
 
-def number_of(asked: Request | Entry) -> int:
-    return int(asked.question.split("number ")[1].split("?")[0])
+def number_of(request: Request | Entry) -> int:
+    return int(request.question.split("number ")[1].split("?")[0])

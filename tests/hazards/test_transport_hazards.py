@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from eldgr_dspy.errors import RunStoppedError
-from tests.asking.transport import FAULTS, WAYS, answer_of, made, number_of, plan_of, selector_at, verdict
+from tests.asking.transport import FAULTS, WAYS, answer_of, log_of, number_of, plan_of, selector_at, verdict
 from tests.capitals import row, write_pool
 from tests.case_tables import each_case
 from tests.lm_server import Answer, Request, serving
@@ -42,9 +42,9 @@ def test_nothing_is_lost_nor_made_up(tmp_path: Path, seed: int) -> None:  # haza
             with suppress(RunStoppedError):  # sixteen in a row may fail on such a day
                 run(selector_at(server), plan)
         result = run(selector_at(server), plan)["pools"]["p"]
-        assert len(server.log) <= sum(one.calls for one in made(tmp_path))  # some were cut before they arrived
-    by_id = {one.id: one for one in made(tmp_path) if one.settled}
-    assert len(by_id) == sum(one.settled for one in made(tmp_path)) == result["n"] == ROWS
+        assert len(server.log) <= sum(one.calls for one in log_of(tmp_path))  # some were cut before they arrived
+    by_id = {one.id: one for one in log_of(tmp_path) if one.settled}
+    assert len(by_id) == sum(one.settled for one in log_of(tmp_path)) == result["n"] == ROWS
     assert result["n_failed"] == 0
     for number, fault in enumerate(faults):
         one = by_id[f"q{number}"]
@@ -62,7 +62,7 @@ def test_a_failure_under_a_short_timeout_is_reported_as_what_it_was(  # hazard 7
     """The timeout ends the pause before the second request; the first did fail, and says why."""
     with serving(lambda request: answer_of(**answer)) as server, suppress(RunStoppedError):
         WAYS["sync"][0](selector_at(server, num_retries=2), plan_of(tmp_path, 1, 1, timeout=0.5))
-    (one,) = made(tmp_path)
+    (one,) = log_of(tmp_path)
     reason = one.reason or ""
     begins = "TimeoutError: no reply could be used within 0.5 s; a longer --timeout waits longer (the last"
     assert reason.startswith(begins)

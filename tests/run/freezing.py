@@ -29,13 +29,13 @@ def run(pool: Path | Sequence[Path], freeze: Path, out: str, selector: Selector 
     return evaluate(selector or heuristic_selector(), plan)["confirmation"]
 
 
-def reworded(selector: Selector) -> None:
+def reword(selector: Selector) -> None:
     (predictor,) = selector.judge.predictors()
     signature: Any = predictor.signature
     predictor.signature = signature.with_instructions("Choose.")
 
 
-def demonstrated(selector: Selector) -> None:
+def demonstrate(selector: Selector) -> None:
     for predictor in selector.judge.predictors():
         predictor.demos = [dspy.Example(question="Which?", preferred=1)]
 
@@ -45,10 +45,10 @@ def rewrite(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
     content = dict(read_freeze(path).content)
     change(content)
     path.unlink()
-    path.write_text(json.dumps({**content, "sha256": hashed(content)}))
+    path.write_text(json.dumps({**content, "sha256": hash_of(content)}))
 
 
-def hashed(content: Mapping[str, Any]) -> str:
+def hash_of(content: Mapping[str, Any]) -> str:
     return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 

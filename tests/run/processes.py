@@ -19,7 +19,7 @@ WORKERS, ROWS, FIRST = 4, 24, 6
 # A shell starts what runs in the background with ctrl-C ignored, and each child inherits that.
 HEARING = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
 COMMAND = HEARING + "import sys; from eldgr_dspy.programs.commands import main; sys.exit(main())"
-LIMITED = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({0}, {0})); "
+LIMIT = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({0}, {0})); "
 ENVIRONMENT = {"OPENAI_API_KEY": "key", "LITELLM_LOCAL_MODEL_COST_MAP": "true", "no_proxy": "127.0.0.1"}
 BY_ADDRESS = re.compile(rb'("(?:role|settings)": )"[0-9a-f]{16}"')  # fingerprints of what the address is a part of
 
@@ -35,9 +35,9 @@ class Run:
         self.arguments = ["evaluate", str(pool), *model, "--quiet", "--out", str(self.out)]
 
     @contextmanager
-    def started(self, *more: str, largest: int | None = None) -> Iterator["subprocess.Popen[bytes]"]:
+    def start(self, *more: str, largest: int | None = None) -> Iterator["subprocess.Popen[bytes]"]:
         """The command as a process; `largest`: how long a file it may write, in bytes."""
-        command = COMMAND if largest is None else LIMITED.format(largest) + COMMAND
+        command = COMMAND if largest is None else LIMIT.format(largest) + COMMAND
         environment = {**os.environ, **ENVIRONMENT}
         with (
             self._errors.open("wb") as errors,
@@ -50,23 +50,23 @@ class Run:
             finally:
                 process.kill()
 
-    def finished(self, *more: str, largest: int | None = None) -> int:
+    def finish(self, *more: str, largest: int | None = None) -> int:
         """Run the command to its end and return its exit code."""
-        with self.started(*more, largest=largest) as process:
+        with self.start(*more, largest=largest) as process:
             return process.wait(60)
 
     @property
-    def said(self) -> str:
+    def stderr(self) -> str:
         """What the command has written to standard error so far."""
         return self._errors.read_text()
 
     @property
-    def journaled(self) -> Counter[tuple[str, str]]:
+    def calls(self) -> Counter[tuple[str, str]]:
         """The calls in the journal, by question and role."""
         return calls_of(lines_of(self.out / "journal.jsonl")[0])
 
     @property
-    def received(self) -> Counter[tuple[str, str]]:
+    def requests(self) -> Counter[tuple[str, str]]:
         """The calls that the server has received, by question and role."""
         return Counter((entry.question.split(":")[0], entry.role) for entry in list(self.server.log))
 

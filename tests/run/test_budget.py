@@ -32,7 +32,7 @@ from eldgr_dspy.rule.questions import Settings
 from eldgr_dspy.signatures import JudgeCandidates
 from eldgr_dspy.tables.plan_tables import forecast_table
 from eldgr_dspy.words import ROLES
-from tests.asking.transport import FINAL, GOOD, made, selector_at
+from tests.asking.transport import FINAL, GOOD, log_of, selector_at
 from tests.caching import cached_by_dspy
 from tests.capitals import NO_SPAN, VERDICT, drop_times, obliging, recording, row, selector_with, write_pool
 from tests.deciding import decided
@@ -60,7 +60,7 @@ def test_no_request_beyond_max_calls_is_sent_and_a_higher_one_resumes(pool: Path
         for _ in range(2):
             message = r"^5 requests were sent, and --max-calls allows 5; give a higher limit to resume\.$"
             refuses(RunStoppedError, message, evaluate, selector_at(server), plan)
-            assert len(server.log) == sum(one.calls for one in made(tmp_path)) == 5
+            assert len(server.log) == sum(one.calls for one in log_of(tmp_path)) == 5
         higher = Plan([pool], tmp_path / "run", workers=workers, max_calls=12)
         assert evaluate(selector_at(server), higher)["pools"]["capitals"]["rules"]["judge"]["em"] == 100
         assert len(server.log) == 12
@@ -68,8 +68,8 @@ def test_no_request_beyond_max_calls_is_sent_and_a_higher_one_resumes(pool: Path
     with serving(lambda request: Answer(status=503)) as server:  # retries are requests
         plan = Plan([pool], tmp_path / "503" / "run", workers=workers, max_calls=4, max_failures="100%")
         refuses(RunStoppedError, "--max-calls allows 4", evaluate, selector_at(server, num_retries=9), plan)
-        assert len(server.log) == sum(one.calls for one in made(tmp_path / "503")) == 4
-        assert {one.outcome for one in made(tmp_path / "503")} == {"failed"}
+        assert len(server.log) == sum(one.calls for one in log_of(tmp_path / "503")) == 4
+        assert {one.outcome for one in log_of(tmp_path / "503")} == {"failed"}
 
 
 @each_way
@@ -77,11 +77,11 @@ def test_no_more_than_max_cost_is_spent(pool: Path, tmp_path: Path, workers: int
     with serving(lambda request: GOOD) as server:
         plan = Plan([pool], tmp_path / "run", workers=workers)
         refuses(RunStoppedError, "--max-calls", evaluate, selector_at(server), replace(plan, max_calls=1))
-        price = made(tmp_path)[0].cost or 0.0
+        price = log_of(tmp_path)[0].cost or 0.0
         message = r"^\$0\.0\d+ was spent and the dearest request took \$0\.0\d+, so"
         refuses(RunStoppedError, message, evaluate, selector_at(server), replace(plan, max_cost=5.5 * price))
         assert 4 <= len(server.log) <= 5
-        assert sum(one.cost or 0.0 for one in made(tmp_path)) <= 5.5 * price
+        assert sum(one.cost or 0.0 for one in log_of(tmp_path)) <= 5.5 * price
         evaluate(selector_at(server), replace(plan, max_cost=13 * price))
         assert len(server.log) == 12
     selector, lm = selector_with(obliging)
@@ -103,13 +103,13 @@ def test_what_failed_questions_cost_is_spent_also_for_the_sessions_after(pool: P
 
         plan = Plan([pool], tmp_path / "run", rules=["judge"], max_cost=1.0)
         refuses(RunStoppedError, "1 question failed", session, plan)
-        (failed,) = made(tmp_path)
-        price = failed.cost or 0.0
-        assert (failed.outcome, failed.calls, failed.dearest) == ("failed", 2, price)
+        (failure,) = log_of(tmp_path)
+        price = failure.cost or 0.0
+        assert (failure.outcome, failure.calls, failure.dearest) == ("failed", 2, price)
         for _ in range(3):
             refuses(RunStoppedError, "was spent", session, replace(plan, max_cost=2.5 * price))
         assert sum(one.status == 200 for one in server.log) == 2
-        assert sum(one.cost or 0.0 for one in made(tmp_path)) == 2 * price
+        assert sum(one.cost or 0.0 for one in log_of(tmp_path)) == 2 * price
 
 
 def test_waiting_for_a_price_does_not_count_as_time_of_a_question_nor_hold_others(pool: Path, tmp_path: Path) -> None:
@@ -117,8 +117,8 @@ def test_waiting_for_a_price_does_not_count_as_time_of_a_question_nor_hold_other
     with serving(lambda request: Answer(FINAL, delay=1.0)) as server:
         plan = Plan([pool], tmp_path / "run", workers=4, limit=4, timeout=1.9, max_cost=1.0, rules=["judge"])
         assert evaluate(selector_at(server), plan)["pools"]["capitals"]["n_failed"] == 0
-    assert all((one.seconds or 0.0) < 2 * 1.0 for one in made(tmp_path))
-    with serving(lambda asked: Answer(FINAL, delay=30.0 * ("number 0?" in asked.question))) as server:
+    assert all((one.seconds or 0.0) < 2 * 1.0 for one in log_of(tmp_path))
+    with serving(lambda query: Answer(FINAL, delay=30.0 * ("number 0?" in query.question))) as server:
         plan = replace(plan, out=tmp_path / "given up", workers=3, limit=6, timeout=2.0, max_failures=1)
         assert evaluate(selector_at(server), plan)["pools"]["capitals"]["n_failed"] == 1
 
@@ -152,11 +152,11 @@ def test_recorded_consultations_are_no_requests_and_those_of_dspy_s_cache_counte
         evaluate(selector, Plan([pool], tmp_path / "run", replay=replay, max_calls=1, max_cost=0.01))
     assert lm.requests == []
     with cached_by_dspy():
-        for out, calls, cached in (("first", 12, 0), ("again", 0, 12)):
+        for out, calls, hits in (("first", 12, 0), ("again", 0, 12)):
             selector.set_lm(scripted_lm(obliging, cache=True))
             summary = evaluate(selector, Plan([pool], tmp_path / out, max_calls=12))
             figures, em = summary["consultations"]["judge"], summary["pools"]["capitals"]["rules"]["judge"]["em"]
-            assert (figures["calls"], figures["cached"], em) == (calls, cached, 100)
+            assert (figures["calls"], figures["cached"], em) == (calls, hits, 100)
 
 
 # -- the command --
@@ -174,8 +174,8 @@ def test_the_command_says_what_a_run_would_ask_at_most_and_afterwards_what_it_ha
         assert main([*dry, "--json"]) == 0
         figures = json.loads(capsys.readouterr().out)
         assert (output.err, server.log, {path.name for path in tmp_path.iterdir()}) == ("", [], {"capitals.jsonl"})
-        asked = {"at_most": 12, "journaled": 0, "recorded": 0, "to_ask": 12, "calls": 12}
-        roles = {"judge": asked, "repairer": asked}
+        counts = {"at_most": 12, "journaled": 0, "recorded": 0, "to_ask": 12, "calls": 12}
+        roles = {"judge": counts, "repairer": counts}
         assert figures["pools"] == {"capitals": {"n": 12, "task": "retrieval", "roles": roles}}
         assert set(figures["models"].values()) == {"openai/gpt-4o-mini"}
         assert "│ capitals │    judge │ openai/gpt-4o-mini │      12 │" in output.out
@@ -184,8 +184,8 @@ def test_the_command_says_what_a_run_would_ask_at_most_and_afterwards_what_it_ha
     out = capsys.readouterr().out
     sums = json_of(tmp_path / "run" / "summary.json")["consultations"]["judge"]
     assert (sums["calls"], sums["cached"], sums["ok"]) == (12, 0, 12)
-    shown = next(line for line in out.partition("what the run asked of LMs, in all")[2].splitlines() if "judge" in line)
-    cells = [cell.strip() for cell in shown.strip("│").split("│")]
+    first = next(line for line in out.partition("what the run asked of LMs, in all")[2].splitlines() if "judge" in line)
+    cells = [cell.strip() for cell in first.strip("│").split("│")]
     tokens = [f"{sums['prompt_tokens']:,}", f"{sums['completion_tokens']:,}"]
     assert cells == ["judge", "12", "0", "0", "12", "0", *tokens, f"{sums['cost']:.4f}"]
     assert "what the run asked of LMs" in (tmp_path / "run" / "report.html").read_text()
@@ -230,9 +230,9 @@ def test_a_dry_run_counts_the_calls_of_a_run_under_any_judge(tmp_path: Path, nam
         plan = Plan([pool], tmp_path / ("silent" if reply is silent else "obliging"), rules)
         response: Any = {role: one["calls"] for role, one in forecast(selector, plan)["pools"]["p"]["roles"].items()}
         result = evaluate(selector, plan)["consultations"]
-        made = {role: result[role]["calls"] for role in response}
-        assert sum(made.values()) == len(lm.requests)
-        assert made == response if exact else all(made[role] <= response[role] for role in response)
+        counts = {role: result[role]["calls"] for role in response}
+        assert sum(counts.values()) == len(lm.requests)
+        assert counts == response if exact else all(counts[role] <= response[role] for role in response)
 
 
 def test_a_role_that_states_no_calls_makes_some(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -250,10 +250,10 @@ POOLS = (("Nice", "Nice", "Paris"), ("Paris", "Paris", "Nice"), ("Nice", "Oslo")
 
 def test_a_dry_run_is_exact_and_takes_what_is_known_as_it_is(pool: Path, tmp_path: Path) -> None:
     """What it says is what a run asks whose roles say nothing, which is when a rule asks most."""
-    mixed = write_pool(tmp_path / "mixed.jsonl", (row(n, answers=POOLS[n % len(POOLS)]) for n in range(40)))
+    many = write_pool(tmp_path / "mixed.jsonl", (row(n, answers=POOLS[n % len(POOLS)]) for n in range(40)))
     for rules in (tuple(RULES), ("eldgr",), ("judge",), ("majority",)):
         out = tmp_path / "-".join(rules)
-        plan, (selector, lm) = Plan([pool, mixed], out, rules), selector_with(silent)
+        plan, (selector, lm) = Plan([pool, many], out, rules), selector_with(silent)
         before = forecast(selector, plan)
         assert not out.exists()
         summary = evaluate(selector, plan)
@@ -321,15 +321,15 @@ def test_no_reply_asks_for_more(answers: list[str | None], consult: str, homogen
 def test_a_derivation_asks_no_more(answers: list[str | None], consult: Any, homogeneous: Any, derivation: Any) -> None:
     """A dry run takes the deriver to be silent; whatever it derives, and whatever the judge then says, asks no more."""
     line = row(0, answers=tuple(answers), task="arithmetic", question="What is 3 times 6?", gold=["18"], evidence=[])
-    chosen = Settings(consult=consult, homogeneous=homogeneous, derivation=derivation)
-    case = Case(validate(line, "p").to_question(), chosen)
+    settings = Settings(consult=consult, homogeneous=homogeneous, derivation=derivation)
+    case = Case(validate(line, "p").to_question(), settings)
     verdicts: list[Reply] = [Abstention("silent"), *map(Verdict, range(len(answers)))]
     for name in RULES:
         foreseen, branches = possible_roles(case.rule(name), case, {}), set[str]()
         for judge, repairer, deriver in product(verdicts, REPLIES, DERIVATIONS):
-            decision, asked = decided(case, {"judge": judge, "repairer": repairer, "deriver": deriver}, name)
+            decision, replies = decided(case, {"judge": judge, "repairer": repairer, "deriver": deriver}, name)
             branches.add(decision.branch)
-            assert asked.keys() <= foreseen
+            assert replies.keys() <= foreseen
         assert name != "eldgr" or answers != ["17", "18", "17"] or "repair" in branches  # so that one was accepted
 
 
@@ -344,13 +344,13 @@ def test_a_rule_that_asks_more_where_it_is_answered_is_foreseen() -> None:
 
 
 # -- unusable replies --
-SAID = "I would take the third."  # in words, where JSON was asked for
+WORDS = "I would take the third."  # in words, where JSON was asked for
 
 
 def mumbling(request: Any) -> Any:
     """Judges every other question in words."""
     number = int(text_of(request).split("capital number ")[1].split("?")[0])
-    return SAID if role_of(request) == "judge" and number % 2 else obliging(request)
+    return WORDS if role_of(request) == "judge" and number % 2 else obliging(request)
 
 
 @pytest.mark.parametrize("workers", [1, 4])
@@ -366,8 +366,8 @@ def test_over_the_limit_the_run_stops_and_a_higher_limit_resumes_it(pool: Path, 
     again, silent = selector_with(mumbling)
     refuses(RunStoppedError, message, evaluate, again, plan)
     assert silent.requests == [] or workers > 1
-    resumed, rest = selector_with(mumbling)
-    result, run = evaluate(resumed, replace(plan, max_abstentions=6)), tmp_path / "whole"
+    other, rest = selector_with(mumbling)
+    result, run = evaluate(other, replace(plan, max_abstentions=6)), tmp_path / "whole"
     assert drop_times(result["pools"]) == drop_times(evaluate(selector_with(mumbling)[0], Plan([pool], run))["pools"])
     requests_before = len(lm.requests) + len(silent.requests) + len(rest.requests)
     assert requests_before == sum(one.calls for one in read_journal(tmp_path / "run" / "journal.jsonl"))
@@ -388,7 +388,7 @@ def test_over_the_limit_the_run_stops_and_a_higher_limit_resumes_it(pool: Path, 
 def test_a_question_counts_once_and_each_role_is_named_with_its_most_frequent_reason(tmp_path: Path) -> None:
     """The judge and the repairer are both asked on each question, and neither is read. What fails is not counted."""
     pool = write_pool(tmp_path / "p.jsonl", (row(number, answers=("Nice", "Oslo", "Rome")) for number in range(3)))
-    selector, lm = selector_with(lambda one: VERDICT | {"preferred": 9} if role_of(one) == "judge" else SAID)
+    selector, lm = selector_with(lambda one: VERDICT | {"preferred": 9} if role_of(one) == "judge" else WORDS)
     evaluate(selector, Plan([pool], tmp_path / "three", max_abstentions=3))
     assert len(lm.requests) == 6
     message = (

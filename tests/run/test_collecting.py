@@ -78,7 +78,7 @@ def returning(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return lambda *replies: monkeypatch.setattr(Returning, "replies", replies)
 
 
-def collected(
+def gather(
     program: str = "Program", lm: Any = None, devset: str = f"{__name__}:DEVSET", **options: Any
 ) -> CollectionResult:
     inputs = {"out": "pool.jsonl", "n": 2, "workers": 1, **options}
@@ -102,7 +102,7 @@ def _chat(**fields: str) -> str:
     return "\n\n".join([*(f"[[ ## {name} ## ]]\n{value}" for name, value in fields.items()), "[[ ## completed ## ]]"])
 
 
-def written(*records: Any) -> str:
+def write(*records: Any) -> str:
     Path("dev.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     return "dev.jsonl"
 
@@ -110,16 +110,16 @@ def written(*records: Any) -> str:
 # --- what a pool holds ------------------------------------------------------------------------------------------------
 def test_a_development_set_may_be_a_table() -> None:
     Path("dev.csv").write_text("id;question;gold;notes\n7;Which, then?;Doha;x\n;And?;nan;\n")
-    collected(devset="dev.csv", lm=answering("Doha"))
+    gather(devset="dev.csv", lm=answering("Doha"))
     assert [(one.question, one.gold) for one in rows()] == [("Which, then?", ["Doha"]), ("And?", [])]
     assert rows()[0].id == "7"
     Path("dev.csv").write_text("id,question,question\n7,Which?,What?\n")
     message = r"dev\.csv, row 1: the column 'question' occurs twice; rename one"
-    refuses(PoolError, message, collected, devset="dev.csv", out="other.jsonl")
+    refuses(PoolError, message, gather, devset="dev.csv", out="other.jsonl")
 
 
 def test_a_row_has_answers_reasoning_passages_and_gold_answers() -> None:
-    result = collected(lm=answering("Doha", "The answer is Paris."))
+    result = gather(lm=answering("Doha", "The answer is Paris."))
     assert (result.pool.n, result.unreadable, result.failures, result.bare) == (3, 0, 0, 0)
     samples = [("Doha", "Because.\nDoha", "sample 1"), ("Paris", "Because.\nThe answer is Paris.", "sample 2")]
     first = rows()[0]
@@ -129,7 +129,7 @@ def test_a_row_has_answers_reasoning_passages_and_gold_answers() -> None:
 
 
 _ANSWERS = st.sampled_from(["Doha", "Paris", "Lyon", "The answer is Doha.", "no", None, 7])
-DECIDED = ("branch", "certified", "tie")
+FIELDS = ("branch", "certified", "tie")
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -138,16 +138,16 @@ def test_the_rule_decides_on_a_row_as_it_does_in_service(returning: Callable[...
     """The deployed program and the pool on which its rule was chosen are the same question."""
     returning(*({"answer": answer, "reasoning": "So.", "passages": PASSAGES} for answer in answers))
     Returning.calls.clear()
-    collected("Returning", n=len(answers), limit=1, fresh=True)
+    gather("Returning", n=len(answers), limit=1, fresh=True)
     (row,) = rows()
     Returning.calls.clear()
     select = heuristic_selector()
-    served = Sampled(Returning(), n=len(answers), select=select, num_threads=1)(question=row.question)
+    online = Sampled(Returning(), n=len(answers), select=select, num_threads=1)(question=row.question)
     candidates = [{"reasoning": one.text, "answer": one.answer} for one in row.candidates]
     evidence = [passage.model_dump() for passage in row.evidence]
-    pooled = select(question=row.question, candidates=candidates, evidence=evidence)
-    assert str(pooled.answer) == str(served.answer)  # which is typed as the program has it
-    assert [pooled[name] for name in DECIDED] == [served[name] for name in DECIDED]
+    offline = select(question=row.question, candidates=candidates, evidence=evidence)
+    assert str(offline.answer) == str(online.answer)  # which is typed as the program has it
+    assert [offline[name] for name in FIELDS] == [online[name] for name in FIELDS]
 
 
 class Hops(Program):  # asks twice, of other passages each time; the second hop is also told what an LM wrote
@@ -172,19 +172,19 @@ class Writes(dspy.Module):  # an LM writes the context
 
 @each_case("run", "retrieved passages")
 def test_passages_are_those_that_the_program_retrieved(program: str, field: str | None, texts: list[str]) -> None:
-    collected(program, lm=answering(), passages=field)
+    gather(program, lm=answering(), passages=field)
     assert [[passage.text for passage in row.evidence] for row in rows()] == [texts] * 3
 
 
 def test_what_an_lm_wrote_is_not_evidence() -> None:
     lm = scripted_lm(lambda request: _chat(context="Doha, I say.", answer="Doha"))
-    assert collected("Writes", lm=lm).bare == 3
+    assert gather("Writes", lm=lm).bare == 3
     message = r"^passages='context' must be a field that Writes retrieves: .* Name it "
-    refuses(ArgumentError, message, collected, "Writes", lm=lm, passages="context", out="other.jsonl")
+    refuses(ArgumentError, message, gather, "Writes", lm=lm, passages="context", out="other.jsonl")
 
 
 def test_samples_are_distinct_under_the_cache_of_dspy() -> None:
-    collected(lm=answering("Doha", "Paris", "Lyon", cache=True, temperature=1.0), n=3, limit=1)
+    gather(lm=answering("Doha", "Paris", "Lyon", cache=True, temperature=1.0), n=3, limit=1)
     assert answers() == [["Doha", "Paris", "Lyon"]]
 
 
@@ -196,7 +196,7 @@ def test_columns_are_kept_if_asked_for_and_those_of_another_kind_counted(returni
         {"answer": "Paris", "confidence": "high", "scores": {"prm": 1}},
         {"answer": "Lyon", "confidence": 90, "tags": "cot"},
     )
-    three = partial(collected, "Returning", n=3, limit=1)
+    three = partial(gather, "Returning", n=3, limit=1)
     result = three(columns=True)
     assert (result.failures, result.unusable) == (0, 2)
     assert result.fault.startswith("confidence must be a number from 0 to 1; got 'high'. Divide a percentage by 100")
@@ -214,39 +214,39 @@ def test_columns_are_kept_if_asked_for_and_those_of_another_kind_counted(returni
 
 def test_a_reply_that_cannot_be_read_is_a_candidate_without_an_answer() -> None:
     replies = iter([_chat(reasoning="", answer="Doha"), "no fields", "no fields"] * 3)
-    result = collected(lm=scripted_lm(lambda request: next(replies)))
+    result = gather(lm=scripted_lm(lambda request: next(replies)))
     assert (result.unreadable, result.failures) == (3, 0)
     assert answers() == [["Doha", None]] * 3
-    collected(lm=scripted_lm([]))  # and is not asked for again
+    gather(lm=scripted_lm([]))  # and is not asked for again
 
 
-class Awaited(dspy.Module):
+class AsyncOnly(dspy.Module):
     async def aforward(self, question: str) -> Any:
         await asyncio.sleep(0)
         return dspy.Prediction(answer="Doha")
 
 
-def made() -> dspy.Module:
+def make() -> dspy.Module:
     return Returning()
 
 
-MADE = Returning()
+INSTANCE = Returning()
 
 
-@pytest.mark.parametrize("program", ["Returning", "made", "MADE", "Awaited"])
+@pytest.mark.parametrize("program", ["Returning", "make", "INSTANCE", "AsyncOnly"])
 def test_a_program_is_a_module_sync_or_async_or_what_makes_one(program: str, returning: Callable[..., None]) -> None:
     returning({"answer": "Doha"})
-    collected(program)
+    gather(program)
     assert answers()[0][0] == "Doha"
 
 
 # --- interrupted, continued -------------------------------------------------------------------------------------------
 def test_the_same_call_asks_nothing_and_more_samples_or_questions_add_what_is_missing() -> None:
-    collected(lm=answering("Doha"), limit=2)
+    gather(lm=answering("Doha"), limit=2)
     before = Path("pool.jsonl").read_bytes()
-    collected(lm=scripted_lm([]), limit=2)
+    gather(lm=scripted_lm([]), limit=2)
     assert Path("pool.jsonl").read_bytes() == before
-    collected(lm=(more := answering("Paris")), n=3)
+    gather(lm=(more := answering("Paris")), n=3)
     assert (answers(), len(more.requests)) == ([*[["Doha", "Doha", "Paris"]] * 2, ["Paris"] * 3], 5)
 
 
@@ -254,19 +254,19 @@ def test_the_command_stops_before_max_cost(capsys: pytest.CaptureFixture[str], m
     monkeypatch.setenv("OPENAI_API_KEY", "key")
     arguments = ["collect", f"{__name__}:Program", *COLLECTING, "--n", "2"]
 
-    def spent() -> list[float]:
+    def costs() -> list[float]:
         return [one.cost or 0.0 for one in read_journal(Path("pool.collected/journal.jsonl"))]
 
     with serving(lambda request: Answer(_chat(reasoning="Because.", answer="Doha"))) as server:
         arguments += ["--workers", "1", "--lm", "openai/gpt-4o-mini", "--api-base", server.address]
         assert main([*arguments, "--max-calls", "1"]) == 3
-        (price,) = spent()
+        (price,) = costs()
         capsys.readouterr()
         for _ in range(2):
             assert main([*arguments, "--max-cost", f"{3.5 * price:.9f}"]) == 3
             assert "was spent and the dearest request took $0.0" in capsys.readouterr().err
-            assert (len(server.log), len(spent()), Path("pool.jsonl").exists()) == (3, 3, False)
-            assert 0 < sum(spent()) <= 3.5 * price
+            assert (len(server.log), len(costs()), Path("pool.jsonl").exists()) == (3, 3, False)
+            assert 0 < sum(costs()) <= 3.5 * price
         assert main([*arguments, "--max-cost", f"{8 * price:.9f}"]) == 0
         assert len(server.log) == 6
     assert answers() == [["Doha", "Doha"]] * 3
@@ -284,9 +284,9 @@ class Careful(Program):  # has an answer for every failure
 def test_a_limit_stops_with_every_paid_sample_kept_and_no_answer_in_place_of_one(program: str) -> None:
     lm = answering("Doha")
     message = r"^4 requests were sent, and --max-calls allows 4; give a higher limit"
-    refuses(RunStoppedError, message, collected, program, lm=lm, max_calls=4)
+    refuses(RunStoppedError, message, gather, program, lm=lm, max_calls=4)
     assert not Path("pool.jsonl").exists()
-    collected(program, lm=lm, max_calls=6)
+    gather(program, lm=lm, max_calls=6)
     assert (len(lm.requests), answers()) == (6, [["Doha"] * 2] * 3)
 
 
@@ -305,7 +305,7 @@ COMMAND = "import sys; from eldgr_dspy.programs.commands import main; sys.exit(m
 
 def test_a_killed_collection_resumes_with_the_same_command_and_asks_for_nothing_twice() -> None:
     Path("slow_program.py").write_text(SLOW)
-    written(*({"question": f"Which is it, {n}?", "gold": "x"} for n in range(20)))
+    write(*({"question": f"Which is it, {n}?", "gold": "x"} for n in range(20)))
     arguments = ["collect", "slow_program:Slow", "--devset", "dev.jsonl", "--n", "3", "--workers", "4", "--out"]
     kills, calls = 0, Path("calls")
     while not Path("killed.jsonl").exists():
@@ -330,41 +330,41 @@ def test_a_sample_of_five_that_raises_stops_the_collection_or_has_no_answer(retu
     """A question counts once, however many of its samples fail."""
     returning(*[{"answer": "Doha"}] * 2, ValueError("boom"), *[{"answer": "Doha"}] * 2)
     message = r"^1 question failed, more than the 0 that --max-failures allows; the last: ValueError: boom\. It was "
-    refuses(RunStoppedError, message + r"sample 3 of the question 'q0'\.$", collected, "Returning", n=5)
+    refuses(RunStoppedError, message + r"sample 3 of the question 'q0'\.$", gather, "Returning", n=5)
     returning(ValueError("boom"), *[{"answer": "Doha"}] * 4)
     Returning.calls.clear()
-    result = collected("Returning", n=5, max_failures=1, limit=1)
+    result = gather("Returning", n=5, max_failures=1, limit=1)
     assert (result.failures, answers()) == (1, [["Doha", "Doha", None, "Doha", "Doha"]])
     returning({"answer": "Paris"})
-    assert collected("Returning", n=5, limit=1).failures == 0  # asked for again
+    assert gather("Returning", n=5, limit=1).failures == 0  # asked for again
     assert answers() == [["Doha", "Doha", "Paris", "Doha", "Doha"]]
     returning(ConnectionError("away"))
     Returning.calls.clear()
     message = r"^2 questions failed, more than the 1 that --max-failures allows"
-    refuses(RunStoppedError, message, collected, "Returning", n=3, max_failures=1, out="away.jsonl")
+    refuses(RunStoppedError, message, gather, "Returning", n=3, max_failures=1, out="away.jsonl")
     assert len(Returning.calls) == 4
 
 
 @each_case("run", "unfit programs")
 def test_an_unfit_program_is_refused_at_once(returning: Callable[..., None], reply: Any, message: str) -> None:
     returning(reply)
-    assert (refused(lambda: collected("Returning")), len(Returning.calls)) == (message, 1)
+    assert (refused(lambda: gather("Returning")), len(Returning.calls)) == (message, 1)
 
 
 def test_one_sample_that_does_not_fit_is_a_failure_once_others_do(returning: Callable[..., None]) -> None:
     returning({"answer": "Doha"}, None)
-    assert collected("Returning", max_failures="100%").failures == 3
+    assert gather("Returning", max_failures="100%").failures == 3
     returning({"answer": "Doha"}, {"answer": "x" * 500_001})
-    assert collected("Returning", max_failures=3, out="long.jsonl").failures == 3
+    assert gather("Returning", max_failures=3, out="long.jsonl").failures == 3
 
 
 def test_another_field_may_hold_the_answer_and_further_inputs_come_from_the_row(returning: Callable[..., None]) -> None:
     returning({"response": "Doha"})
-    devset = written({"question": "Which?", "response": "Doha", "answer": "long"})
-    collected("Returning", devset=devset, answer_field="response")
+    devset = write({"question": "Which?", "response": "Doha", "answer": "long"})
+    gather("Returning", devset=devset, answer_field="response")
     assert (rows()[0].gold, answers()) == (["Doha"], [["Doha", "Doha"]])
-    devset = written({"question": "Which?", "answer": "Doha", "context": ["Paris"]})
-    collected("TakesMore", devset=devset, out="further.jsonl")
+    devset = write({"question": "Which?", "answer": "Doha", "context": ["Paris"]})
+    gather("TakesMore", devset=devset, out="further.jsonl")
     (row,) = rows("further.jsonl")
     assert (row.candidates[0].answer, row.evidence[0].text) == ("Paris", "Paris")
 
@@ -384,22 +384,22 @@ class Needy(dspy.Module):
 def test_bad_input_is_refused_before_anything_is_asked_or_made(options: dict[str, Any], message: str) -> None:
     inputs = dict(options)
     if "rows" in inputs:
-        file = Path(written(*inputs.pop("rows")))
+        file = Path(write(*inputs.pop("rows")))
         inputs["devset"] = str(file.rename(inputs.get("devset", file)))
     elif inputs.get("devset", "").startswith(":"):
         inputs["devset"] = __name__ + inputs["devset"]
     before = set(Path().iterdir())
-    refuses(EldgrError, message, collected, **inputs)
+    refuses(EldgrError, message, gather, **inputs)
     assert set(Path().iterdir()) == before
 
 
 @each_case("run", "changed collections", answering=answering)
-def test_a_pool_of_another_program_is_refused_with_the_difference(changed: dict[str, Any], line: str) -> None:
-    collected(lm=answering())
-    message = refused(lambda: collected(**{"lm": answering(), **changed}), RunChangedError)
+def test_a_pool_of_another_program_is_refused_with_the_difference(changes: dict[str, Any], line: str) -> None:
+    gather(lm=answering())
+    message = refused(lambda: gather(**{"lm": answering(), **changes}), RunChangedError)
     assert f"\n  {line.replace('MODULE', __name__)}\n" in message
     assert message.startswith("pool.collected: this run was started with another ")
-    collected(**{"lm": answering(), **changed, "fresh": True})
+    gather(**{"lm": answering(), **changes, "fresh": True})
     assert Path("pool.collected/journal.jsonl.1").exists()
 
 
@@ -412,13 +412,13 @@ def test_a_set_among_the_inputs_is_the_same_input_in_any_order() -> None:
 def test_a_pool_that_was_not_collected_or_with_other_inputs_under_an_id_is_refused(returning: Any) -> None:
     Path("pool.jsonl").write_text("mine")
     message = r"^pool\.jsonl exists and was not collected: pool\.collected is not next to"
-    refuses(ArgumentError, message, collected, lm=answering())
+    refuses(ArgumentError, message, gather, lm=answering())
     assert Path("pool.jsonl").read_text() == "mine"
     Path("pool.jsonl").unlink()
     returning({"answer": "Doha"})
-    collected("Returning", devset=written({"question": "Which?", "answer": "Doha", "id": "one"}))
+    gather("Returning", devset=write({"question": "Which?", "answer": "Doha", "id": "one"}))
     message = r"^dev\.jsonl, line 1: the question 'one' was collected with other inputs"
-    refuses(RunChangedError, message, collected, "Returning", devset=written({"question": "Where?", "id": "one"}))
+    refuses(RunChangedError, message, gather, "Returning", devset=write({"question": "Where?", "id": "one"}))
 
 
 # --- the command ------------------------------------------------------------------------------------------------------

@@ -26,21 +26,21 @@ LATE = "nothing was said within 0.2 s; a longer --timeout waits longer"
 
 class Work:  # counts what began and what ended, in threads or tasks; some items are slow, some fail
     def __init__(self, *, fails: frozenset[int] = frozenset(), seconds: float = 0.0) -> None:
-        self.began: list[int] = []
-        self.ended: list[int] = []
-        self.stopped: list[BaseException] = []
+        self.starts: list[int] = []
+        self.ends: list[int] = []
+        self.errors: list[BaseException] = []
         self.fails, self.seconds = fails, seconds
 
     def __call__(self, item: int) -> int:
-        self.began.append(item)
+        self.starts.append(item)
         time.sleep(self.seconds)
-        self.ended.append(item)
+        self.ends.append(item)
         if item in self.fails:
             raise ValueError(f"item {item}")
         return item * item
 
     def stop(self, error: BaseException) -> None:
-        self.stopped.append(error)
+        self.errors.append(error)
 
 
 class Calling:  # makes itself of an item, and keeps what comes of it as it is, and what is late as its message
@@ -70,7 +70,7 @@ def nothing(_: object) -> None:
     pass
 
 
-def mapped(steps: Any, n: int, workers: int, stop: OnStop = nothing, seconds: float = LONG) -> list[Any]:
+def map_all(steps: Any, n: int, workers: int, stop: OnStop = nothing, seconds: float = LONG) -> list[Any]:
     with map_in_order(steps, range(n), workers, seconds, stop) as results:
         return list(results)
 
@@ -113,8 +113,8 @@ def gate() -> Iterator[threading.Event]:
 @pytest.mark.parametrize("workers", [1, 3, 40])
 def test_results_come_in_the_order_of_the_items(workers: int) -> None:
     work = Work()
-    assert mapped(calling(work), 600, workers, work.stop) == [item * item for item in range(600)]
-    assert (work.stopped, threads()) == ([], [])
+    assert map_all(calling(work), 600, workers, work.stop) == [item * item for item in range(600)]
+    assert (work.errors, threads()) == ([], [])
 
 
 def test_a_single_worker_takes_row_by_row_and_reads_none_ahead() -> None:
@@ -140,33 +140,33 @@ def test_a_single_worker_takes_row_by_row_and_reads_none_ahead() -> None:
 def test_of_several_failures_the_first_in_time_is_raised() -> None:
     class Uneven(Work):  # item 0 ends once the failure of item 1 is known
         def __call__(self, item: int) -> int:
-            while item == 0 and not self.stopped:
+            while item == 0 and not self.errors:
                 time.sleep(0.001)
             return super().__call__(item)
 
     work = Uneven(fails=frozenset({0, 1}))
-    refuses(ValueError, "item 1", mapped, calling(work), 5, 2, work.stop)
-    assert list(dict.fromkeys(str(error) for error in work.stopped)) == ["item 1", "item 0"]
+    refuses(ValueError, "item 1", map_all, calling(work), 5, 2, work.stop)
+    assert list(dict.fromkeys(str(error) for error in work.errors)) == ["item 1", "item 0"]
 
 
 def test_an_error_where_results_are_used_waits_for_what_is_under_way() -> None:
     work = Work(seconds=0.05)
     refuses(KeyboardInterrupt, "^$", interrupt_after_one, work, 4, work.stop)
-    assert (sorted(work.began), len(work.began) <= 8) == (sorted(work.ended), True)
-    assert ([type(error) for error in work.stopped], threads()) == ([KeyboardInterrupt], [])
+    assert (sorted(work.starts), len(work.starts) <= 8) == (sorted(work.ends), True)
+    assert ([type(error) for error in work.errors], threads()) == ([KeyboardInterrupt], [])
 
 
 def test_what_fails_because_the_rest_is_stopped_does_not_hide_the_error() -> None:
-    stopped = threading.Event()
+    stop = threading.Event()
 
-    def fails_when_stopped(item: int) -> int:
+    def fail_late(item: int) -> int:
         if item == 1:
-            assert stopped.wait(60)
+            assert stop.wait(60)
             raise ValueError("stopped")
         return item
 
     def use_one() -> None:
-        with map_in_order(calling(fails_when_stopped), range(2), 2, LONG, lambda _: stopped.set()) as results:
+        with map_in_order(calling(fail_late), range(2), 2, LONG, lambda _: stop.set()) as results:
             assert next(results) == 0
             raise OSError("No space left on device")
 
@@ -195,34 +195,34 @@ def test_what_is_not_yielded_is_done_in_this_thread() -> None:
         yield from ()
         return threading.current_thread()
 
-    found, stopped = list[threading.Thread](), list[BaseException]()
-    with pytest.raises(ValueError, match="item 2"), map_in_order(steps, range(4), 3, LONG, stopped.append) as results:
-        found.extend(results)
+    callers, errors = list[threading.Thread](), list[BaseException]()
+    with pytest.raises(ValueError, match="item 2"), map_in_order(steps, range(4), 3, LONG, errors.append) as results:
+        callers.extend(results)
     here = threading.current_thread()
-    assert (found, [str(error) for error in stopped], threads()) == ([here, here], ["item 2"], [])
+    assert (callers, [str(error) for error in errors], threads()) == ([here, here], ["item 2"], [])
 
 
 def test_what_a_call_raises_is_raised_even_if_it_is_not_an_error() -> None:
-    stopped = list[BaseException]()
-    refuses(SystemExit, "7", mapped, calling(raising(SystemExit(7))), 3, 1, stopped.append)
-    assert ([type(error) for error in stopped], threads()) == ([SystemExit], [])
+    errors = list[BaseException]()
+    refuses(SystemExit, "7", map_all, calling(raising(SystemExit(7))), 3, 1, errors.append)
+    assert ([type(error) for error in errors], threads()) == ([SystemExit], [])
 
 
 def test_a_late_call_is_left_behind_and_another_thread_takes_its_place(gate: threading.Event) -> None:
-    made = list[threading.Thread]()
+    crew = list[threading.Thread]()
 
     def hang(item: int) -> int:
         if item == 1:
-            made.append(threading.current_thread())
+            crew.append(threading.current_thread())
             gate.wait(60)
         return item
 
-    assert mapped(calling(hang), 6, 1, seconds=SOON) == [0, LATE, 2, 3, 4, 5]
-    assert (threads(), made[0].is_alive(), made[0].daemon) == ([], True, True)
+    assert map_all(calling(hang), 6, 1, seconds=SOON) == [0, LATE, 2, 3, 4, 5]
+    assert (threads(), crew[0].is_alive(), crew[0].daemon) == ([], True, True)
 
 
 def test_calls_that_continue_do_not_keep_a_late_one_from_being_given_up(gate: threading.Event) -> None:
-    began = time.monotonic()
+    start = time.monotonic()
 
     def hang(item: int) -> int:
         if item == 0:
@@ -231,7 +231,7 @@ def test_calls_that_continue_do_not_keep_a_late_one_from_being_given_up(gate: th
         return item
 
     with map_in_order(calling(hang), itertools.count(), 2, SOON, nothing) as results:
-        assert (next(results), time.monotonic() - began < 30) == (LATE, True)
+        assert (next(results), time.monotonic() - start < 30) == (LATE, True)
 
 
 def test_a_call_that_was_held_is_late_only_later_and_keeps_no_other_from_being_given_up(gate: threading.Event) -> None:
@@ -245,23 +245,23 @@ def test_a_call_that_was_held_is_late_only_later_and_keeps_no_other_from_being_g
             gate.set()  # the one behind it was given up, and the one that was held continues
         return reply
 
-    assert mapped(steps, 2, 2, seconds=SOON) == [0, LATE]
+    assert map_all(steps, 2, 2, seconds=SOON) == [0, LATE]
 
 
 def test_the_deadline_holds_also_while_an_error_waits_for_what_is_under_way(gate: threading.Event) -> None:
-    kept = list[str]()
+    results = list[str]()
 
     class Hanging(Calling):
         def keep(self, result: Any) -> Any:
-            kept.append(super().keep(result))
+            results.append(super().keep(result))
 
     def steps(item: int) -> Steps[None]:
         if item == 1:
             raise ValueError("item 1")
         yield Hanging(lambda _: gate.wait(60), item)
 
-    refuses(ValueError, "item 1", mapped, steps, 2, 1, seconds=SOON)
-    assert kept == [LATE]
+    refuses(ValueError, "item 1", map_all, steps, 2, 1, seconds=SOON)
+    assert results == [LATE]
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=40), st.integers(1, 5))
@@ -274,7 +274,7 @@ def test_whatever_the_calls_of_each_item_results_come_in_order(plan: list[tuple[
             reply = yield Calling(partial(following, 0.001 * plan[item][1]), reply)
         return reply
 
-    assert mapped(steps, len(plan), workers) == [10 * item + calls for item, (calls, _) in enumerate(plan)]
+    assert map_all(steps, len(plan), workers) == [10 * item + calls for item, (calls, _) in enumerate(plan)]
 
 
 def following(seconds: float, item: int) -> int:
@@ -283,41 +283,41 @@ def following(seconds: float, item: int) -> int:
 
 
 def test_no_more_than_a_window_of_items_is_taken_also_behind_a_slow_one(gate: threading.Event) -> None:
-    def taking(taken: list[int]) -> Iterator[int]:
+    def taking(items: list[int]) -> Iterator[int]:
         for item in range(10_000):
-            taken.append(item)
+            items.append(item)
             yield item
 
-    taken = list[int]()
-    with map_in_order(calling(Work()), taking(taken), 4, LONG, nothing) as results:
+    items = list[int]()
+    with map_in_order(calling(Work()), taking(items), 4, LONG, nothing) as results:
         next(results)
-        assert len(taken) <= window_of(4)
-    opened, taken = threading.Timer(0.5, gate.set), []
-    opened.start()
-    with map_in_order(calling(waiting(gate, 0)), taking(taken), 2, LONG, nothing) as results:
-        assert (next(results), len(taken) <= window_of(2)) == (0, True)
+        assert len(items) <= window_of(4)
+    timer, items = threading.Timer(0.5, gate.set), []
+    timer.start()
+    with map_in_order(calling(waiting(gate, 0)), taking(items), 2, LONG, nothing) as results:
+        assert (next(results), len(items) <= window_of(2)) == (0, True)
         assert list(results) == list(range(1, 10_000))
-    opened.join()
+    timer.join()
 
 
 class Punctual:  # stands for the threads: a call is through as soon as it is given, or only when it is waited for
     def __init__(self, workers: int, *, slow: bool) -> None:
         self.workers, self.slow = workers, slow
-        self.given: list[tuple[int, Any]] = []
+        self.queue: list[tuple[int, Any]] = []
 
     def give(self, number: int, call: Any) -> None:
-        self.given.append((number, call.keep(call.make())))
+        self.queue.append((number, call.keep(call.make())))
 
     def get(self, *, wait: bool) -> tuple[int, Any] | None:
-        return self.given.pop(0) if self.given and (wait or not self.slow) else None
+        return self.queue.pop(0) if self.queue and (wait or not self.slow) else None
 
 
-@pytest.mark.parametrize(("slow", "begun"), [(False, 1), (True, 13)], ids=["through at once", "only when waited for"])
-def test_a_result_is_used_as_soon_as_no_call_is_through_and_no_worker_would_be_idle(slow: bool, begun: int) -> None:
+@pytest.mark.parametrize(("slow", "calls"), [(False, 1), (True, 13)], ids=["through at once", "only when waited for"])
+def test_a_result_is_used_as_soon_as_no_call_is_through_and_no_worker_would_be_idle(slow: bool, calls: int) -> None:
     work = Work()
     callers: Any = Punctual(3, slow=slow)
     results = _in_order(map(calling(work), range(2_000)), callers, lambda: None)
-    assert (next(results), len(work.began)) == (0, begun)
+    assert (next(results), len(work.starts)) == (0, calls)
     assert list(results) == [item * item for item in range(1, 2_000)]
 
 
@@ -332,13 +332,13 @@ def test_what_on_stop_raises_is_raised_and_where_no_thread_can_begin_the_map_end
     class Unstoppable(Work):
         def stop(self, error: BaseException) -> None:
             super().stop(error)
-            if len(self.stopped) == 1:
+            if len(self.errors) == 1:
                 raise OSError("No space left on device")
 
     work = Unstoppable(fails=frozenset({0}))
-    refuses((OSError, ValueError), "No space left|item 0", mapped, calling(work), 3, 1, work.stop)
+    refuses((OSError, ValueError), "No space left|item 0", map_all, calling(work), 3, 1, work.stop)
     monkeypatch.setattr(scheduling, "start", raising(RuntimeError("can't start new thread")))
-    refuses(RuntimeError, "can't start", mapped, calling(Work()), 3, 2)
+    refuses(RuntimeError, "can't start", map_all, calling(Work()), 3, 2)
 
 
 def test_whoever_leaves_early_has_no_further_call_made(gate: threading.Event) -> None:
@@ -355,12 +355,12 @@ def test_whoever_leaves_early_has_no_further_call_made(gate: threading.Event) ->
     with map_in_order(calling(working), range(100), 2, LONG, work.stop, look) as results:
         next(results)
         leaving.append(True)
-    assert sorted(work.ended) in ([0, 1], [0, 1, 2], [0, 1, 2, 3])
+    assert sorted(work.ends) in ([0, 1], [0, 1, 2], [0, 1, 2, 3])
 
 
 def test_the_callers_context_holds_in_every_thread() -> None:
     with dspy.context(rollout=7):
-        assert mapped(calling(lambda _: dspy.settings.rollout), 9, 3) == [7] * 9
+        assert map_all(calling(lambda _: dspy.settings.rollout), 9, 3) == [7] * 9
 
 
 # -- the threads: one call at a time each, and one that is left behind is never given another --
@@ -369,10 +369,10 @@ WORD = ContextVar("WORD", default="none")
 
 
 def within(seconds: float, call: Callable[[], R]) -> R:
-    async def made() -> R:
+    async def run() -> R:
         return await asyncio.wait_for(in_thread(call), seconds)
 
-    return asyncio.run(made())
+    return asyncio.run(run())
 
 
 def test_calls_are_made_in_one_thread_until_it_is_left_behind_with_a_late_one(gate: threading.Event) -> None:
@@ -404,10 +404,10 @@ def test_a_call_sees_the_context_of_its_own_caller_and_not_that_of_the_call_befo
 
 
 def test_calls_at_once_have_a_thread_each() -> None:
-    met = threading.Barrier(8)
+    barrier = threading.Barrier(8)
 
     def meet() -> int:
-        met.wait(LONG)
+        barrier.wait(LONG)
         return threading.get_ident()
 
     async def meeting() -> set[int]:

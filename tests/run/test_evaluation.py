@@ -32,7 +32,7 @@ from tests.capitals import VERDICT, Flaky, drop_times, obliging, recording, row,
 from tests.case_tables import each_case
 from tests.modules import Does, Spans
 from tests.refusing import refused, refuses
-from tests.run.freezing import demonstrated, reworded
+from tests.run.freezing import demonstrate, reword
 from tests.run.journals import json_lines, json_of
 from tests.selecting import Program, Returns, with_judge
 
@@ -52,8 +52,8 @@ def test_rows_in_are_rows_out_in_order_whatever_the_workers(pool: Path, tmp_path
         (selector, lm), out = selector_with(obliging), tmp_path / f"run{workers}"
         summary: Any = evaluate(selector, Plan([pool], out, workers=workers))
         summaries.append(drop_times(summary))
-        decided = [line["id"] for line in json_lines(out / "decisions.jsonl") if line["rule"] == "eldgr"]
-        assert (decided, len(lm.requests)) == ([f"q{number}" for number in range(30)], 30)
+        ids = [line["id"] for line in json_lines(out / "decisions.jsonl") if line["rule"] == "eldgr"]
+        assert (ids, len(lm.requests)) == ([f"q{number}" for number in range(30)], 30)
         figures, record = summary["pools"]["capitals"], json_of(out / "record.json")
         assert [figures["rules"][name]["em"] for name in ("first", "majority", "judge", "eldgr")] == [0, 0, 100, 100]
         assert figures["rules"]["eldgr"]["calls"] == {"judge": 30, "deriver": 0, "repairer": 0}
@@ -70,17 +70,17 @@ def test_rows_in_are_rows_out_in_order_whatever_the_workers(pool: Path, tmp_path
 def test_a_row_that_is_slower_than_all_others_stops_none_of_them(tmp_path: Path) -> None:  # hazard 86
     """Its reply waits for the replies to all others, which take turns on the other workers."""
     pool = write_pool(tmp_path / "p.jsonl", map(row, range(60)))
-    others, all_replied = count(1), Event()
+    others, complete = count(1), Event()
 
     def reply(request: Any) -> Any:
         if "capital number 0?" in text_of(request):
-            assert all_replied.wait(timeout=300)
+            assert complete.wait(timeout=300)
         elif next(others) == 59:
-            all_replied.set()
+            complete.set()
         return obliging(request)
 
     summary: Any = evaluate(selector_with(reply)[0], Plan([pool], tmp_path / "run", workers=4))
-    assert (summary["pools"]["p"]["n"], all_replied.is_set()) == (60, True)
+    assert (summary["pools"]["p"]["n"], complete.is_set()) == (60, True)
 
 
 def test_failures_within_the_budget_stay_in_n_and_decide_as_a_silent_role(pool: Path, tmp_path: Path) -> None:
@@ -89,28 +89,28 @@ def test_failures_within_the_budget_stay_in_n_and_decide_as_a_silent_role(pool: 
     figures, failures = summary["pools"]["capitals"], summary["consultations"]["judge"]["failed"]
     assert (figures["n"], figures["n_failed"], failures, figures["audit"]["abstentions"]) == (30, 10, 10, 0)
     assert figures["rules"]["eldgr"]["em"] == pytest.approx(100 * 20 / 30)
-    failed = next(one for one in json_lines(tmp_path / "run" / "decisions.jsonl") if one["rule"] == "eldgr")
-    assert (failed["id"], failed["branch"], failed["answer"]) == ("q0", "consensus", "Nice")
-    assert failed["abstentions"]["judge"].startswith("failed: LMServerError: ")
+    decision = next(one for one in json_lines(tmp_path / "run" / "decisions.jsonl") if one["rule"] == "eldgr")
+    assert (decision["id"], decision["branch"], decision["answer"]) == ("q0", "consensus", "Nice")
+    assert decision["abstentions"]["judge"].startswith("failed: LMServerError: ")
 
 
 @pytest.mark.parametrize("workers", [1, 4])
 def test_beyond_the_budget_the_run_stops_and_the_same_plan_resumes_it(pool: Path, tmp_path: Path, workers: int) -> None:
     plan = Plan([pool], tmp_path / "run", workers=workers)
-    flaky, healed = Flaky(lambda number: number == 11), Flaky(lambda number: False)
+    flaky, well = Flaky(lambda number: number == 11), Flaky(lambda number: False)
     message = r"1 question failed, more than the 0 that --max-failures allows; the last: LMServer"
     refuses(RunStoppedError, message, evaluate, selector_with(flaky)[0], plan)
     assert not [*(tmp_path / "run").glob("summary.json"), *(tmp_path / "run").glob("*.part")]
     with RunDirectory(tmp_path / "run"):  # hazard 90
         message = "another process is writing to this run"
-        refuses(RunLockedError, message, evaluate, selector_with(healed)[0], plan)
-    summary = evaluate(selector_with(healed)[0], plan)
-    assert flaky.calls + healed.calls == 31
+        refuses(RunLockedError, message, evaluate, selector_with(well)[0], plan)
+    summary = evaluate(selector_with(well)[0], plan)
+    assert flaky.calls + well.calls == 31
     whole = evaluate(selector_with(obliging)[0], Plan([pool], tmp_path / "whole"))
     assert drop_times(summary["pools"]) == drop_times(whole["pools"])
-    journaled = list(read_journal(tmp_path / "run" / "journal.jsonl"))
-    assert sum(one.calls for one in journaled if one.role == "judge") == summary["consultations"]["judge"]["calls"]
-    assert [one.attempt for one in journaled if one.id == "q11" and one.role == "judge"] == [1, 2]
+    entries = list(read_journal(tmp_path / "run" / "journal.jsonl"))
+    assert sum(one.calls for one in entries if one.role == "judge") == summary["consultations"]["judge"]["calls"]
+    assert [one.attempt for one in entries if one.id == "q11" and one.role == "judge"] == [1, 2]
 
 
 def test_the_budget_counts_questions_however_many_of_their_calls_fail(tmp_path: Path) -> None:
@@ -132,8 +132,8 @@ def test_why_a_run_stops_is_not_forgotten_over_what_fails_after_and_ends_in_one_
     for error in (dspy.LMAuthError("There is no key."), dspy.LMServerError("The server is away.")):
         budget = FailureBudget(0)
         budget.spend(("p", "q", "judge"), error)
-        stopped = str(budget.reason)
-        assert stopped.endswith(f"{error}") and ".." not in stopped
+        reason = str(budget.reason)
+        assert reason.endswith(f"{error}") and ".." not in reason
 
 
 def test_an_lm_is_missing_if_the_parts_of_a_role_say_so_and_then_a_run_stops(pool: Path, tmp_path: Path) -> None:
@@ -175,8 +175,8 @@ CHANGES: dict[str, Callable[[Selector, Path], object]] = {
     "model": lambda selector, _: selector.set_lm(scripted_lm(obliging, model="scripted/other")),
     "setting": lambda selector, _: setattr(selector, "settings", Selector(certificate="token").settings),
     "temperature": lambda selector, _: selector.set_lm(scripted_lm(obliging, temperature=0.5)),
-    "prompt": lambda selector, _: reworded(selector),
-    "demos": lambda selector, _: demonstrated(selector),
+    "prompt": lambda selector, _: reword(selector),
+    "demos": lambda selector, _: demonstrate(selector),
 }
 
 
@@ -209,19 +209,19 @@ def test_what_is_recorded_is_not_asked_but_marked_and_what_is_not_withholds_rule
     result = evaluate(selector, Plan([pool], tmp_path / "part", replay=part))["pools"]["capitals"]
     assert (result["withheld"], result["audit"]) == ({"judge": {"judge": 2}, "eldgr": {"judge": 2}}, None)
     assert (lm.requests, set(result["rules"])) == ([], {"first", "majority", "certified"})
-    filled = evaluate(selector, Plan([pool], tmp_path / "part"))["pools"]["capitals"]
-    assert (len(lm.requests), filled["withheld"], filled["rules"]["eldgr"]["em"]) == (2, {}, 100)
+    complete = evaluate(selector, Plan([pool], tmp_path / "part"))["pools"]["capitals"]
+    assert (len(lm.requests), complete["withheld"], complete["rules"]["eldgr"]["em"]) == (2, {}, 100)
 
 
 def test_a_recording_that_holds_no_consultation_or_contradicts_itself_is_refused(pool: Path, tmp_path: Path) -> None:
     other = recording(tmp_path / "other", ["q1"], content={"preferred": 0}).read_text()
     (twice := tmp_path / "twice.jsonl").write_text(recording(tmp_path / "one", ["q1", "q1"]).read_text() + other)
     line = {"kind": "consultation", "id": "q1", "role": "judge", "outcome": "failed", "reason": "no"}
-    empty, failed = write_pool(tmp_path / "empty.jsonl", []), write_pool(tmp_path / "failed.jsonl", [line])
+    empty, failure = write_pool(tmp_path / "empty.jsonl", []), write_pool(tmp_path / "failed.jsonl", [line])
     for replay, message in (
         (pool, r"capitals\.jsonl, line 1: kind=None is not one of consultation, .*journal"),
         (empty, r"empty\.jsonl: holds no consultation; a recording is a journal"),
-        (failed, r"failed\.jsonl: holds no consultation that came through; a rec"),
+        (failure, r"failed\.jsonl: holds no consultation that came through; a rec"),
         (twice, r"twice\.jsonl: holds different replies of the judge to question 'q1'; keep one\."),
     ):
         plan = Plan([pool], str(tmp_path / "run"), replay=replay)
@@ -234,8 +234,8 @@ def test_a_recording_that_holds_no_consultation_or_contradicts_itself_is_refused
     assert (first.recorded, first.content) == (True, {"preferred": 0})
     # a role whose recorded calls all failed is not asked either
     selector, lm = selector_with(obliging)
-    write_pool(failed, [line, line | {"role": "repairer", "outcome": "abstained"}])
-    plan = Plan([pool], tmp_path / "failed", replay=failed)
+    write_pool(failure, [line, line | {"role": "repairer", "outcome": "abstained"}])
+    plan = Plan([pool], tmp_path / "failed", replay=failure)
     assert forecast(selector, plan)["pools"]["capitals"]["roles"]["judge"]["to_ask"] == 0
     assert evaluate(selector, plan)["pools"]["capitals"]["withheld"] == {"judge": {"judge": 30}, "eldgr": {"judge": 30}}
     assert lm.requests == []
@@ -312,10 +312,10 @@ def test_the_record_lists_the_pools_of_its_run_in_their_order_whatever_came_befo
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_waits_until_all_results_are_in_place(pool: Path, tmp_path: Path, number: signal.Signals) -> None:
     """A hook on the renames stands for the moment: the signal comes before each of them."""
-    out, armed = tmp_path / "run", True
+    out, active = tmp_path / "run", True
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
-        if armed and event == "os.rename" and str(arguments[1]).startswith(str(out)):
+        if active and event == "os.rename" and str(arguments[1]).startswith(str(out)):
             signal.raise_signal(number)
 
     def interrupt(*_: object) -> None:
@@ -328,32 +328,32 @@ def test_a_signal_waits_until_all_results_are_in_place(pool: Path, tmp_path: Pat
             evaluate(selector_with(obliging)[0], Plan([pool], out))
         assert signal.getsignal(number) is interrupt
     finally:
-        armed = False
+        active = False
         signal.signal(number, before)
     names = {"decisions.jsonl", "record.json", "questions.html", "report.html", "summary.json"}
     assert {path.name for path in out.iterdir()} - {".lock", "journal.jsonl"} == names
 
 
 def test_a_signal_ends_a_run_also_where_a_handler_would_raise_in_vain(pool: Path, tmp_path: Path) -> None:
-    class Watched:
+    class Target:
         pass
 
     def send() -> None:
-        watched = Watched()
-        reference = weakref.ref(watched, lambda _: signal.raise_signal(signal.SIGINT))
-        del watched
+        target = Target()
+        reference = weakref.ref(target, lambda _: signal.raise_signal(signal.SIGINT))
+        del target
         assert reference() is None
 
-    told: list[str] = []
+    calls: list[str] = []
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        watcher = Watcher(on_row=send, on_interrupt=lambda: told.append("interrupted"))
+        watcher = Watcher(on_row=send, on_interrupt=lambda: calls.append("interrupted"))
         refuses(KeyboardInterrupt, "^$", evaluate, heuristic_selector(), Plan([pool], tmp_path / "run"), watcher)
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     finally:
         signal.signal(signal.SIGINT, before)
     left = {path.name for path in (tmp_path / "run").glob("*")} - {".lock", "journal.jsonl"}
-    assert (told, left) == (["interrupted"], set())
+    assert (calls, left) == (["interrupted"], set())
 
 
 # -- plans --
@@ -390,15 +390,15 @@ def test_the_directory_is_named_after_the_pools_and_those_of_other_names_have_an
 
 
 def test_a_verdict_is_on_disk_before_it_decides(pool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    journal, fsync, flushed, early = tmp_path / "run" / "journal.jsonl", os.fsync, [b""], list[str]()
+    journal, fsync, disk, early = tmp_path / "run" / "journal.jsonl", os.fsync, [b""], list[str]()
 
     def flush(file: int) -> None:
-        written = journal.read_bytes() if os.path.samestat(os.fstat(file), journal.stat()) else b""
+        content = journal.read_bytes() if os.path.samestat(os.fstat(file), journal.stat()) else b""
         fsync(file)
-        flushed[0] = max(flushed[0], written, key=len)
+        disk[0] = max(disk[0], content, key=len)
 
     def watch(one: Consultation) -> None:
-        if f'"id": "{one.id}", "role": "{one.role}"'.encode() not in flushed[0]:
+        if f'"id": "{one.id}", "role": "{one.role}"'.encode() not in disk[0]:
             early.append(one.id)
 
     (selector, lm), plan = selector_with(obliging), Plan([pool], tmp_path / "run", workers=6)
@@ -429,10 +429,10 @@ def test_the_run_leaves_the_callers_lm_as_it_was_and_tells_the_watcher_of_all(po
     with dspy.context(callbacks=[spans := Spans()]):
         evaluate(heuristic_selector(), Plan([pool], tmp_path / "heuristic"))
     assert list(spans.names.values()) == ["LexicalJudge"] * 30
-    lm, told = scripted_lm(obliging), list[Any]()
-    watcher = Watcher(told.append, lambda: told.append("row"), lambda one: told.append(one.role))
+    lm, events = scripted_lm(obliging), list[Any]()
+    watcher = Watcher(events.append, lambda: events.append("row"), lambda one: events.append(one.role))
     with dspy.context(lm=lm, trace=[]):
         evaluate(Selector(), Plan([pool], tmp_path / "run"), watcher)
         assert (dspy.settings.lm, dspy.settings.trace) == (lm, [])
     assert (lm.history, len(lm.requests)) == ([], 30)
-    assert (told[0], told.count("row"), told.count("judge")) == (30, 30, 30)
+    assert (events[0], events.count("row"), events.count("judge")) == (30, 30, 30)

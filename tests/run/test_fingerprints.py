@@ -35,7 +35,7 @@ from tests.modules import Does
 from tests.refusing import refused, refuses
 
 
-def around_compiled(signature: str) -> dspy.Module:
+def wrap(signature: str) -> dspy.Module:
     """A custom role around a compiled predictor."""
     inner = dspy.ChainOfThought(signature)
     inner._compiled = True
@@ -52,7 +52,7 @@ def bound(**options: Any) -> dspy.Module:
     ("one", "other"),
     [
         (Does(max, k=0), Does(max, k=3)),  # a custom role with a plain attribute
-        (around_compiled("question -> answer"), around_compiled("question -> reply")),
+        (wrap("question -> answer"), wrap("question -> reply")),
         (dspy.Predict("question -> preferred: int"), dspy.Predict("question -> preferred: Literal[0, 1]")),
         (bound(model_type="chat"), bound(model_type="responses")),
         (bound(min_tokens=1), bound(min_tokens=2)),
@@ -112,7 +112,7 @@ def modules() -> dict[str, Path]:
     return {name.removeprefix("eldgr_dspy."): path for path, name in sources()}
 
 
-def imported(module: str) -> Iterator[str]:
+def imports_of(module: str) -> Iterator[str]:
     """The modules of the package that one imports, wherever in its text."""
     for node in ast.walk(ast.parse(modules()[module].read_bytes())):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("eldgr_dspy."):
@@ -127,7 +127,7 @@ def test_the_list_holds_everything_that_reading_and_deciding_import() -> None:
     result = set[str]()
     while left:
         result |= left
-        left = {one for name in left for one in imported(name)} - result
+        left = {one for name in left for one in imports_of(name)} - result
     assert sorted(DECIDING) == sorted(result)
 
 
@@ -137,8 +137,8 @@ def test_the_list_holds_every_module_with_a_role() -> None:
             yield one
             yield from below(one)
 
-    made = {kind.__module__.removeprefix("eldgr_dspy.") for kind in below(dspy.Module)} & modules().keys()
-    roles = {name for name in made if not name.startswith(("programs.scoring.", "training."))}
+    homes = {kind.__module__.removeprefix("eldgr_dspy.") for kind in below(dspy.Module)} & modules().keys()
+    roles = {name for name in homes if not name.startswith(("programs.scoring.", "training."))}
     assert roles - {"programs.sampled", "programs.service.saved_state"} <= {*ASKING}
     assert {*ASKING} <= modules().keys()
 
@@ -155,9 +155,9 @@ def test_a_constant_or_an_operator_counts_and_a_comment_or_a_docstring_does_not(
     assert tree_identity(tree) == identity
     nodes = list(ast.walk(tree))
     for operation in [node for node in nodes if isinstance(node, ast.BinOp)][:1]:
-        kept, operation.op = operation.op, ast.MatMult()
+        original, operation.op = operation.op, ast.MatMult()
         assert tree_identity(tree) != identity
-        operation.op = kept
+        operation.op = original
     for comparison in [node for node in nodes if isinstance(node, ast.Compare)][:1]:
         was, comparison.ops = comparison.ops, [ast.LtE(), *comparison.ops[1:]]
         assert (tree_identity(tree) != identity) == (not isinstance(was[0], ast.LtE))
@@ -238,10 +238,10 @@ DETAILS = {"module": "M", "lm": {"model": "m", "settings": {"temperature": 0.0}}
 
 @pytest.mark.parametrize("made_by", ["0123456789abcdef", None])
 def test_a_call_of_a_role_that_is_not_stated_is_refused(tmp_path: Path, made_by: str | None) -> None:
-    stated = Consultation("p", "q1", "judge", "abstained", "why", fingerprint=fingerprint(DETAILS), calls=1)
+    entry = Consultation("p", "q1", "judge", "abstained", "why", fingerprint=fingerprint(DETAILS), calls=1)
     with RunDirectory(tmp_path) as directory:
         directory.claim(("role", "judge", DETAILS))
-        directory.journal.append(stated)
+        directory.journal.append(entry)
         directory.journal.append(Consultation("p", "q1", "deriver", "abstained", "why", recorded=True))
     with RunDirectory(tmp_path) as directory:
         directory.journal.append(Consultation("p", "q2", "judge", "failed", "why", fingerprint=made_by, calls=1))
@@ -260,13 +260,13 @@ def lm_at(address: str, model: str = "m", **settings: Any) -> dict[str, Any]:
 
 @each_case("run", "addresses of a role", lm_at=lm_at)
 def test_a_role_at_another_address_is_the_same_and_stated_once_asked(tmp_path: Path, before: Any, now: Any) -> None:
-    for lm, asked, stated in ((before, True, [before]), (now, False, [before]), (now, True, [before, now])):
+    for lm, asks, roles in ((before, True, [before]), (now, False, [before]), (now, True, [before, now])):
         with RunDirectory(tmp_path) as directory:
             require_same(tmp_path, directory.journal.heads, [("role", "judge", {"module": "M", "lm": lm})])
-            for _ in range(2 * asked):
+            for _ in range(2 * asks):
                 directory.claim_role("judge", {"module": "M", "lm": lm})
         with RunDirectory(tmp_path) as directory:
-            assert [head["details"]["lm"] for head in directory.journal.heads] == stated
+            assert [head["details"]["lm"] for head in directory.journal.heads] == roles
 
 
 @each_case("run", "changed lms of a role", lm_at=lm_at)
@@ -281,12 +281,12 @@ def test_whatever_else_is_of_an_lm_is_not_an_address(tmp_path: Path, before: Any
 
 
 # -- a run opens each file once, a pool twice (checked whole before the first call), and looks for cycles less often --
-_COUNTED: list[Counter[str]] = []  # the count under way; a hook of Python's stays until the process ends
+_COUNTS: list[Counter[str]] = []  # the count under way; a hook of Python's stays until the process ends
 
 
 def _count(event: str, arguments: tuple[Any, ...]) -> None:
-    if event == "open" and _COUNTED and isinstance(arguments[0], str | os.PathLike):
-        _COUNTED[-1][Path(arguments[0]).name] += 1
+    if event == "open" and _COUNTS and isinstance(arguments[0], str | os.PathLike):
+        _COUNTS[-1][Path(arguments[0]).name] += 1
 
 
 def test_each_file_is_opened_once_also_when_the_run_is_resumed(tmp_path: Path) -> None:
@@ -294,15 +294,15 @@ def test_each_file_is_opened_once_also_when_the_run_is_resumed(tmp_path: Path) -
     sys.addaudithook(_count)
     pool, out = write_pool(tmp_path / "capitals.jsonl", map(row, range(8))), tmp_path / "run"
     for _ in range(2):
-        _COUNTED.append(Counter())
+        _COUNTS.append(Counter())
         try:
             evaluate(selector_with(obliging)[0], Plan([pool], out, workers=3, max_calls=1_000))
         finally:
-            counted = _COUNTED.pop()
+            counts = _COUNTS.pop()
         names = {path.name for path in [*out.iterdir(), pool]}
-        assert sum(n for name, n in counted.items() if name.endswith(".tmp")) == 5
-        opened = {name: n for name, n in counted.items() if name in names}
-        assert opened == {"capitals.jsonl": 2, "journal.jsonl": 1, ".lock": 1}
+        assert sum(n for name, n in counts.items() if name.endswith(".tmp")) == 5
+        opens = {name: n for name, n in counts.items() if name in names}
+        assert opens == {"capitals.jsonl": 2, "journal.jsonl": 1, ".lock": 1}
 
 
 @pytest.fixture(autouse=True)

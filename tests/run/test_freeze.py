@@ -23,7 +23,7 @@ from eldgr_dspy.programs.selector import Selector
 from tests.capitals import obliging, row, selector_with, write_pool
 from tests.case_tables import each_case
 from tests.refusing import refused, refuses
-from tests.run.freezing import TWO, command, demonstrated, hashed, imported_anew, reworded, rewrite, run
+from tests.run.freezing import TWO, command, demonstrate, hash_of, imported_anew, reword, rewrite, run
 from tests.run.journals import json_of
 
 
@@ -53,8 +53,8 @@ def test_the_same_rule_makes_the_same_file_which_is_never_overwritten(tmp_path: 
     one, other = (write_freeze(heuristic_selector(), TWO, tmp_path / name) for name in ("a.json", "b.json"))
     before = one.path.read_bytes()
     assert (before, read_freeze(one.path)) == (other.path.read_bytes(), one)
-    stated = json.loads(before)
-    assert stated.pop("sha256") == hashed(stated)
+    content = json.loads(before)
+    assert content.pop("sha256") == hash_of(content)
     write_freeze(heuristic_selector(), TWO, one.path)
     message = r"out='.*a\.json' holds another freeze, which is never overwritten"
     refuses(ArgumentError, message, write_freeze, heuristic_selector(), ("eldgr",), one.path)
@@ -114,11 +114,11 @@ def test_a_rule_is_frozen_with_its_source_if_it_decides_the_same_twice_and_may_f
 
 
 @pytest.mark.parametrize(
-    ("file", "changed"),
+    ("file", "place"),
     [("my_rules.py", "code.my_rules"), ("my_helpers.py", "rules.my_rules:mine.decisions")],
     ids=["rule", "import"],
 )
-def test_a_rule_of_ones_own_that_changed_is_refused(pool: Path, file: str, changed: str) -> None:
+def test_a_rule_of_ones_own_that_changed_is_refused(pool: Path, file: str, place: str) -> None:
     """Also where what changed is in a module that it imports."""
     Path("my_rules.py").write_text(
         "from my_helpers import kept\nfrom eldgr_dspy.decision import Choice\n\n"
@@ -128,12 +128,12 @@ def test_a_rule_of_ones_own_that_changed_is_refused(pool: Path, file: str, chang
     rules, evaluating = ("--rules", "my_rules:mine"), ("evaluate", str(pool), "--freeze", "mine.json")
     assert command("freeze", *rules, "--heuristic", "--out", "mine.json").returncode == 0
     before = Path(file).read_text()
-    edited = before.replace("return case.consensus", "return case.first").replace("'consensus'", "'first'")
-    Path(file).write_text(edited)
-    done = command(*evaluating, *rules)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("Error: mine.json: this is not what was frozen:\n")
-    assert f'\n  {changed}: "' in done.stderr
+    source = before.replace("return case.consensus", "return case.first").replace("'consensus'", "'first'")
+    Path(file).write_text(source)
+    result = command(*evaluating, *rules)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith("Error: mine.json: this is not what was frozen:\n")
+    assert f'\n  {place}: "' in result.stderr
     Path(file).write_text(before)
     assert command(*evaluating, *rules, "--quiet").returncode == 0
     assert "it was frozen with the rule 'my_rules:mine'. Give it: --rules" in command(*evaluating).stderr
@@ -160,9 +160,9 @@ def test_a_role_of_ones_own_that_changed_is_refused(
 
     def selector(text: str) -> Selector:
         Path("my_roles.py").write_text(text)
-        made = heuristic_selector()
-        made.judge = imported_anew(monkeypatch, "my_roles").Cutting()
-        return made
+        result = heuristic_selector()
+        result.judge = imported_anew(monkeypatch, "my_roles").Cutting()
+        return result
 
     freeze = write_freeze(selector(ROLE), TWO, Path("rule.freeze.json")).path
     run(pool, freeze, "same", selector(ROLE))
@@ -173,12 +173,12 @@ def test_a_role_of_ones_own_that_changed_is_refused(
 
 # --- what is refused --------------------------------------------------------------------------------------------------
 def test_a_run_under_a_freeze_is_the_run_that_was_frozen(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made = ["--rules", "majority,eldgr", "--certificate", "token", "--set", "preference=stratum"]
-    assert main(["freeze", *made, "--heuristic", "--out", "mine.json"]) == 0
+    rules = ["--rules", "majority,eldgr", "--certificate", "token", "--set", "preference=stratum"]
+    assert main(["freeze", *rules, "--heuristic", "--out", "mine.json"]) == 0
     assert re.fullmatch(r"mine\.json: majority, eldgr frozen as [0-9a-f]{16}\.\n", capsys.readouterr().out)
-    for out, options in (("first", []), ("second", made)):
+    for out, options in (("first", []), ("second", rules)):
         assert main(["evaluate", str(pool), "--freeze", "mine.json", "--out", out, "--quiet", *options]) == 0
-    assert main(["evaluate", str(pool), "--out", "free", "--quiet", *made]) == 0
+    assert main(["evaluate", str(pool), "--out", "free", "--quiet", *rules]) == 0
     assert len({Path(out, "decisions.jsonl").read_bytes() for out in ("first", "second", "free")}) == 1
     assert list(json_of(Path("first/summary.json"))["pools"]["capitals"]["rules"]) == ["majority", "eldgr"]
 
@@ -187,14 +187,14 @@ def test_a_run_under_a_freeze_is_the_run_that_was_frozen(pool: Path, capsys: pyt
 def test_a_freeze_that_cannot_be_told_of_is_frozen_all_the_same(tmp_path: Path) -> None:
     freezing = ("freeze", "--heuristic", "--out", str(tmp_path / "freeze"))
     with Path("/dev/full").open("w") as full:
-        done = command(*freezing, stdout=full)
+        result = command(*freezing, stdout=full)
     expected = f"Error: The freeze is in {tmp_path / 'freeze'}, but this could not be printed: "
-    assert (done.returncode, done.stderr.startswith(expected)) == (1, True)
+    assert (result.returncode, result.stderr.startswith(expected)) == (1, True)
     read, write = os.pipe()
     os.close(read)
-    with os.fdopen(write, "w") as closed:
-        done = command(*freezing, stdout=closed)
-    assert (done.returncode, done.stderr) == (0, "")
+    with os.fdopen(write, "w") as pipe:
+        result = command(*freezing, stdout=pipe)
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 @each_case("run", "options that contradict a freeze")
@@ -225,8 +225,8 @@ def test_another_prompt_or_setting_is_refused(pool: Path) -> None:
         selector.repairer.set_lm(selector.repairer.get_lm().copy(temperature=1.0))
 
     for change, difference in (
-        (reworded, r"roles\.judge\.prompts\.predict\.signature\.instructions: .* -> \"Choose\.\""),
-        (demonstrated, r"roles\.judge\.prompts\.predict\.demos\[0\]\.preferred: \(absent\) -> 1"),
+        (reword, r"roles\.judge\.prompts\.predict\.signature\.instructions: .* -> \"Choose\.\""),
+        (demonstrate, r"roles\.judge\.prompts\.predict\.demos\[0\]\.preferred: \(absent\) -> 1"),
         (warm, r"roles\.repairer\.lm\.settings\.temperature: .* -> 1\.0"),
     ):
         selector, lm = selector_with(obliging)

@@ -27,9 +27,9 @@ from eldgr_dspy.words import ROLES
 from tests.capitals import EVIDENCE, NO_SPAN, VERDICT, obliging, row, selector_with, write_pool
 from tests.case_tables import each_case
 from tests.refusing import refused, refuses
-from tests.run.freezing import TWO, command, hashed, imported_anew, rewrite, run
+from tests.run.freezing import TWO, command, hash_of, imported_anew, rewrite, run
 
-ASKED = {"question": "Which?", "candidates": ["Nice", "Nice", "Paris"], "evidence": EVIDENCE}
+INPUTS = {"question": "Which?", "candidates": ["Nice", "Nice", "Paris"], "evidence": EVIDENCE}
 
 
 @pytest.fixture(autouse=True)
@@ -38,24 +38,24 @@ def _desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
 
 
-def frozen(select: Selector, *rules: str) -> str:
+def freeze_of(select: Selector, *rules: str) -> str:
     return str(write_freeze(select, rules or ("eldgr",), Path("rule.freeze.json")).path)
 
 
-def modelled(**given: Any) -> Selector:
+def command_selector(**options: Any) -> Selector:
     """A selector as the command makes it."""
     defaults = {"lm": "openai/m", "judge_style": "listwise", "orders": 1, "structured": "auto", "replies": "strict"}
     names = ("judge", "deriver", "repairer", "api_base", "num_ctx")
-    result: Selector = Models(**{**dict.fromkeys(names), **defaults, **given}).selector({})
+    result: Selector = Models(**{**dict.fromkeys(names), **defaults, **options}).selector({})
     return result
 
 
 # --- what comes back --------------------------------------------------------------------------------------------------
 def test_rule_settings_and_roles_come_from_the_freeze_and_can_be_saved_and_loaded() -> None:
-    chosen = heuristic_selector(preference="stratum", certificate="token")
-    path = frozen(chosen, "majority", "eldgr")
+    before = heuristic_selector(preference="stratum", certificate="token")
+    path = freeze_of(before, "majority", "eldgr")
     select = frozen_selector(path, answer="number", answer_field="response", on_failure="abstain", timeout=9)
-    assert (select.rule, select.settings.to_json()) == ("eldgr", chosen.settings.to_json())
+    assert (select.rule, select.settings.to_json()) == ("eldgr", before.settings.to_json())
     kinds = [type(getattr(select, role)).__name__ for role in ROLES]
     assert kinds == ["LexicalJudge", "SilentDeriver", "ExtractiveRepairer"]
     options: list[Any] = [select.type.name, select.answer_field, select.on_failure, select.timeout]
@@ -68,34 +68,34 @@ def test_rule_settings_and_roles_come_from_the_freeze_and_can_be_saved_and_loade
 
 @each_case("run", "roles with models")
 def test_roles_with_models_come_back_with_the_same_description(values: dict[str, Any]) -> None:
-    before = modelled(**values)
-    after = frozen_selector(frozen(before), api_base=values.get("api_base"))
+    before = command_selector(**values)
+    after = frozen_selector(freeze_of(before), api_base=values.get("api_base"))
     assert after.replies == before.replies
     assert [describe(getattr(after, role)) for role in ROLES] == [describe(getattr(before, role)) for role in ROLES]
 
 
 def test_a_compiled_role_asks_in_the_same_words() -> None:
     """With another instruction, and with a demonstration as `BootstrapFewShot` keeps one: with models."""
-    assessed = {**VERDICT, "assessments": [[5] * 8] * 3}
-    select, lm = selector_with(lambda request: assessed if role_of(request) == "judge" else NO_SPAN)
+    scores = {**VERDICT, "assessments": [[5] * 8] * 3}
+    select, lm = selector_with(lambda request: scores if role_of(request) == "judge" else NO_SPAN)
     with dspy.context(trace=[]):
-        select(**ASKED)
+        select(**INPUTS)
         (judge, inputs, outputs), *_ = dspy.settings.trace
     predictor: Any = select.judge.predictors()[0]
     assert isinstance(judge, dspy.Predict)
     assert isinstance(outputs["assessments"][0], BaseModel)
     predictor.demos = [dspy.Example(augmented=True, **inputs, **outputs)]
     predictor.signature = predictor.signature.with_instructions("Choose.")
-    again = frozen_selector(frozen(select), lm=lm)
+    again = frozen_selector(freeze_of(select), lm=lm)
     lm.requests.clear()
-    shipped = [one(**ASKED).toDict() for one in (select, again)]
-    assert shipped[0] == shipped[1]
+    results = [one(**INPUTS).toDict() for one in (select, again)]
+    assert results[0] == results[1]
     first, second = [text_of(request) for request in lm.requests if "Choose." in text_of(request)]
     assert first == second and "augmented" not in first
 
 
 def test_the_lm_of_the_settings_is_used_where_the_freeze_names_it() -> None:
-    path = frozen(modelled())
+    path = freeze_of(command_selector())
     lm = dspy.LM("openai/m", temperature=0.0, api_key="s3cret")
     bound = dspy.LM("openai/m", temperature=0.0)
     with dspy.context(lm=bound):
@@ -139,7 +139,7 @@ def mine(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_a_rule_a_certificate_and_a_role_of_ones_own_come_back(mine: Any) -> None:
     select = heuristic_selector(certificate="my_frozen_parts:quoted")
     select.judge = mine.Mine()
-    path = frozen(select, "my_frozen_parts:mine")
+    path = freeze_of(select, "my_frozen_parts:mine")
     own: dict[str, Any] = {"certificate": "my_frozen_parts:quoted", "judge": "my_frozen_parts:Mine"}
     message = r"frozen with certificate='my_frozen_parts:quoted'\. Give it: --cert"
     refuses(ArgumentError, message, frozen_selector, path, rule=mine.mine)
@@ -147,13 +147,13 @@ def test_a_rule_a_certificate_and_a_role_of_ones_own_come_back(mine: Any) -> Non
     again = frozen_selector(path, rule="my_frozen_parts:mine", **own)
     assert (again.rule, again.settings.certificate) == ("my_frozen_parts:mine", select.settings.certificate)
     assert type(again.judge) is mine.Mine
-    assert again(**ASKED).answer == "Nice"
+    assert again(**INPUTS).answer == "Nice"
 
 
 def test_a_role_that_cannot_be_made_is_given(mine: Any) -> None:
     select = heuristic_selector()
     select.judge = mine.Cutting(3)
-    path = frozen(select)
+    path = freeze_of(select)
     message = refused(lambda: frozen_selector(path), RunChangedError)
     assert '\n  roles.judge.module: "my_frozen_parts.Cutting" -> "eldgr_dspy.programs.' in message
     assert message.endswith(
@@ -168,7 +168,7 @@ def test_a_role_that_cannot_be_made_is_given(mine: Any) -> None:
 # --- what is refused --------------------------------------------------------------------------------------------------
 @each_case("run", "frozen roles of others")
 def test_another_role_or_model_is_refused_with_its_line(change: dict[str, Any], line: str) -> None:
-    path = frozen(heuristic_selector())
+    path = freeze_of(heuristic_selector())
 
     def changing(content: dict[str, Any]) -> None:
         judge = content["roles"]["judge"]
@@ -182,7 +182,7 @@ def test_another_role_or_model_is_refused_with_its_line(change: dict[str, Any], 
 def test_edited_code_of_a_role_a_rule_or_a_certificate_is_refused(mine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     select = heuristic_selector()
     select.judge = mine.Mine()
-    path = frozen(select)
+    path = freeze_of(select)
     Path("my_frozen_parts.py").write_text(MINE.replace("    pass", "    edited = True"))
     imported_anew(monkeypatch, "my_frozen_parts")
     message = refused(lambda: frozen_selector(path, judge="my_frozen_parts:Mine"), RunChangedError)
@@ -191,11 +191,11 @@ def test_edited_code_of_a_role_a_rule_or_a_certificate_is_refused(mine: Any, mon
 
 def test_what_the_freeze_holds_cannot_be_given_and_a_rule_must_be_in_it() -> None:
     """A built-in answer type is held if it is chosen."""
-    chosen = frozen(heuristic_selector(answer="number"))
-    assert frozen_selector(chosen).type.name == "number"
-    refuses(RunChangedError, r'\n  answer: "number" -> "choice"', frozen_selector, chosen, answer="choice")
-    Path(chosen).unlink()
-    path = frozen(heuristic_selector(), "majority", "judge")
+    file = freeze_of(heuristic_selector(answer="number"))
+    assert frozen_selector(file).type.name == "number"
+    refuses(RunChangedError, r'\n  answer: "number" -> "choice"', frozen_selector, file, answer="choice")
+    Path(file).unlink()
+    path = freeze_of(heuristic_selector(), "majority", "judge")
     message = r"^rule\.freeze\.json: certificate, consult must be as frozen; leave it out\.$"
     refuses(ArgumentError, message, frozen_selector, path, rule="judge", certificate="token", consult="lazy")
     message = r"^rule\.freeze\.json: rule must be one of majority, judge; got 'eldgr'\. Give one: "
@@ -206,7 +206,7 @@ def test_a_demonstration_that_no_freeze_can_hold_is_refused() -> None:
     select, lm = selector_with(obliging)
     for predictor in select.judge.predictors():
         predictor.demos = [dspy.Example(question={1, 2}, preferred=0)]
-    path = frozen(select)
+    path = freeze_of(select)
     message = r"^A demonstration of the judge has question='\{1, 2\}', which a freeze cannot"
     refuses(ArgumentError, message, frozen_selector, path, lm=lm)
     assert frozen_selector(path, lm=lm, judge=select.judge).judge is select.judge
@@ -268,11 +268,11 @@ def test_code_that_decides_otherwise_is_refused(frozen_run: Path, pool: Path, mo
         return Choice("first", case.first) if "number 4" in case.question.text else choice
 
     monkeypatch.setitem(RULES, "eldgr", other)
-    named = (
+    sentence = (
         r"The frozen run is decided again: first is now decided otherwise on 1 of 6 questions \(capitals: q4\)\. Undo"
     )
-    refuses(RunChangedError, named, run, pool, frozen_run, "out")
-    refuses(RunChangedError, named, frozen_selector, frozen_run)
+    refuses(RunChangedError, sentence, run, pool, frozen_run, "out")
+    refuses(RunChangedError, sentence, frozen_selector, frozen_run)
     with pytest.warns(FreezeWarning):
         frozen_selector(frozen_run, rule="majority")
     message, other_file = r"^first: is now decided otherwise on 1 of 6 .* Evaluate its pools anew", Path("other.freeze")
@@ -298,11 +298,11 @@ def test_the_frozen_run_is_found_or_named(frozen_run: Path, pool: Path, monkeypa
     monkeypatch.chdir(here / "elsewhere")
     with pytest.warns(FreezeWarning):
         frozen_selector(here / frozen_run)
-    moved = [shutil.move(here / name, here / "elsewhere") for name in ("first", pool)]
+    files = [shutil.move(here / name, here / "elsewhere") for name in ("first", pool)]
     with pytest.raises(RunChangedError, match=r"The frozen run is decided again: .*first: no such directory"):
         frozen_selector(here / frozen_run)
     with pytest.warns(FreezeWarning):
-        frozen_selector(here / frozen_run, recordings=moved)
+        frozen_selector(here / frozen_run, recordings=files)
 
 
 def test_a_run_of_another_choice_is_not_frozen(pool: Path) -> None:
@@ -325,11 +325,11 @@ def test_a_comment_is_no_change_and_a_digit_in_a_listed_module_is(frozen_run: Pa
             file.write("\n# One comment more.\n" if name == "decision" else "\nADDED = 1\n")
     same = command(*evaluating, "--out", "same", path=package.parent)
     assert (same.returncode, "Note:" in same.stderr) == (0, False)
-    listed = package / "rule" / "lexical.py"
-    listed.write_text(listed.read_text().replace("SOURCES = 3", "SOURCES = 2"))
-    noted = command(*evaluating, "--out", "noted", path=package.parent)
-    assert noted.returncode == 0
-    assert "Note: rule.freeze.json: The code that decides has changed since it was frozen. first is" in noted.stderr
+    module = package / "rule" / "lexical.py"
+    module.write_text(module.read_text().replace("SOURCES = 3", "SOURCES = 2"))
+    output = command(*evaluating, "--out", "noted", path=package.parent)
+    assert output.returncode == 0
+    assert "Note: rule.freeze.json: The code that decides has changed since it was frozen. first is" in output.stderr
 
 
 def test_a_freeze_of_the_first_schema_is_read_and_refused_with_its_versions(frozen_run: Path, pool: Path) -> None:
@@ -338,7 +338,7 @@ def test_a_freeze_of_the_first_schema_is_read_and_refused_with_its_versions(froz
     del content["recordings"]
     content |= {"schema": 1, "sources": content.pop("code"), "versions": {**content["versions"], "python": "3.11"}}
     content["sources"]["eldgr_dspy"] = "0" * 16
-    frozen_run.write_text(json.dumps({**content, "sha256": hashed(content)}))
+    frozen_run.write_text(json.dumps({**content, "sha256": hash_of(content)}))
     assert read_freeze(frozen_run).rules == TWO
     message = r"changed since it was frozen with python 3\.11; this is python \S+\. It "
     refuses(RunChangedError, message, run, pool, frozen_run, "out")

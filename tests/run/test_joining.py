@@ -37,10 +37,10 @@ def run(pool: Path, out: Path, says: Any = obliging, **settings: Any) -> Any:
 def parts(tmp_path: Path) -> list[Path]:
     """Two parts of the pool, each of which has been run into `runs/NAME`."""
     write_pool(tmp_path / "whole.jsonl", ROWS)
-    made = [write_pool(tmp_path / f"part-{n}.jsonl", ROWS[n::2]) for n in (0, 1)]
-    for part, out in zip(made, runs_of(made), strict=True):
+    files = [write_pool(tmp_path / f"part-{n}.jsonl", ROWS[n::2]) for n in (0, 1)]
+    for part, out in zip(files, runs_of(files), strict=True):
         run(part, out)
-    return made
+    return files
 
 
 def runs_of(parts: Sequence[Path]) -> list[Path]:
@@ -49,33 +49,33 @@ def runs_of(parts: Sequence[Path]) -> list[Path]:
 
 def test_a_joined_run_asks_nobody_and_writes_the_same(parts: list[Path], tmp_path: Path) -> None:
     """Parts that overlap are joined whatever their calls took, and what no part has asked is asked."""
-    pool, joined, whole = tmp_path / "whole.jsonl", tmp_path / "joined", tmp_path / "one"
+    pool, target, whole = tmp_path / "whole.jsonl", tmp_path / "joined", tmp_path / "one"
     run(pool, whole)
-    assert join(pool, [*runs_of(parts), runs_of(parts)[0]], joined).n == len(ROWS)  # a run may be named twice
-    run(pool, joined, lambda _: pytest.fail("a role was asked"))
-    assert (joined / "decisions.jsonl").read_bytes() == (whole / "decisions.jsonl").read_bytes()
+    assert join(pool, [*runs_of(parts), runs_of(parts)[0]], target).n == len(ROWS)  # a run may be named twice
+    run(pool, target, lambda _: pytest.fail("a role was asked"))
+    assert (target / "decisions.jsonl").read_bytes() == (whole / "decisions.jsonl").read_bytes()
     for name in ("summary.json", "record.json"):
-        assert drop_times(json_of(joined / name)) == drop_times(json_of(whole / name))
+        assert drop_times(json_of(target / name)) == drop_times(json_of(whole / name))
     again, (journal, *_) = tmp_path / "runs" / "again", [out / "journal.jsonl" for out in runs_of(parts)]
     shutil.copytree(journal.parent, again)
     slower = [line | {"seconds": 1.5} if line["kind"] == "consultation" else line for line in json_lines(journal)]
-    sealed = [seal({name: value for name, value in line.items() if name != "crc32"}) for line in slower]
-    (again / "journal.jsonl").write_bytes(b"".join(sealed))
+    seals = [seal({name: value for name, value in line.items() if name != "crc32"}) for line in slower]
+    (again / "journal.jsonl").write_bytes(b"".join(seals))
     assert join(pool, [*runs_of(parts), again], tmp_path / "overlapping").n == len(ROWS)
     join(pool, runs_of(parts)[:1], tmp_path / "half")
     assert len(run(pool, tmp_path / "half").requests) == len(ROWS) // 2  # the repairer of the other part
 
 
 def test_a_part_that_was_killed_within_a_line_is_joined_and_the_rest_asked(parts: list[Path], tmp_path: Path) -> None:
-    pool, joined, whole = tmp_path / "whole.jsonl", tmp_path / "joined", tmp_path / "one"
+    pool, target, whole = tmp_path / "whole.jsonl", tmp_path / "joined", tmp_path / "one"
     run(pool, whole)
     journal = runs_of(parts)[1] / "journal.jsonl"
     lines = journal.read_bytes().splitlines(keepends=True)
-    kept, lost = lines[:-3], lines[-3:]
-    journal.write_bytes(b"".join(kept) + lost[0][:100])
-    join(pool, runs_of(parts), joined)
-    assert len(run(pool, joined).requests) == sum(b'"role": "repairer"' in line for line in lost)
-    assert (joined / "decisions.jsonl").read_bytes() == (whole / "decisions.jsonl").read_bytes()
+    first, lost = lines[:-3], lines[-3:]
+    journal.write_bytes(b"".join(first) + lost[0][:100])
+    join(pool, runs_of(parts), target)
+    assert len(run(pool, target).requests) == sum(b'"role": "repairer"' in line for line in lost)
+    assert (target / "decisions.jsonl").read_bytes() == (whole / "decisions.jsonl").read_bytes()
 
 
 def run_again(part: Path, says: Any = obliging, **settings: Any) -> None:

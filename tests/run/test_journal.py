@@ -30,16 +30,16 @@ from tests.run.journals import journal_with_contents, one
 def test_what_is_appended_is_found_again_an_abstention_settles_and_a_failure_does_not(tmp_path: Path) -> None:
     head = {"kind": "pool", "name": "pool", "details": {"rows": 1}}
     reply = one(asked="m", served="m-2", calls=1, prompt_tokens=3, cost=0.25, seconds=1.5, fingerprint="ab")
-    silent, failed = one("q3", "abstained"), [one("q4", "failed"), one("q4", "failed", attempt=2)]
+    silent, failures = one("q3", "abstained"), [one("q4", "failed"), one("q4", "failed", attempt=2)]
     with Journal(tmp_path / "j") as journal:
         journal.append_head(head)
-        for entry in (reply, silent, *failed):
+        for entry in (reply, silent, *failures):
             journal.append(entry)
     with Journal(tmp_path / "j") as again:
         assert (again.find(reply.key), again.find(silent.key)) == (reply, silent)
         assert [again.find(("pool", name, "judge")) for name in ("q2", "q4")] == [None, None]
-        assert (again.attempts(failed[0].key), again.heads) == (2, [head])
-    assert list(read_journal(tmp_path / "j")) == [reply, silent, *failed]
+        assert (again.attempts(failures[0].key), again.heads) == (2, [head])
+    assert list(read_journal(tmp_path / "j")) == [reply, silent, *failures]
 
 
 @settings(max_examples=30)
@@ -54,21 +54,21 @@ def test_a_crash_at_any_byte_loses_at_most_the_line_it_tore(cut: int) -> None:  
         whole = path.read_bytes()
         cut %= len(whole) + 1
         path.write_bytes(whole[:cut])
-        kept, rest = whole[:cut].count(b"\n"), len(whole[:cut].rpartition(b"\n")[2])
-        with warnings.catch_warnings(record=True) as raised:
+        n_whole, rest = whole[:cut].count(b"\n"), len(whole[:cut].rpartition(b"\n")[2])
+        with warnings.catch_warnings(record=True) as notes:
             warnings.simplefilter("always")
             with Journal(path) as journal:
-                found = [journal.find(consultation.key) for consultation in replies]
-                assert found == replies[:kept] + [None] * (5 - kept)
-                for consultation in replies[kept:]:
+                results = [journal.find(consultation.key) for consultation in replies]
+                assert results == replies[:n_whole] + [None] * (5 - n_whole)
+                for consultation in replies[n_whole:]:
                     journal.append(consultation)
-        lost = f"{path}, line {kept + 1}: torn after {rest} bytes and dropped; what it recorded will be asked again."
-        assert [(w.category, str(w.message)) for w in raised] == [(TornLineWarning, lost)] * (rest > 0)
+        lost = f"{path}, line {n_whole + 1}: torn after {rest} bytes and dropped; what it recorded will be asked again."
+        assert [(w.category, str(w.message)) for w in notes] == [(TornLineWarning, lost)] * (rest > 0)
         assert path.read_bytes() == whole
 
 
 @pytest.fixture
-def flushed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def inodes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The inodes of what is flushed to the disk, in order."""
     fsync, results = os.fsync, list[int]()
 
@@ -80,37 +80,37 @@ def flushed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return results
 
 
-def test_a_line_that_took_a_call_is_flushed_and_with_it_what_came_before(tmp_path: Path, flushed: list[int]) -> None:
+def test_a_line_that_took_a_call_is_flushed_and_with_it_what_came_before(tmp_path: Path, inodes: list[int]) -> None:
     path = tmp_path / "j"
     with Journal(path) as journal:
         folder, file = tmp_path.stat().st_ino, path.stat().st_ino
-        assert (flushed, journal.synced) == ([folder], 0)  # its name is on the disk before a line is
+        assert (inodes, journal.synced) == ([folder], 0)  # its name is on the disk before a line is
         journal.append(one("q1"))
         journal.append(one("q1", "abstained"))
-        assert (flushed, journal.synced) == ([folder], 0)
+        assert (inodes, journal.synced) == ([folder], 0)
         for more in ({"calls": 1}, {"outcome": "failed"}):
-            del flushed[:]
+            del inodes[:]
             journal.append(one("q2", **more))
-            assert (flushed, journal.synced) == ([file], path.stat().st_size)
+            assert (inodes, journal.synced) == ([file], path.stat().st_size)
         journal.append(one("q3"), flush=True)
         journal.append_head({"kind": "role", "name": "judge", "details": {}})
-        assert (flushed, journal.synced) == ([file] * 3, path.stat().st_size)
+        assert (inodes, journal.synced) == ([file] * 3, path.stat().st_size)
         journal.flush()
         journal.flush(1)
-        assert flushed == [file] * 3
+        assert inodes == [file] * 3
         journal.append(one("q4"))
-    assert flushed == [file] * 4
+    assert inodes == [file] * 4
 
 
-def test_what_an_earlier_process_left_unflushed_is_flushed_at_the_close(tmp_path: Path, flushed: list[int]) -> None:
+def test_what_an_earlier_process_left_unflushed_is_flushed_at_the_close(tmp_path: Path, inodes: list[int]) -> None:
     journal_with_contents(tmp_path)
-    del flushed[:]
+    del inodes[:]
     journal = Journal(tmp_path / "j")
-    assert (flushed, journal.synced) == ([], 0)
+    assert (inodes, journal.synced) == ([], 0)
     journal.close()
     refuses(OSError, "Bad file descriptor", journal.append, one())
     journal.close()
-    assert flushed == [(tmp_path / "j").stat().st_ino]
+    assert inodes == [(tmp_path / "j").stat().st_ino]
 
 
 def test_a_line_is_due_on_the_disk_up_to_its_end_if_it_took_a_call(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_a_long_line_is_found_among_others(tmp_path: Path) -> None:
 
 
 def test_a_torn_last_line_is_passed_over_where_somebody_is_told(tmp_path: Path) -> None:
-    path, told = tmp_path / "j", list[JournalError]()
+    path, errors = tmp_path / "j", list[JournalError]()
     with Journal(path) as journal:
         for number in range(3):
             journal.append(one(f"q{number}"))
@@ -175,42 +175,42 @@ def test_a_torn_last_line_is_passed_over_where_somebody_is_told(tmp_path: Path) 
     third = len(whole[: whole[:-1].rindex(b"\n") + 1])
     for cut in range(third + 1, len(whole) - 1):
         path.write_bytes(whole[:cut])
-        assert [result.id for result in read_journal(path, None, told.append)] == ["q0", "q1"]
+        assert [result.id for result in read_journal(path, None, errors.append)] == ["q0", "q1"]
         refuses(JournalError, "line 3: not a JSON object", list, read_journal(path))
-    assert len(told) == len(whole) - 2 - third and all(
-        f"{path}, line 3: not a JSON object" in str(error) for error in told
+    assert len(errors) == len(whole) - 2 - third and all(
+        f"{path}, line 3: not a JSON object" in str(error) for error in errors
     )
     path.write_bytes(whole[:-1])  # as an editor may leave it, and whole
-    assert [result.id for result in read_journal(path, None, told.append)] == ["q0", "q1", "q2"]
+    assert [result.id for result in read_journal(path, None, errors.append)] == ["q0", "q1", "q2"]
     path.write_bytes(whole[:-9] + b"\n")
-    refuses(JournalError, "line 3: not a JSON object", list, read_journal(path, None, told.append))
+    refuses(JournalError, "line 3: not a JSON object", list, read_journal(path, None, errors.append))
 
 
-_SAID = b'{"kind":"consultation","id":"q","role":"judge","outcome":"abstained"}\n'
+_LINE = b'{"kind":"consultation","id":"q","role":"judge","outcome":"abstained"}\n'
 
 
-@pytest.mark.parametrize(("name", "packed"), [("j", bytes), ("j.jsonl.gz", gzip.compress), ("j.jsonl", gzip.compress)])
-def test_a_recording_may_be_compressed_and_marked(tmp_path: Path, name: str, packed: Callable[[bytes], bytes]) -> None:
-    path, torn = tmp_path / name, list[JournalError]()
-    path.write_bytes(packed(b"\xef\xbb\xbf" + _SAID + b"\n" + _SAID.replace(b'"q"', b'"r"')))
+@pytest.mark.parametrize(("name", "pack"), [("j", bytes), ("j.jsonl.gz", gzip.compress), ("j.jsonl", gzip.compress)])
+def test_a_recording_may_be_compressed_and_marked(tmp_path: Path, name: str, pack: Callable[[bytes], bytes]) -> None:
+    path, errors = tmp_path / name, list[JournalError]()
+    path.write_bytes(pack(b"\xef\xbb\xbf" + _LINE + b"\n" + _LINE.replace(b'"q"', b'"r"')))
     assert [result.id for result in read_journal(path)] == ["q", "r"]
-    path.write_bytes(packed(_SAID + _SAID[:20]))
-    assert [result.id for result in read_journal(path, on_tear=torn.append)] == ["q"]
-    assert len(torn) == 1
+    path.write_bytes(pack(_LINE + _LINE[:20]))
+    assert [result.id for result in read_journal(path, on_tear=errors.append)] == ["q"]
+    assert len(errors) == 1
 
 
-_PACKED = gzip.compress(_SAID * 9)
+_GZIP = gzip.compress(_LINE * 9)
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (_PACKED[:-9], "the compressed file is damaged (Compressed file ended before the end-of-stream marker was"),
-        (_PACKED[:-8] + b"12345678", "the compressed file is damaged (CRC check failed"),
-        (_PACKED[:10] + b"\xff" * 20, "the compressed file is damaged (Error -3 while decompressing data"),
+        (_GZIP[:-9], "the compressed file is damaged (Compressed file ended before the end-of-stream marker was"),
+        (_GZIP[:-8] + b"12345678", "the compressed file is damaged (CRC check failed"),
+        (_GZIP[:10] + b"\xff" * 20, "the compressed file is damaged (Error -3 while decompressing data"),
         (gzip.compress((b" " * 1023 + b"\n") * 2**17), "expands to more than "),
-        (gzip.compress(_SAID[:-2] + b" " * MAX_LINE, 1), f", line 1: longer than {MAX_LINE:,} bytes; "),
-        (gzip.compress(_PACKED), "not a text file but compressed twice; unpack it once; a recording is a journal, "),
+        (gzip.compress(_LINE[:-2] + b" " * MAX_LINE, 1), f", line 1: longer than {MAX_LINE:,} bytes; "),
+        (gzip.compress(_GZIP), "not a text file but compressed twice; unpack it once; a recording is a journal, "),
         (b"\xfd7zXZ\x00", "not a text file but compressed by xz; use gzip; a recording is a journal, plain or .gz."),
     ],
     ids=["torn", "checksum", "corrupt", "bomb", "long line", "twice", "xz"],
@@ -247,12 +247,12 @@ def test_of_several_lines_for_one_key_the_last_is_found(tmp_path: Path) -> None:
 
 def test_all_consultations_are_read_in_order_also_those_that_came_since(tmp_path: Path) -> None:
     long = Consultation("p", "long", "judge", "ok", content={"preferred": 0, "judge_rationale": "x" * 2**20})
-    kept = [one("q1"), long, one("q2", "failed"), one("q1", "abstained")]
-    for number, entry in enumerate(kept, start=1):
+    entries = [one("q1"), long, one("q2", "failed"), one("q1", "abstained")]
+    for number, entry in enumerate(entries, start=1):
         with Journal(tmp_path / "j") as journal:
             journal.append_head({"kind": "role", "name": "judge", "details": {}})
             journal.append(entry)
-            assert list(journal.consultations()) == kept[:number]
+            assert list(journal.consultations()) == entries[:number]
     with Journal(tmp_path / "j") as journal:
         assert journal.find(long.key) == long
         lines = journal.path.read_bytes().splitlines(keepends=True)
@@ -354,7 +354,7 @@ def test_a_full_disk_leaves_no_torn_line_and_the_journal_continues(tmp_path: Pat
 class JournalMachine(RuleBasedStateMachine):
     """A journal against a model: the lines that were acknowledged. A crash cuts the file at any byte of the last."""
 
-    asked = Bundle("asked")
+    keys = Bundle("keys")
 
     def __init__(self) -> None:
         super().__init__()
@@ -362,14 +362,14 @@ class JournalMachine(RuleBasedStateMachine):
         self.path = self.folder / "j"
         self.lines: list[Consultation] = []
         self.journal: Journal | None = Journal(self.path)
-        self.torn = False
+        self.tear = False
 
-    @rule(target=asked, name=st.integers(0, 4), role=st.sampled_from(("judge", "repairer")))
+    @rule(target=keys, name=st.integers(0, 4), role=st.sampled_from(("judge", "repairer")))
     def question(self, name: int, role: str) -> tuple[str, str]:
         return (f"q{name}", role)
 
     @precondition(lambda self: self.journal is not None)
-    @rule(key=asked, outcome=st.sampled_from(("ok", "abstained", "failed")))
+    @rule(key=keys, outcome=st.sampled_from(("ok", "abstained", "failed")))
     def append(self, key: tuple[str, str], outcome: Any) -> None:
         assert self.journal is not None
         content = {"preferred": len(self.lines)} if outcome == "ok" else None
@@ -384,14 +384,14 @@ class JournalMachine(RuleBasedStateMachine):
         self.journal.close()
         self.journal = None
 
-    @precondition(lambda self: self.journal is None and self.lines and not self.torn)
+    @precondition(lambda self: self.journal is None and self.lines and not self.tear)
     @rule(share=st.floats(0, 1, exclude_max=True))
     def crash_in_the_last_line(self, share: float) -> None:
         whole = self.path.read_bytes()
         last = whole.rstrip(b"\n").rfind(b"\n") + 1
         self.path.write_bytes(whole[: last + int(share * (len(whole) - last))])
         self.lines.pop()
-        self.torn = True
+        self.tear = True
 
     @precondition(lambda self: self.journal is None)
     @rule()
@@ -399,18 +399,18 @@ class JournalMachine(RuleBasedStateMachine):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TornLineWarning)
             self.journal = Journal(self.path)
-        self.torn = False
+        self.tear = False
 
     @precondition(lambda self: self.journal is not None)
-    @rule(key=consumes(asked))
+    @rule(key=consumes(keys))
     def find(self, key: tuple[str, str]) -> None:
         assert self.journal is not None
         self.close()
         self.reopen()
-        settled = [said for said in self.lines if said.key[1:] == key and said.settled]
-        failed = [said for said in self.lines if said.key[1:] == key and not said.settled]
-        assert self.journal.find(("p", *key)) == (settled[-1] if settled else None)
-        assert self.journal.attempts(("p", *key)) == len(failed)
+        replies = [line for line in self.lines if line.key[1:] == key and line.settled]
+        failures = [line for line in self.lines if line.key[1:] == key and not line.settled]
+        assert self.journal.find(("p", *key)) == (replies[-1] if replies else None)
+        assert self.journal.attempts(("p", *key)) == len(failures)
 
     @invariant()
     def acknowledged_lines_are_on_the_disk(self) -> None:

@@ -44,11 +44,11 @@ def test_lines_of_every_kind_are_read_also_without_a_checksum(tmp_path: Path, li
     path.write_text(line + "\n")
     Journal(path).close()
     results: list[Any] = [*read_journal(path, heads), *heads]
-    stated = json.loads(line)
-    if stated["kind"] == "consultation":
-        assert [(one.pool, one.id, one.role) for one in results] == [("", "q", stated["role"])]
+    content = json.loads(line)
+    if content["kind"] == "consultation":
+        assert [(one.pool, one.id, one.role) for one in results] == [("", "q", content["role"])]
     else:
-        assert results == [stated]
+        assert results == [content]
 
 
 def test_a_credential_is_masked_wherever_a_line_holds_it_and_so_it_is_in_memory(tmp_path: Path) -> None:
@@ -74,21 +74,21 @@ def test_no_flipped_bit_is_read_as_another_journal(tmp_path: Path) -> None:
     path = journal_with_contents(tmp_path)
     whole, heads = path.read_bytes(), list[dict[str, Any]]()
     was = [*read_journal(path, heads), *heads]
-    accepted = 0
+    count = 0
     for bit in range(8 * len(whole)):
-        flipped = bytearray(whole)
-        flipped[bit // 8] ^= 1 << bit % 8
-        path.write_bytes(flipped)
+        data = bytearray(whole)
+        data[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(data)
         heads = []
         try:
             results = [*read_journal(path, heads, on_tear=lambda error: None), *heads]
         except JournalError:
             continue
         # white space between fields, a name of the checksum itself, or the end of the last line, which is then torn
-        accepted += 1
+        count += 1
         assert all(one in was or without_extra(one) in was for one in results)
         assert len(results) >= len(was) - 1
-    assert accepted < len(whole)
+    assert count < len(whole)
 
 
 def without_extra(one: object) -> object:
@@ -123,16 +123,16 @@ def test_an_edited_line_is_refused_until_its_checksum_is_removed(tmp_path: Path)
     """And nothing may stand behind the checksum."""
     path = journal_with_contents(tmp_path)
     whole = path.read_text()
-    edited = whole.replace('"preferred": 2', '"preferred": 3')
-    path.write_text(edited)
+    text = whole.replace('"preferred": 2', '"preferred": 3')
+    path.write_text(text)
     message = (
         f"^{path}, line 2: the line does not match its checksum '[0-9a-f]{{8}}', so it was damaged or edited; restore "
         r"the journal from a copy, or remove crc32 from the line if the change is meant\.$"
     )
     for read in (Journal, read_all):
         refuses(JournalError, message, read, path)
-    assert path.read_text() == edited
-    path.write_text(re.sub(r', "crc32": "\w+"', "", edited))
+    assert path.read_text() == text
+    path.write_text(re.sub(r', "crc32": "\w+"', "", text))
     assert {(one.content or {})["preferred"] for one in read_journal(path)} == {3}
     path.write_text(whole.removesuffix("}\n") + ', "content": {"preferred": 0}}\n')
     refuses(JournalError, "line 4: the line does not match its checksum", read_all, path)
@@ -157,15 +157,15 @@ def test_a_field_of_another_type_is_named(tmp_path: Path, field: str, expected: 
         assert refused(partial(read, path), JournalError) == f"{path}, line 2: {expected}"
 
 
-@pytest.mark.parametrize(("field", "kept"), [("calls", 10**15), ("seconds", 10**15), ("cost", 0)])
-def test_a_number_is_journaled_from_0_to_10_to_the_15_and_no_other_value(tmp_path: Path, field: str, kept: Any) -> None:
+@pytest.mark.parametrize(("field", "most"), [("calls", 10**15), ("seconds", 10**15), ("cost", 0)])
+def test_a_number_is_journaled_from_0_to_10_to_the_15_and_no_other_value(tmp_path: Path, field: str, most: Any) -> None:
     path, others = tmp_path / "j", list[Any]([10**15 + 1, -1, "1", True])
     with Journal(path) as journal:
-        journal.append(one(**{field: kept}))
+        journal.append(one(**{field: most}))
         for value in others:
             message = f"^{path}, a line about to be written: {field}={value!r} is not a "
             refuses(JournalError, message, journal.append, one(**{field: value}))
-    assert [getattr(result, field) for result in read_journal(path)] == [kept]
+    assert [getattr(result, field) for result in read_journal(path)] == [most]
 
 
 def test_the_lines_are_plain_json_without_nulls(tmp_path: Path) -> None:

@@ -49,38 +49,38 @@ def aconsult(module: dspy.Module) -> Meter:
     return meter
 
 
-@pytest.mark.parametrize("consulted", [consult, aconsult])
+@pytest.mark.parametrize("consults", [consult, aconsult])
 @pytest.mark.parametrize("status", [429, 500])
-def test_retries_are_counted(consulted: Callable[[dspy.Module], Meter], status: int) -> None:
+def test_retries_are_counted(consults: Callable[[dspy.Module], Meter], status: int) -> None:
     with serving(lambda request: Answer(status=status) if request.times <= 2 else obliging(request)) as server:
         module = Judge()
         module.set_lm(dspy.LM("openai/gpt-4o-mini", api_base=server.address, api_key="key", cache=False, num_retries=3))
-        meter = consulted(with_meter(module))
+        meter = consults(with_meter(module))
         assert [entry.status for entry in server.log] == [status, status, 200]
     sums = meter.sums()
     assert (meter.calls, meter.n_failures, sums["served"]) == (3, 2, "gpt-4o-mini-2024-07-18")
     assert sums["completion_tokens"] > 0 and sums["cost"]
 
 
-@pytest.mark.parametrize(("asked", "waited"), [(3600.0, 60.0), (59.0, 59.0), (0.0, 0.0), (None, 4.0), (-1.0, 4.0)])
-def test_a_server_may_ask_for_a_minute_s_pause_and_no_more(asked: float | None, waited: float) -> None:  # hazard 79
+@pytest.mark.parametrize(("pause", "wait"), [(3600.0, 60.0), (59.0, 59.0), (0.0, 0.0), (None, 4.0), (-1.0, 4.0)])
+def test_a_server_may_ask_for_a_minute_s_pause_and_no_more(pause: float | None, wait: float) -> None:  # hazard 79
     lm = metered_lm(scripted_lm([], num_retries=3))
     again = Retries(3)
     for _ in range(2):
         again.pause_after(dspy.LMRateLimitError("busy"))
-    assert sum(lm._pauses(dspy.LMRateLimitError("busy", retry_after=asked), again)) == pytest.approx(waited)
+    assert sum(lm._pauses(dspy.LMRateLimitError("busy", retry_after=pause), again)) == pytest.approx(wait)
 
 
 def test_a_pause_ends_in_the_failure_where_the_run_stops_meanwhile() -> None:
-    lm, stopped = metered_lm(scripted_lm([], num_retries=3)), list[bool]()
+    lm, stops = metered_lm(scripted_lm([], num_retries=3)), list[bool]()
     failure = dspy.LMRateLimitError("busy", retry_after=60.0)
-    with metering(Meter(is_stopped=lambda: bool(stopped))):
+    with metering(Meter(is_stopped=lambda: bool(stops))):
         pause = lm._pauses(failure, Retries(3))
         next(pause)
-        stopped.append(True)
-        with pytest.raises(dspy.LMRateLimitError) as caught:
+        stops.append(True)
+        with pytest.raises(dspy.LMRateLimitError) as info:
             next(pause)
-    assert caught.value is failure
+    assert info.value is failure
 
 
 def test_an_lm_that_a_role_brings_by_itself_is_not_counted_nor_what_was_never_sent(monkeypatch: Any) -> None:
@@ -126,36 +126,36 @@ class Bound(dspy.Module):  # a module that is compiled, so that DSPy's own walk 
         self._compiled = True
 
 
-HELD: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
-    "an attribute": (lambda lm: lm, lambda held: held),
-    "a list": (lambda lm: [lm], lambda held: held[0]),
-    "a tuple in a dict": (lambda lm: {"first": ("x", lm)}, lambda held: held["first"][1]),
-    "a predictor": (lambda lm: Bound(lm).predict, lambda held: held.lm),
-    "a compiled module": (Bound, lambda held: held.predict.lm),
-    "a list of compiled modules": (lambda lm: [Bound(lm)], lambda held: held[0].predict.lm),
+HOLDERS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "an attribute": (lambda lm: lm, lambda holder: holder),
+    "a list": (lambda lm: [lm], lambda holder: holder[0]),
+    "a tuple in a dict": (lambda lm: {"first": ("x", lm)}, lambda holder: holder["first"][1]),
+    "a predictor": (lambda lm: Bound(lm).predict, lambda holder: holder.lm),
+    "a compiled module": (Bound, lambda holder: holder.predict.lm),
+    "a list of compiled modules": (lambda lm: [Bound(lm)], lambda holder: holder[0].predict.lm),
 }
 
 
-@pytest.mark.parametrize(("hold", "reach"), HELD.values(), ids=HELD)
+@pytest.mark.parametrize(("hold", "reach"), HOLDERS.values(), ids=HOLDERS)
 def test_an_lm_is_metered_wherever_a_module_holds_it_in_threads_too(hold: Any, reach: Any) -> None:
     """It is asked eight times. The module itself is left as it was."""
 
     def act(role: Any, **_: Any) -> dspy.Prediction:
         parallel: Any = dspy.Parallel(num_threads=4, max_errors=99, disable_progress_bar=True)
-        parallel([(reach(role.held), {"prompt": f"number {number}"}) for number in range(8)])
+        parallel([(reach(role.holder), {"prompt": f"number {number}"}) for number in range(8)])
         return dspy.Prediction(abstained="asked")
 
-    for fails, failed in (("number 3", 1), ("number", 8)):
+    for fails, n_failures in (("number 3", 1), ("number", 8)):
 
         def reply(request: Any, fails: str = fails) -> Any:
             return lm15.ServerError("down") if fails in text_of(request) else "hello"
 
         lm = scripted_lm(reply)
-        module = Does(act, held=hold(lm))
+        module = Does(act, holder=hold(lm))
         with metering() as meter:
             assert ask(with_meter(module), INPUTS).content == {"abstained": "asked"}
-        assert (len(lm.requests), meter.calls, meter.n_failures) == (8, 8, failed)
-        assert reach(module.held) is lm
+        assert (len(lm.requests), meter.calls, meter.n_failures) == (8, 8, n_failures)
+        assert reach(module.holder) is lm
 
 
 def test_a_consultation_is_held_for_as_long_as_all_of_it_waits_and_no_longer() -> None:
@@ -186,11 +186,11 @@ def may_send(spending: Spending) -> bool | None:
         return None
 
 
-class Sent:  # a run that sends requests as far as it may, with at most `workers` under way
+class Sender:  # a run that sends requests as far as it may, with at most `workers` under way
     def __init__(self, workers: int) -> None:
         self.spending, self.workers = Spending(max_cost=LIMIT), workers
         self.under_way: list[int] = []
-        self.came: list[int] = []
+        self.costs: list[int] = []
         self.passed_by = 0
         """The most that the limit can be passed by, as of the last request that was admitted."""
 
@@ -198,60 +198,60 @@ class Sent:  # a run that sends requests as far as it may, with at most `workers
         """Send a request of a price, which nobody knows beforehand; False where none may be sent any more."""
         if len(self.under_way) == self.workers:
             return True
-        admitted = may_send(self.spending)
-        if admitted:
+        admission = may_send(self.spending)
+        if admission:
             self.under_way.append(price)
-            dearest = max(self.came, default=0)
+            dearest = max(self.costs, default=0)
             self.passed_by = sum(max(0, one - dearest) for one in self.under_way)
-        return admitted is not None
+        return admission is not None
 
     def come_back(self, which: int) -> None:
         if self.under_way:
             price = self.under_way.pop(which % len(self.under_way))
-            self.came.append(price)
+            self.costs.append(price)
             self.spending.count_reply(price)
 
     def end(self) -> int:
         """Wait for what is under way, and return what was spent."""
         while self.under_way:
             self.come_back(0)
-        return sum(self.came)
+        return sum(self.costs)
 
 
 @given(st.integers(1, 8), st.lists(st.tuples(st.integers(0, 400), st.none() | st.integers(0, 7)), max_size=60))
 @example(3, [(100, 0), (300, None), (300, None), (300, 0), (300, 0)])
 def test_a_limit_is_passed_by_no_more_than_is_under_way(workers: int, steps: list[tuple[int, int | None]]) -> None:
-    sent = Sent(workers)
+    sender = Sender(workers)
     for price, which in steps:
-        if not sent.admit(price):
+        if not sender.admit(price):
             break
         if which is not None:
-            sent.come_back(which)
-    assert sent.end() <= LIMIT + sent.passed_by
+            sender.come_back(which)
+    assert sender.end() <= LIMIT + sender.passed_by
 
 
 @pytest.mark.parametrize("workers", [1, 2, 8])
 def test_each_request_under_way_can_pass_the_limit_by_what_it_is_dearer(workers: int) -> None:
     """The bound is reached: as many as fit by the price so far are sent together, and each costs more."""
-    sent, (cheap, dear) = Sent(workers), (LIMIT // 10, 400)
-    while not sent.came or sum(sent.came) + workers * cheap < LIMIT:
-        sent.admit(cheap)
-        sent.come_back(0)
-    assert all(sent.admit(dear) for _ in range(workers))
-    assert sent.end() == LIMIT + workers * (dear - cheap)
-    assert not sent.admit(cheap)
+    sender, (cheap, dear) = Sender(workers), (LIMIT // 10, 400)
+    while not sender.costs or sum(sender.costs) + workers * cheap < LIMIT:
+        sender.admit(cheap)
+        sender.come_back(0)
+    assert all(sender.admit(dear) for _ in range(workers))
+    assert sender.end() == LIMIT + workers * (dear - cheap)
+    assert not sender.admit(cheap)
 
 
 def test_the_first_request_goes_alone_and_a_limit_of_requests_says_how_many_were_sent() -> None:
     """It can pass the limit of dollars by itself."""
-    alone = Sent(8)
+    alone = Sender(8)
     assert all(alone.admit(LIMIT + 7) for _ in range(8))
     assert alone.under_way == [LIMIT + 7]
     assert alone.end() == LIMIT + 7
-    for sent, words in ((1, "1 request was sent"), (2, "2 requests were sent")):
-        spending = Spending(max_calls=sent)
-        assert all(spending.admit() for _ in range(sent))
-        refuses(RunStoppedError, rf"^{words}, and --max-calls allows {sent}; give a higher limit", spending.admit)
+    for number, words in ((1, "1 request was sent"), (2, "2 requests were sent")):
+        spending = Spending(max_calls=number)
+        assert all(spending.admit() for _ in range(number))
+        refuses(RunStoppedError, rf"^{words}, and --max-calls allows {number}; give a higher limit", spending.admit)
 
 
 # -- several sessions --
@@ -260,16 +260,16 @@ class Sessions:  # consultations of a few requests each, in sessions that resume
         self.whole, self.journal = Spending(max_cost=LIMIT), list[Consultation]()
         self.spending = Spending(max_cost=LIMIT)
         self.meters = [Meter(spending=self.spending) for _ in range(3)]
-        self.came: list[float] = []
+        self.costs: list[float] = []
         self.passed_by = 0.0
 
     def admit(self, which: int) -> None:
         """One session and many admit the same."""
-        admitted = may_send(self.whole)
-        assert may_send(self.spending) is admitted
-        if admitted:
+        admission = may_send(self.whole)
+        assert may_send(self.spending) is admission
+        if admission:
             self.meters[which].begin()
-            self.passed_by = max(0.0, 400 - max(self.came, default=0)) * sum(len(one.under_way) for one in self.meters)
+            self.passed_by = max(0.0, 400 - max(self.costs, default=0)) * sum(len(one.under_way) for one in self.meters)
 
     def end(self, which: int, price: float | None) -> None:
         """A request comes back, with its price or failed."""
@@ -280,11 +280,11 @@ class Sessions:  # consultations of a few requests each, in sessions that resume
             meter.fail(TimeoutError())
             self.whole.count_failure()
         else:
-            self.came.append(price)
+            self.costs.append(price)
             meter.answer(Entry(cost=price))
             self.whole.count_reply(price)
 
-    def journaled(self, which: int, outcome: Literal["ok", "failed"]) -> None:
+    def settle(self, which: int, outcome: Literal["ok", "failed"]) -> None:
         """A consultation ends."""
         meter = self.meters[which]
         while meter.under_way:
@@ -297,44 +297,44 @@ class Sessions:  # consultations of a few requests each, in sessions that resume
     def resume(self) -> None:
         """The run stops, or is killed once all is journaled, and is resumed."""
         for which in range(3):
-            self.journaled(which, "failed")
+            self.settle(which, "failed")
         self.spending = Spending(max_cost=LIMIT, before=self.journal)
         self.meters = [Meter(spending=self.spending) for _ in range(3)]
 
 
 WHICH = st.integers(0, 2)
-ENDED = [("journaled", 0, "ok"), ("resume",), ("admit", 0)]
+END = [("settle", 0, "ok"), ("resume",), ("admit", 0)]
 
 
 @given(
     st.lists(
         st.tuples(st.just("admit"), WHICH)
         | st.tuples(st.just("end"), WHICH, st.none() | st.integers(0, 400))
-        | st.tuples(st.just("journaled"), WHICH, st.sampled_from(["ok", "failed"]))
+        | st.tuples(st.just("settle"), WHICH, st.sampled_from(["ok", "failed"]))
         | st.just(("resume",)),
         max_size=80,
     )
 )
-@example([("admit", 0), ("end", 0, 400), ("journaled", 0, "failed"), ("resume",)] * 4)
-@example([*[("admit", 0), ("end", 0, 300)] * 2, *ENDED])
-@example([("admit", 0), ("end", 0, None), *ENDED])
+@example([("admit", 0), ("end", 0, 400), ("settle", 0, "failed"), ("resume",)] * 4)
+@example([*[("admit", 0), ("end", 0, 300)] * 2, *END])
+@example([("admit", 0), ("end", 0, None), *END])
 def test_many_sessions_admit_what_one_would_and_spend_no_more(steps: list[tuple[Any, ...]]) -> None:
     run = Sessions()
     for name, *arguments in steps:
         getattr(run, name)(*arguments)
-        assert sum(run.came) <= LIMIT + run.passed_by
+        assert sum(run.costs) <= LIMIT + run.passed_by
 
 
 def test_what_a_session_before_spent_counts_by_its_dearest_request_and_a_reply_without_a_price_ends_it() -> None:
     """Without its dearest request each of a consultation is taken to have cost the same."""
-    known = Consultation("p", "q", "judge", "ok", content={}, calls=2, cost=2.0)
-    failed = Consultation("p", "q", "judge", "failed", calls=2)
-    for one in (known, failed):
+    first = Consultation("p", "q", "judge", "ok", content={}, calls=2, cost=2.0)
+    failure = Consultation("p", "q", "judge", "failed", calls=2)
+    for one in (first, failure):
         assert Spending(max_cost=3.0, before=[one]).admit()
     message = r"^\$2\.0000 was spent and the dearest request took \$1\.5000, so one more may"
-    refuses(RunStoppedError, message, Spending(max_cost=3.0, before=[replace(known, dearest=1.5)]).admit)
-    unpriced = Spending(max_cost=3.0, before=[replace(failed, prompt_characters=0)])
-    refuses(RunStoppedError, r"^A reply came without a price", unpriced.admit)
+    refuses(RunStoppedError, message, Spending(max_cost=3.0, before=[replace(first, dearest=1.5)]).admit)
+    spending = Spending(max_cost=3.0, before=[replace(failure, prompt_characters=0)])
+    refuses(RunStoppedError, r"^A reply came without a price", spending.admit)
 
 
 def test_a_request_that_is_given_up_is_counted_once_and_its_late_price_too() -> None:
@@ -360,21 +360,21 @@ def test_a_request_that_is_given_up_is_counted_once_and_its_late_price_too() -> 
 
 
 # -- sessions of one run, killed --
-class Killed:  # sessions of one run, each on the journal that the one before left; `lost` was under way at a kill
+class Kills:  # sessions of one run, each on the journal that the one before left; `lost` was under way at a kill
     def __init__(self, max_calls: int | None, max_cost: float | None) -> None:
         self.limits = (max_calls, max_cost)
         self.journal = list[Consultation]()
-        self.sent = self.under_way = self.lost = 0
+        self.requests = self.under_way = self.lost = 0
         self.spending = Spending(max_calls, max_cost)
 
     def send(self) -> None:
-        admitted = bool(may_send(self.spending))
-        self.under_way += admitted
-        self.sent += admitted
+        admission = bool(may_send(self.spending))
+        self.under_way += admission
+        self.requests += admission
 
     def come_back(self, outcome: Literal["ok", "failed"], **more: Any) -> None:
         self.under_way -= 1
-        self.journal.append(Consultation("p", f"q{self.sent}", "judge", outcome, calls=1, **more))
+        self.journal.append(Consultation("p", f"q{self.requests}", "judge", outcome, calls=1, **more))
 
     def end(self) -> None:
         """Have a request come back, for a dollar, and journal it."""
@@ -392,7 +392,7 @@ class Killed:  # sessions of one run, each on the journal that the one before le
         """Do not send a request that was admitted."""
         if self.under_way:
             self.under_way -= 1
-            self.sent -= 1
+            self.requests -= 1
             self.spending.withdraw()
 
     def kill(self) -> None:
@@ -413,8 +413,8 @@ STEPS = ("send", "send", "send", "end", "fail", "withdraw")
 @example(["send", "fail"] * 12, (FEW, None))
 @example(["send", "end", *["send"] * 12, *["end"] * 12], (None, float(FEW)))
 def test_a_kill_passes_a_limit_by_what_was_under_way(steps: list[str], limits: tuple[int | None, float | None]) -> None:
-    run = Killed(*limits)
+    run = Kills(*limits)
     for name in steps:
         getattr(run, name)()
-        assert run.sent <= FEW + run.lost or limits[0] != FEW
+        assert run.requests <= FEW + run.lost or limits[0] != FEW
         assert sum(one.cost or 0.0 for one in run.journal) <= FEW

@@ -35,7 +35,7 @@ from eldgr_dspy.rule.certifying import certificates_as_json, certificates_in
 from eldgr_dspy.rule.consultations import Abstention, Certificates
 from eldgr_dspy.rule.own_certificates import own_certificate, recorded_certificate
 from eldgr_dspy.rule.questions import Settings
-from tests.asking.transport import made
+from tests.asking.transport import log_of
 from tests.capitals import EVIDENCE, row, selector_with, write_pool
 from tests.case_tables import each_case
 from tests.refusing import refused, refuses, says
@@ -46,17 +46,17 @@ N = 6
 ME = "tests.run.test_own_certificates"
 
 
-def stated(answer: str, evidence: tuple[Passage, ...], question: str) -> bool:
+def is_capital(answer: str, evidence: tuple[Passage, ...], question: str) -> bool:
     """Certifies only what a passage calls the capital: an occurrence is not enough."""
     return any(f"{answer} is the capital" in passage.text for passage in evidence)
 
 
 async def asked_later(answer: str, evidence: tuple[Passage, ...], question: str) -> bool:
     await asyncio.sleep(0)
-    return stated(answer, evidence, question)
+    return is_capital(answer, evidence, question)
 
 
-def witnessed(answer: str, evidence: tuple[Passage, ...], question: str) -> Certificate:
+def witness(answer: str, evidence: tuple[Passage, ...], question: str) -> Certificate:
     return certify(answer, evidence, question=question)
 
 
@@ -110,7 +110,7 @@ def cautious(case: Any) -> Any:  # a rule
     return Choice("consensus", case.consensus)
 
 
-class Grounded(dspy.Module):  # asks an LM whether the evidence states the answer
+class Grounds(dspy.Module):  # asks an LM whether the evidence states the answer
     def __init__(self) -> None:
         super().__init__()
         self.predict = dspy.Predict("question: str, evidence: list[str], answer: str -> certified: bool")
@@ -123,15 +123,15 @@ class Grounded(dspy.Module):  # asks an LM whether the evidence states the answe
         return 1
 
 
-GROUNDED = Grounded()
-REPAIRED = {"repaired_answer": "Paris", "repair_passage": 1}
+GROUNDS = Grounds()
+REPAIR = {"repaired_answer": "Paris", "repair_passage": 1}
 
 
 def of_paris(request: Any) -> Any:
     return {"certified": "Paris" in text_of(request).rpartition("## answer ##")[2][:40]}
 
 
-def grounding(certified: Callable[[Any], Any] = of_paris, repair: Mapping[str, Any] = REPAIRED) -> Callable[[Any], Any]:
+def grounding(certified: Callable[[Any], Any] = of_paris, repair: Mapping[str, Any] = REPAIR) -> Callable[[Any], Any]:
     """Replies: the judge prefers Nice, the repairer gives Paris, and the certificate says what is given."""
     replies: dict[Any, Any] = {"judge": verdict(0), "repairer": repair}
     return lambda request: certified(request) if role_of(request) is None else replies[role_of(request)]
@@ -141,7 +141,7 @@ CERTIFYING = grounding()
 
 
 def asking(reply: Callable[[Any], Any] = CERTIFYING) -> tuple[Selector, ScriptedLM]:
-    return selector_with(reply, certificate=Grounded())
+    return selector_with(reply, certificate=Grounds())
 
 
 @pytest.fixture
@@ -158,19 +158,19 @@ def run_of(pool: Path, out: Path, certificate: Any, **options: Any) -> Any:
 # -- one that is called ------------------------------------------------------------------------------------------------
 def test_a_function_decides_and_is_stated_by_name_and_source(pool: Path, tmp_path: Path) -> None:
     """A repair need not be a span, so no bound over spans is stated."""
-    summary = run_of(pool, tmp_path / "run", f"{ME}:stated")
+    summary = run_of(pool, tmp_path / "run", f"{ME}:is_capital")
     figures, record = summary["pools"]["capitals"], json_of(tmp_path / "run" / "record.json")
-    name = {"name": f"{ME}:stated", "source": own_certificate(stated).source}
+    name = {"name": f"{ME}:is_capital", "source": own_certificate(is_capital).source}
     head = json_lines(tmp_path / "run" / "journal.jsonl")[0]
     assert (head["kind"], head["details"]["certificate"]) == ("settings", name)
     certificates = (record["certificate"], record["settings"]["certificate"])
     assert certificates == ({"retrieval": name, "arithmetic": "bounded"}, name)
     assert [*summary["consultations"]] == ["judge", "deriver", "repairer"]
-    assert f"{ME}:stated" in (tmp_path / "run" / "report.html").read_text()
+    assert f"{ME}:is_capital" in (tmp_path / "run" / "report.html").read_text()
     assert figures["rules"]["eldgr"]["em"] == 100
     assert (figures["bounds"]["eldgr"], figures["bounds_any_span"]["eldgr"]) == ([0, 0], None)
-    opened = open_pool(pool)
-    result = pool_authority(opened.rows(), opened.task, Settings(certificate=own_certificate(stated)))
+    content = open_pool(pool)
+    result = pool_authority(content.rows(), content.task, Settings(certificate=own_certificate(is_capital)))
     others = {rule: [0, 0] for rule in ("first", "majority", "certified", "judge")}
     assert result["bounds_any_span"] == {**others, "eldgr": None}
     assert result["can_change"]["eldgr"] == {"judge": 0, "repairer": None}
@@ -185,35 +185,35 @@ def test_one_that_fails_is_named_with_its_question(pool: Path, tmp_path: Path, n
         assert says(f"...Question 'q...of pool 'capitals': ...{ME}:{name}...", sentence)
         assert message.replace("Nice", "Lyon") in sentence.replace("Nice", "Lyon")
     if certificate is raises:  # also in a bound
-        opened, chosen = open_pool(pool), Settings(certificate=own_certificate(raises))
+        content, settings = open_pool(pool), Settings(certificate=own_certificate(raises))
         message = r"Question 'q0' of pool 'capitals': The certificate '.*:raises' failed"
-        refuses(CertificateError, message, pool_authority, opened.rows(), opened.task, chosen, pool="capitals")
+        refuses(CertificateError, message, pool_authority, content.rows(), content.task, settings, pool="capitals")
 
 
 def test_one_that_never_applies_overrides_nothing(pool: Path, tmp_path: Path) -> None:
     figures = run_of(pool, tmp_path / "run", never_applies)["pools"]["capitals"]
     assert (figures["rules"]["eldgr"]["em"], figures["audit"]["preserved"]) == (0, N)
-    shown = question_of(read_run(tmp_path / "run", certificate=never_applies), "q0", rules=["eldgr"])
-    assert "No certificate applies to consensus" in " ".join(path(shown.case, shown.decisions[0]))
+    view = question_of(read_run(tmp_path / "run", certificate=never_applies), "q0", rules=["eldgr"])
+    assert "No certificate applies to consensus" in " ".join(path(view.case, view.decisions[0]))
 
 
 def test_an_answer_of_100000_characters_and_10000_passages_are_given_whole(tmp_path: Path) -> None:
     long, passages = "x" * 100_000, [{"title": "", "text": f"Passage {number}."} for number in range(10_000)]
-    asked = list[tuple[int, int]]()
+    sizes = list[tuple[int, int]]()
 
-    def measured(answer: str, evidence: tuple[Passage, ...]) -> bool:
-        asked.append((len(answer), len(evidence)))
+    def measure(answer: str, evidence: tuple[Passage, ...]) -> bool:
+        sizes.append((len(answer), len(evidence)))
         return len(answer) > 10
 
     async def later(answer: str, evidence: tuple[Passage, ...]) -> bool:
-        return measured(answer, evidence)
+        return measure(answer, evidence)
 
     pool = write_pool(tmp_path / "capitals.jsonl", [row(0, answers=("Nice", "Nice", long), evidence=passages)])
-    for certificate in (measured, later):
-        asked.clear()
+    for certificate in (measure, later):
+        sizes.clear()
         selector, _ = selector_with(lambda request: verdict(2), certificate=certificate)
         figures: Any = evaluate(selector, Plan([pool], tmp_path / certificate.__name__))["pools"]["capitals"]
-        assert (sorted(asked), figures["audit"]["judge_overrides"]) == ([(4, 10_000), (100_000, 10_000)], 1)
+        assert (sorted(sizes), figures["audit"]["judge_overrides"]) == ([(4, 10_000), (100_000, 10_000)], 1)
 
 
 def test_a_witness_that_is_not_in_the_evidence_is_refused() -> None:
@@ -225,27 +225,27 @@ def test_a_witness_that_is_not_in_the_evidence_is_refused() -> None:
 
 
 # -- a run that is continued, read and compared ------------------------------------------------------------------------
-@pytest.mark.parametrize("certificate", [stated, asked_later])
+@pytest.mark.parametrize("certificate", [is_capital, asked_later])
 def test_a_run_with_a_changed_certificate_is_not_resumed_or_read(pool: Path, tmp_path: Path, certificate: Any) -> None:
     out, selector = tmp_path / "run", selector_with(CERTIFYING)[0]
     other: Any = replace(own_certificate(certificate), source="0" * 16)
     selector.settings = Settings(certificate=other)
-    chosen = Selector(certificate=other) if other.consulted else selector
-    evaluate(chosen, Plan([pool], out, limit=1, rules=["majority"]))
+    select = Selector(certificate=other) if other.consulted else selector
+    evaluate(select, Plan([pool], out, limit=1, rules=["majority"]))
     change = f'source: "{"0" * 16}" -> "{own_certificate(certificate).source}"'
     refuses(RunChangedError, f"certificate.{change}", run_of, pool, out, certificate)
     again = partial(read_run, out, certificate=certificate)
     reads = (lambda: decide_again(again(), ["majority"]), lambda: question_of(again(), "q0"))
-    told = [*map(refused, reads), write_pages(again(), again().summary(), tmp_path / "again.html") or ""]
-    assert all(one.endswith(f"is not what the file states: {change}. Undo the change.") for one in told)
+    messages = [*map(refused, reads), write_pages(again(), again().summary(), tmp_path / "again.html") or ""]
+    assert all(one.endswith(f"is not what the file states: {change}. Undo the change.") for one in messages)
 
 
 def test_two_runs_under_different_certificates_differ_in_their_settings(pool: Path, tmp_path: Path) -> None:
-    for name, certificate in (("one", stated), ("other", "folded"), ("later", asked_later)):
+    for name, certificate in (("one", is_capital), ("other", "folded"), ("later", asked_later)):
         run_of(pool, tmp_path / name, certificate)
     result = compare_runs(named_runs(f"{name}={tmp_path / name}" for name in ("one", "other", "later")))
     one, other, later = (result["runs"][name] for name in ("one", "other", "later"))
-    difference = f'rule: certificate: {json.dumps(own_certificate(stated).to_json())} -> "folded"'
+    difference = f'rule: certificate: {json.dumps(own_certificate(is_capital).to_json())} -> "folded"'
     assert [line for line in other["differences"] if "certificate" in line] == [difference]
     assert ("certificate" in one["models"], later["models"]["certificate"]) == (False, "none")
     assert "certificate: asked only by later" in later["differences"]
@@ -256,10 +256,10 @@ def test_two_runs_under_different_certificates_differ_in_their_settings(pool: Pa
 def test_it_is_asked_once_a_class_and_of_a_repair_and_both_are_journaled(pool: Path, tmp_path: Path) -> None:
     selector, lm = asking()
     summary: Any = evaluate(selector, Plan([pool], tmp_path / "run"))
-    entries = [entry for entry in made(tmp_path) if entry.id == "q3"]
+    entries = [entry for entry in log_of(tmp_path) if entry.id == "q3"]
     calls = {"certificate": 2, "judge": 1, "repairer": 1, "repair_certificate": 1}
     assert [(entry.role, entry.calls) for entry in entries] == [*calls.items()]
-    contents, why = {entry.role: entry.content for entry in entries}, f"by the certificate {ME}:Grounded"
+    contents, why = {entry.role: entry.content for entry in entries}, f"by the certificate {ME}:Grounds"
     classes = {"answers": ["Nice", "Lyon"], "certified": [False, False], "reasons": [why, why]}
     assert contents["certificate"] == classes
     assert contents["repair_certificate"] == {"answers": ["Paris"], "certified": [True], "reasons": [why]}
@@ -277,22 +277,22 @@ def test_it_is_asked_once_a_class_and_of_a_repair_and_both_are_journaled(pool: P
     # it decides alike in threads, in replay and in redecision
     first = evaluate(asking()[0], Plan([pool], tmp_path / "threads", workers=4))
     lm.requests.clear()
-    replayed: Any = evaluate(selector, Plan([pool], tmp_path / "replay", replay=tmp_path / "threads" / "journal.jsonl"))
-    assert (lm.requests, replayed["consultations"]["repair_certificate"]["recorded"]) == ([], N)
-    again = decide_again(read_run(tmp_path / "threads", certificate=Grounded), ["eldgr"]).figures
+    replay: Any = evaluate(selector, Plan([pool], tmp_path / "replay", replay=tmp_path / "threads" / "journal.jsonl"))
+    assert (lm.requests, replay["consultations"]["repair_certificate"]["recorded"]) == ([], N)
+    again = decide_again(read_run(tmp_path / "threads", certificate=Grounds), ["eldgr"]).figures
     for rule, figures in first["pools"]["capitals"]["rules"].items():
         assert {**again["capitals"]["rules"][rule], "seconds": 0} == {**figures, "seconds": 0}
-        assert replayed["pools"]["capitals"]["rules"][rule]["em"] == figures["em"]
+        assert replay["pools"]["capitals"]["rules"][rule]["em"] == figures["em"]
     assert again["capitals"]["bounds"] == first["pools"]["capitals"]["bounds"]
 
 
 def test_a_module_is_named_by_its_variable_or_its_class() -> None:
-    names = [str(own_certificate(one)) for one in (GROUNDED, Grounded())]
-    assert names == [f"{ME}:GROUNDED", f"{ME}:Grounded"]
-    of_a_class: Any = recorded_certificate(f"{ME}:Grounded")
-    assert (of_a_class.to_json(), of_a_class.consulted) == (own_certificate(Grounded()).to_json(), True)
+    names = [str(own_certificate(one)) for one in (GROUNDS, Grounds())]
+    assert names == [f"{ME}:GROUNDS", f"{ME}:Grounds"]
+    of_a_class: Any = recorded_certificate(f"{ME}:Grounds")
+    assert (of_a_class.to_json(), of_a_class.consulted) == (own_certificate(Grounds()).to_json(), True)
     refuses(ArgumentError, "is a class, and only an instance can be asked", Selector, certificate=of_a_class)
-    refuses(ArgumentError, "or an instance of a DSPy module", own_certificate, f"{ME}:Grounded")
+    refuses(ArgumentError, "or an instance of a DSPy module", own_certificate, f"{ME}:Grounds")
     refuses(ArgumentError, "must be a function", own_certificate, f"{ME}:N")
 
 
@@ -301,7 +301,7 @@ def test_a_run_is_resumed_without_asking_a_certificate_twice(pool: Path, tmp_pat
     refuses(RunStoppedError, "7 requests were sent, and --max-calls allows 7", evaluate, asking()[0], plan)
     selector, lm = asking()
     summary = evaluate(selector, replace(plan, max_calls=None))
-    assert len(lm.requests) == 5 * N - 7 + sum(entry.outcome == "failed" for entry in made(tmp_path)) * 2
+    assert len(lm.requests) == 5 * N - 7 + sum(entry.outcome == "failed" for entry in log_of(tmp_path)) * 2
     assert summary["pools"]["capitals"]["rules"]["eldgr"]["em"] == 100
 
 
@@ -311,9 +311,9 @@ def test_without_a_usable_reply_no_certificate_applies_and_a_failed_call_is_coun
     """A call fails also if it takes too long."""
     summary: Any = evaluate(asking(grounding(lambda _: "I am not sure"))[0], Plan([pool], tmp_path / "run"))
     figures: Any = summary["pools"]["capitals"]
-    abstained = summary["consultations"]["certificate"]["abstained"]
+    count = summary["consultations"]["certificate"]["abstained"]
     repairs = figures["rules"]["eldgr"]["asked"]["repairer"]
-    assert (abstained, figures["audit"]["preserved"], repairs) == (N, N, 0)
+    assert (count, figures["audit"]["preserved"], repairs) == (N, N, 0)
     assert any(one.startswith(f"The certificate gave no usable reply on {N} of {N}") for one in figures["remarks"])
     monkeypatch.setattr("eldgr_dspy.programs.requests.retrying._LONGEST_PAUSE", 0.0)
     plan = Plan([pool], tmp_path / "failing", limit=2, rules=["eldgr"])
@@ -331,7 +331,7 @@ def test_without_a_usable_reply_no_certificate_applies_and_a_failed_call_is_coun
 
     summary = run_of(pool, tmp_path / "late" / "run", slow, limit=1, timeout=0.05, max_failures=1)
     assert summary["consultations"]["certificate"]["failed"] == 1
-    assert "nothing was said within 0.05 s" in (made(tmp_path / "late")[0].reason or "")
+    assert "nothing was said within 0.05 s" in (log_of(tmp_path / "late")[0].reason or "")
 
 
 def test_a_forecast_counts_its_calls_at_most_and_another_prompt_is_another_run(pool: Path, tmp_path: Path) -> None:
@@ -371,31 +371,31 @@ def test_a_recording_without_it_withholds_rules_and_that_of_another_repair_not_u
     st.sampled_from(("Paris", "Nice", "", "nowhere")),
     st.integers(0, 3),
 )
-def test_a_function_decides_the_same_called_or_awaited(answers: list[str], repaired: str, preferred: int) -> None:
+def test_a_function_decides_the_same_called_or_awaited(answers: list[str], span: str, preferred: int) -> None:
     """A consulted certificate is a called one that others ask; whatever the pool, what ships is the same."""
     choice = verdict(min(preferred, len(answers) - 1), len(answers))
-    replies = {"judge": choice, "repairer": {**REPAIRED, "repaired_answer": repaired}}
+    replies = {"judge": choice, "repairer": {**REPAIR, "repaired_answer": span}}
     inputs: Any = {"question": "Which is the capital?", "candidates": answers, "evidence": EVIDENCE}
 
     def now(answer: str, evidence: tuple[Passage, ...], question: str) -> Certificate:
-        return witnessed(answer.lower(), evidence, question)
+        return witness(answer.lower(), evidence, question)
 
     async def later(answer: str, evidence: tuple[Passage, ...], question: str) -> Certificate:
         return now(answer, evidence, question)
 
-    shipped = []
+    results = []
     for certificate in (now, later):
         pred = selector_with(lambda request: replies[str(role_of(request))], certificate=certificate)[0](**inputs)
-        shipped.append((pred.answer, pred.branch, pred.certified, pred.consulted, pred.votes, pred.preference))
-    assert shipped[0] == shipped[1]
+        results.append((pred.answer, pred.branch, pred.certified, pred.consulted, pred.votes, pred.preference))
+    assert results[0] == results[1]
 
 
 # -- how it is written down --------------------------------------------------------------------------------------------
 
-_found = st.builds(Certificate, st.sampled_from((True, False, None)), st.text(max_size=9))
+_certificates = st.builds(Certificate, st.sampled_from((True, False, None)), st.text(max_size=9))
 
 
-@given(st.dictionaries(st.text(max_size=9), _found, max_size=4))
+@given(st.dictionaries(st.text(max_size=9), _certificates, max_size=4))
 def test_certificates_read_back_as_they_were_written(by_answer: dict[str, Certificate]) -> None:
     for one in (by_answer, {**by_answer, "Paris": certify("Paris", [Passage("", "Paris is the capital.")])}):
         assert certificates_in(json.loads(json.dumps(certificates_as_json(one)))) == Certificates(one)
@@ -407,25 +407,25 @@ def test_a_recording_that_is_not_a_certificate_is_an_abstention(content: dict[st
 
 
 def test_a_recorded_witness_that_does_not_stand_is_left_out(pool: Path, tmp_path: Path) -> None:
-    found = {"Lyon": certify("Lyon", [Passage("", "Lyon elsewhere")]), "Nice": Certificate(False, "")}
-    content = certificates_as_json(found)
+    certificates = {"Lyon": certify("Lyon", [Passage("", "Lyon elsewhere")]), "Nice": Certificate(False, "")}
+    content = certificates_as_json(certificates)
     line = {"kind": "consultation", "role": "certificate", "outcome": "ok", "content": content}
-    recorded = write_pool(tmp_path / "recorded.jsonl", ({**line, "id": f"q{number}"} for number in range(N)))
-    evaluate(asking(lambda request: verdict(2))[0], Plan([pool], tmp_path / "run", replay=recorded))
+    file = write_pool(tmp_path / "recorded.jsonl", ({**line, "id": f"q{number}"} for number in range(N)))
+    evaluate(asking(lambda request: verdict(2))[0], Plan([pool], tmp_path / "run", replay=file))
     lines = json_lines(tmp_path / "run" / "decisions.jsonl")
-    decided = [(line["answer"], line["certified"], line["witness"]) for line in lines if line["rule"] == "eldgr"]
-    assert decided == [("Lyon", True, None)] * N
+    answers = [(line["answer"], line["certified"], line["witness"]) for line in lines if line["rule"] == "eldgr"]
+    assert answers == [("Lyon", True, None)] * N
 
 
 # -- a freeze ----------------------------------------------------------------------------------------------------------
 def test_a_freeze_states_a_certificate_with_its_source_and_what_it_decides(pool: Path, tmp_path: Path) -> None:
-    selector, _ = selector_with(CERTIFYING, certificate=stated)
+    selector, _ = selector_with(CERTIFYING, certificate=is_capital)
     freeze = write_freeze(selector, ["majority", "eldgr"], tmp_path / "rule.freeze.json")
-    assert freeze.content["settings"]["certificate"] == own_certificate(stated).to_json()
+    assert freeze.content["settings"]["certificate"] == own_certificate(is_capital).to_json()
     assert (freeze.content["certificate"].keys(), ME in freeze.content["code"]) == ({"decisions"}, True)
     plan = Plan([pool], tmp_path / "run", rules=["majority", "eldgr"], freeze=freeze.path)
     assert evaluate(selector, plan)["confirmation"] is not None
-    for other in ("folded", witnessed):
+    for other in ("folded", witness):
         selector, elsewhere = selector_with(CERTIFYING, certificate=other)[0], replace(plan, out=tmp_path / "other")
         refuses(RunChangedError, r"settings\.certificate", evaluate, selector, elsewhere)
     # one that is consulted is stated like a role, and nobody is asked

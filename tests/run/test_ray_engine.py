@@ -70,7 +70,7 @@ class Deadly(dspy.Module):
 
 
 @contextmanager
-def prepared(folder: Path, address: str, how: str = "", **plan: Any) -> Iterator[tuple[Selector, Plan]]:
+def prepare(folder: Path, address: str, how: str = "", **plan: Any) -> Iterator[tuple[Selector, Plan]]:
     """Two judges by name, one of which asks in two orders, at a server."""
     folder.joinpath(f"pid-{os.getpid()}").touch()
     lm = dspy.LM("openai/gpt-4o-mini", api_base=address, api_key="key", cache=False, num_retries=0)
@@ -97,27 +97,27 @@ def results(out: Path) -> dict[str, bytes]:
 
 def here(folder: Path, server: LMServer, how: str = "", **plan: Any) -> dict[str, bytes]:
     """The results of the same run in this process."""
-    with prepared(folder, server.address, how, **plan) as (selector, made):
-        evaluate(selector, Plan(made.pools, folder / "here", judges=made.judges, workers=WORKERS, **plan))
+    with prepare(folder, server.address, how, **plan) as (selector, source):
+        evaluate(selector, Plan(source.pools, folder / "here", judges=source.judges, workers=WORKERS, **plan))
     return results(folder / "here")
 
 
 def test_a_run_on_ray_is_that_of_one_process(folder: Path) -> None:
     with serving(lambda request: GOOD) as server:
-        summary = evaluate_on_ray(partial(prepared, folder, server.address, max_calls=10 * N, max_cost=100.0))
+        summary = evaluate_on_ray(partial(prepare, folder, server.address, max_calls=10 * N, max_cost=100.0))
         assert summary["consultations"]["judge[b]"]["calls"] == 2 * N
-        sent = len(server.log)
+        count = len(server.log)
         assert results(folder / "ray") == here(folder, server, max_calls=10 * N, max_cost=100.0)
-        assert sent == EACH * N == len(server.log) / 2
-        evaluate_on_ray(partial(prepared, folder, server.address))
-        assert len(server.log) == 2 * sent  # resumed, it asks nobody
+        assert count == EACH * N == len(server.log) / 2
+        evaluate_on_ray(partial(prepare, folder, server.address))
+        assert len(server.log) == 2 * count  # resumed, it asks nobody
 
 
 def test_workers_are_killed_and_nothing_is_lost(folder: Path) -> None:
-    kills, ended = list[int](), threading.Event()
+    kills, end = list[int](), threading.Event()
 
     def kill() -> None:
-        while not ended.wait(1.5) and len(kills) < 4:
+        while not end.wait(1.5) and len(kills) < 4:
             others = [int(path.name[4:]) for path in folder.glob("pid-*") if path.name != f"pid-{os.getpid()}"]
             for pid in others[:1]:
                 folder.joinpath(f"pid-{pid}").unlink()
@@ -129,32 +129,32 @@ def test_workers_are_killed_and_nothing_is_lost(folder: Path) -> None:
         killer = threading.Thread(target=kill)
         killer.start()
         try:
-            evaluate_on_ray(partial(prepared, folder, server.address))
+            evaluate_on_ray(partial(prepare, folder, server.address))
         finally:
-            ended.set()
+            end.set()
             killer.join()
         again = len(server.log) - EACH * N
-        journaled = Counter(one.key for one in read_journal(folder / "ray" / "journal.jsonl"))
-        assert kills and set(journaled.values()) == {1}
+        counts = Counter(one.key for one in read_journal(folder / "ray" / "journal.jsonl"))
+        assert kills and set(counts.values()) == {1}
         assert 0 <= again <= 2 * WORKERS * len(kills)  # of the requests under way; the judge in two orders has two
         assert results(folder / "ray") == here(folder, server)
 
 
 def test_a_question_that_ends_every_process_counts_as_failed(folder: Path) -> None:
     with serving(lambda request: GOOD) as server:
-        summary = evaluate_on_ray(partial(prepared, folder, server.address, "deadly", max_failures=1))
+        summary = evaluate_on_ray(partial(prepare, folder, server.address, "deadly", max_failures=1))
     assert summary["pools"]["capitals"]["n_failed"] == 1
-    failed = [one for one in read_journal(folder / "ray" / "journal.jsonl") if not one.settled]
-    assert [(one.id, one.label) for one in failed] == [("q7", "judge[a]")]
-    assert "processes in which it was asked ended" in str(failed[0].reason)
+    failures = [one for one in read_journal(folder / "ray" / "journal.jsonl") if not one.settled]
+    assert [(one.id, one.label) for one in failures] == [("q7", "judge[a]")]
+    assert "processes in which it was asked ended" in str(failures[0].reason)
 
 
 def test_a_limit_holds_but_for_what_is_under_way_and_another_run_finishes(folder: Path) -> None:
     with serving(lambda request: GOOD) as server:
         with pytest.raises(RunStoppedError, match="--max-calls allows 30; give a higher limit to resume"):
-            evaluate_on_ray(partial(prepared, folder, server.address, max_calls=30))
+            evaluate_on_ray(partial(prepare, folder, server.address, max_calls=30))
         assert 30 <= len(server.log) <= 30 + WORKERS
-        with prepared(folder, server.address) as (selector, plan):
+        with prepare(folder, server.address) as (selector, plan):
             evaluate(selector, plan)  # in this process
         assert len(server.log) == EACH * N
 
@@ -162,7 +162,7 @@ def test_a_limit_holds_but_for_what_is_under_way_and_another_run_finishes(folder
 def test_a_worker_that_makes_another_role_is_refused_before_anything_is_asked(folder: Path) -> None:
     with serving(lambda request: GOOD) as server:
         with pytest.raises(ArgumentError, match=r"the judge\[b\] must be made as in this process; it has another"):
-            evaluate_on_ray(partial(prepared, folder, server.address, "another"))
+            evaluate_on_ray(partial(prepare, folder, server.address, "another"))
         assert not server.log
 
 
@@ -170,17 +170,17 @@ def test_a_driver_that_is_killed_is_resumed_by_the_same_command(tmp_path: Path) 
     options = ("--engine", "ray", "--rules", "majority,judge")
     with serving(lambda request: Answer(FINAL, delay=0.2)) as server:
         run = Run(tmp_path, server)
-        for seen in (1, 8):
-            with run.started(*options) as process:
-                until(lambda: len(server.log) >= seen or process.poll() is not None)  # noqa: B023 -- called here
+        for least in (1, 8):
+            with run.start(*options) as process:
+                until(lambda: len(server.log) >= least or process.poll() is not None)  # noqa: B023 -- called here
                 process.kill()
                 time.sleep(0.5)  # for its processes to end
-        sent = len(server.log)
-        assert run.finished(*options) == 0
-        assert sum(run.received.values()) <= sum(run.journaled.values()) + 2 * 4
-        assert len(server.log) > sent
-        settled = Counter(one.key for one in read_journal(run.out / "journal.jsonl") if one.settled)
-        assert set(settled.values()) == {1}
+        count = len(server.log)
+        assert run.finish(*options) == 0
+        assert sum(run.requests.values()) <= sum(run.calls.values()) + 2 * 4
+        assert len(server.log) > count
+        counts = Counter(one.key for one in read_journal(run.out / "journal.jsonl") if one.settled)
+        assert set(counts.values()) == {1}
 
 
 def test_without_ray_the_engine_is_refused(
