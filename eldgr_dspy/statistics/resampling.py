@@ -85,9 +85,9 @@ def _groups(sample: Sample) -> tuple[Floats, Floats, Counts]:
     values, counts = sample.values, sample.counts
     if values.size <= _GROUPS:
         return values, np.zeros(values.size), counts
-    ranks = np.cumsum(counts) - counts
-    starts = np.unique(np.searchsorted(ranks, np.arange(_GROUPS) * (sample.n / _GROUPS)))
-    starts = starts[starts < values.size]
+    squares = ((values - sample.mean) / np.ptp(values)) ** 2 * counts
+    shares = counts / sample.n + squares / squares.sum()  # of the spread too, so that one far out is alone
+    starts = np.unique((np.cumsum(shares) - shares / 2.0) * (_GROUPS / 2.0) // 1.0, return_index=True)[1]
     sizes = np.add.reduceat(counts, starts)
     centres = np.add.reduceat(values * counts, starts) / sizes
     deviations = values - np.repeat(centres, np.diff(np.append(starts, values.size)))

@@ -157,6 +157,14 @@ def test_many_distinct_differences_are_resampled_as_their_questions_are(tail: fl
     assert np.abs(ends[0] - ends[1]).max() < tolerance
 
 
+@pytest.mark.parametrize("shift", [0.0, 5_000.0])
+def test_one_question_far_from_all_others_is_drawn_as_it_is(shift: float) -> None:
+    """It is drawn from 0 to 3 times in all but a few resamples, and a mean is never outside of the differences."""
+    values = np.append(np.random.Generator(np.random.PCG64(4)).random(2_999) / 1_000, 1_000.0) + shift
+    low, high = np.array(contrast(values, np.zeros(values.size)).interval) - shift
+    assert (low, high) == (pytest.approx(0.0005, abs=1e-4), pytest.approx(1.0005, abs=1e-4))
+
+
 def test_groups_of_neighbours_keep_the_mean_and_the_spread_of_a_sample() -> None:
     values = np.random.Generator(np.random.PCG64(6)).normal(size=200_000)
     low, high = contrast(values, np.zeros(values.size)).interval
