@@ -128,11 +128,11 @@ class GroupReward(Reward):
 
 def _require_whole_groups(call: Call, size: int) -> None:
     """Raise unless the completions are groups of one prompt each, in the order in which a trainer has them."""
-    for number, at in enumerate(range(0, len(call.prompts), size)):
+    for number, at in enumerate(range(0, len(call.outputs), size)):
         group = call.prompts[at : at + size]  # by place, since two rows of a dataset may have the same prompt
         if len(group) != size or any(prompt != group[0] for prompt in group):
             raise ArgumentError(
-                f"{len(call.prompts)} completions are not groups of {size} of one prompt each: the {len(group)} of "
+                f"{len(call.outputs)} completions are not groups of {size} of one prompt each: the {len(group)} of "
                 f"group {number} are too few, or have different prompts; give the num_generations of the trainer as "
                 "group_size, completions in the trainer's order, and each process a multiple of num_generations."
             )

@@ -87,6 +87,9 @@ def test_groups_are_places_in_the_order_of_the_trainer_and_parts_say_what_they_n
     reward = GroupReward(auxiliary=StepReward(Failing(), confidence=False), group_size=1)
     assert reward.needs == ("question", "evidence", "task")
     refuses(Exception, "out of memory", reward, ["?"], ["A: Qatar"], **rows(1))
+    for prompts in ([], ["?"] * 2):  # too few, as of a caller that gives one a question
+        with pytest.raises(ArgumentError, match=r"^4 completions are not groups of 2 of one prompt each: the 0 of"):
+            GroupReward(group_size=2)(prompts, texts, **rows(4))
 
 
 @pytest.mark.parametrize(("training", "expected"), [(True, [1, 0, 0.5, 0.5]), (False, [1, 1 / 3, 1 / 3, 1 / 3])])
