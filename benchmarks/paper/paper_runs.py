@@ -58,7 +58,7 @@ def found_in(source: NamedRun, pool: str) -> Here:
         "remarks": source.summary["remarks"],
         "roles": {
             role: {
-                "consultations": len(lines),
+                "consultations": len({line.id for line in lines}),
                 "abstained": sum(line.outcome == "abstained" for line in lines),
                 "recorded": sum(line.recorded for line in lines),
                 "calls": sum(line.calls for line in lines),

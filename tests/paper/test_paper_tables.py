@@ -94,6 +94,25 @@ def test_seconds_and_calls_are_those_of_the_journal_on_the_pools_questions(tmp_p
     assert (here(run)["n"], here(run)["roles"]["judge"]["consultations"]) == (2, 2)
 
 
+def test_a_failed_attempt_before_an_abstention_is_not_another_question(tmp_path: Path) -> None:
+    run, _ = finished_run(tmp_path, n=6)
+    lines = [json.loads(line) for line in (run / "journal.jsonl").read_text(encoding="utf-8").splitlines()]
+    plain = [{key: value for key, value in line.items() if key != "crc32"} for line in lines]
+    attempts = [
+        [line] if line.get("role") != "judge" or line["kind"] == "role" else silent_twice(line) for line in plain
+    ]
+    text = "".join(f"{json.dumps(line)}\n" for pair in attempts for line in pair)
+    (run / "journal.jsonl").write_text(text, encoding="utf-8")
+    finished_run(tmp_path, n=6)  # makes the results anew
+    assert "the judge abstained on all 6 questions, so no rule used its replies" in sentences(here(run))
+
+
+def silent_twice(line: dict[str, Any]) -> list[dict[str, Any]]:
+    """Two attempts of a consultation: one that failed, and one without a usable answer."""
+    failed = {**line, "outcome": "failed", "reason": "timeout: none", "attempt": 1}
+    return [failed, {**line, "outcome": "abstained", "reason": "cut: none", "attempt": 2}]
+
+
 def test_of_recordings_no_seconds_are_said(tmp_path: Path) -> None:
     first, _ = finished_run(tmp_path)
     replay, _ = finished_run(tmp_path, out=tmp_path / "played", replay=first / "journal.jsonl")
