@@ -146,6 +146,8 @@ class RunRead:
         """Yield the decisions of `decisions.jsonl`; an ArgumentError if one is unreadable or their number is wrong."""
         path, counts = self.path / "decisions.jsonl", Counter[tuple[str, str]]()
         totals = {(name, rule): pool["n"] for name, pool in summary["pools"].items() for rule in pool["rules"]}
+        if path.is_fifo():
+            raise ArgumentError(f"{path}: must be a file; it is a device or a pipe; {_MEND}.")
         with self._reading(path), open_file(path) as file:
             for number, line in short_lines(path, file):
                 row = self._parse(line, f"{path}, line {number},", DECISION, MAX_VALUES)
@@ -170,8 +172,6 @@ class RunRead:
     @contextmanager
     def _reading(self, path: Path) -> Iterator[None]:
         try:
-            if path.is_fifo():
-                raise ArgumentError(f"{path} is a pipe, not a file of a run; {_MEND}.")
             yield
         except PoolError as error:
             raise ArgumentError(error.args[0]) from error

@@ -16,7 +16,7 @@ from eldgr_dspy.base import file_limits
 from eldgr_dspy.base.differences import differences
 from eldgr_dspy.base.file_limits import MAX_DOCUMENT, MAX_DOCUMENT_VALUES
 from eldgr_dspy.base.files import read_whole
-from eldgr_dspy.errors import ArgumentError, describe_failure
+from eldgr_dspy.errors import ArgumentError, PoolError, describe_failure
 from eldgr_dspy.rule.questions import require_hashes
 
 CHOICES = "choices"
@@ -115,6 +115,8 @@ def parsed_json(data: bytes, where: str, most: int) -> Any:
     """
     try:
         saved = file_limits.parsed_json(data, where, most)
+    except PoolError:
+        raise
     except ValueError as error:  # no JSON, or a number of thousands of digits
         raise ArgumentError(
             f"{where} must be what save wrote, in JSON; reading it raised {error!r:.200}. {_REMEDY}"

@@ -272,16 +272,21 @@ def test_a_reader_that_nobody_reads_to_its_end_is_ended(tmp_path: Path) -> None:
 # -- programs, journals and settings that were saved --
 @pytest.mark.parametrize("make", [Selector, Judge, lambda: Sampled(dspy.Predict("question -> answer"), n=2)])
 @pytest.mark.parametrize(
-    ("value", "why"), [("[" + "[]," * 1_100_000 + "[]]", "holds more than"), ("[" * 200 + "]" * 200, "nested too")]
+    ("value", "error", "why"),
+    [
+        ("[" + "[]," * 1_100_000 + "[]]", PoolError, "holds more than"),
+        ("[" * 200 + "]" * 200, PoolError, "nested too"),
+        ("9" * 5_000, ArgumentError, "reading it raised ValueError\\('Exceeds the limit"),
+    ],
 )
 def test_a_saved_program_that_expands_is_refused_before_it_is_parsed(  # hazard 115
-    make: Callable[[], Any], value: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make: Callable[[], Any], value: str, error: Any, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(VARIABLE, "0.1")
     file = tmp_path / "program.json"
     make().save(str(file))
     file.write_text(f'{file.read_text().rstrip().removesuffix("}")}, "more": {value}}}')
-    refuses(PoolError, why, make().load, str(file))
+    refuses(error, why, make().load, str(file))
 
 
 def test_a_saved_program_within_the_limits_is_loaded_as_before(tmp_path: Path) -> None:
