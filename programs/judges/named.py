@@ -1,6 +1,7 @@
 """Judges by the words of the command: a style in which an LM is asked, a formula, or an object of yours."""
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import Any, cast, get_args
 
 import dspy
@@ -23,6 +24,7 @@ PANEL = "panel:"
 
 _ALONE: dict[str, Any] = {"pointwise": PointwiseJudge, "slices": SliceJudge, "checks": PlanThenCheck}
 """The styles that show no two candidates together."""
+_WORDS = (*get_args(JudgeStyle), *WEIGHINGS, PANEL.rstrip(":"), "autodspy", "heuristic")
 
 
 def judge_in_style(judge: dspy.Module, style: JudgeStyle = "listwise", orders: int = 1) -> dspy.Module:
@@ -59,6 +61,9 @@ def style_of(word: str | None, style: JudgeStyle, model: str | None) -> tuple[Ju
             return own, word.removeprefix(own)[1:] or model
     if word.startswith(PANEL):
         return "listwise", word.removeprefix(PANEL).partition("+")[0]
+    name, colon, rest = word.partition(":")
+    for near in () if is_own(word) else get_close_matches(name, _WORDS, n=1, cutoff=0.75):
+        raise ArgumentError(f"A judge must be a model, style or formula; got {word!r:.80}. Write {near}{colon}{rest}.")
     return ("listwise", model) if is_own(word) else (style, word)
 
 
