@@ -18,7 +18,7 @@ from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.formats.columns import Columns as SampleColumns
 from eldgr_dspy.formats.rows import MAX_CANDIDATES, MAX_CHARACTERS
 from eldgr_dspy.programs.pools.entries import QUESTIONS, STOPS, By, Entry, Sample, columns_at, is_cut, plain_name
-from eldgr_dspy.programs.pools.gold_answers import NAMES, final_answers, gold_at
+from eldgr_dspy.programs.pools.gold_answers import NAMES, final_answers, gold_at, printed_choices
 from eldgr_dspy.splitting import folded_question
 
 Field = Literal["id", "question", "gold", "evidence", "prediction", "answer", "source", "confidence", "tags"]
@@ -51,6 +51,7 @@ MAX_TABLE = 256 * 2**20  # bytes, unpacked; a table is in memory whole
 
 # Cells without a value, as pandas and databases write them. A model that answers so writes "Nan" or "Null".
 _MISSING = frozenset(("nan", "NaN", "-nan", "-NaN", "null", "NULL", "<NA>", "#N/A", "#NA", "#N/A N/A", "NaT"))
+_NO_FIELD = ("", "options", "choices", *STOPS)  # columns that no field names, and that are not told of as unread
 _NO_SAMPLE = frozenset(("None", "NA", "N/A", "n/a"))  # of these, a gold answer may be one
 
 
@@ -65,7 +66,7 @@ def read_table(path: Path, columns: Columns, *, samples: bool = True) -> Iterato
     columns.fields.update(header)
     places = _places(first, header, columns, samples=samples)
     own = {at for of_one in places.values() for at in of_one}
-    spare = (name for at, name in enumerate(header) if at not in own and plain_name(name) not in ("", *STOPS))
+    spare = (name for at, name in enumerate(header) if at not in own and plain_name(name) not in _NO_FIELD)
     columns.spare[:] = dict.fromkeys(spare)
     several = len(places["prediction"]) > 1
     sources = [header[at] for at in places["prediction"]] if several else [""] * samples
@@ -73,13 +74,15 @@ def read_table(path: Path, columns: Columns, *, samples: bool = True) -> Iterato
     def entries() -> Iterator[Entry]:
         for where, cells in rows:
             entry = _entry({of: [_cell(of, cells[at]) for at in places[of]] for of in places}, sources, where)
+            row = dict(zip(header, cells, strict=True))
+            choices = printed_choices(row)
             right = {header[at]: cell for at in places["gold"] if (cell := _cell("gold", cells[at])).strip()}
             if "gold" in columns.names:  # all that a flag names
                 gold = tuple(final for name, cell in right.items() for final in final_answers(cell, name, where))
             else:
-                gold = gold_at(right, where, samples=samples)
-            entry = replace(entry, gold=gold)
-            if not several and is_cut(dict(zip(header, cells, strict=True))):
+                gold = gold_at(right, where, choices, samples=samples)
+            entry = replace(entry, gold=gold, options=choices.texts)
+            if not several and is_cut(row):
                 entry = replace(entry, samples=tuple(sample._replace(cut=True) for sample in entry.samples))
             yield entry
 
@@ -242,19 +245,19 @@ def _sample(text: str, answer: str | None, source: str, columns: SampleColumns |
 def _join(first: Entry, other: Entry) -> Entry:
     """Return a question with the samples of a further row, which must not contradict it."""
     text, also = (folded_question(entry.question or "") for entry in (first, other))
-    fields = {"question": (text, also), "gold": (first.gold, other.gold), "evidence": (first.evidence, other.evidence)}
+    also_of = {name: (getattr(first, name), getattr(other, name)) for name in ("gold", "evidence", "options")}
+    fields = {"question": (text, also), **also_of}
     if len(first.samples) == MAX_CANDIDATES:
         raise PoolError(f"{other.where}: the question has more than {MAX_CANDIDATES:,} rows; name its column right.")
     for what, (before, now) in fields.items():
         if before and now and before != now:
             raise PoolError(
-                f"{other.where}: its {what} differs from that in {first.where}, a row on the same question; write the "
-                "same in both, or leave the later cell empty."
+                f"{other.where}: its {what.rstrip('s')} differs from that in {first.where}, a row on the same "
+                "question; write the same in both, or leave the later cell empty."
             )
     return replace(
         first,
         question=first.question or other.question,
         samples=(*first.samples, *other.samples),
-        gold=first.gold or other.gold,
-        evidence=first.evidence or other.evidence,
+        **{name: before or now for name, (before, now) in also_of.items()},
     )

@@ -1,6 +1,6 @@
 """What a file from outside holds for one question, in any layout, and the checks that all layouts share."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple
@@ -187,13 +187,13 @@ def columns_at(fields: Mapping[str, Any], where: str, place: str = "{}") -> Colu
     return None if columns == Columns() else columns
 
 
-def choices_at(record: Mapping[str, Any]) -> Choices:
+def choices_at(record: Mapping[str, Any], read: Callable[[Any], Any] = lambda value: value) -> Choices:
     """Return the texts in `options` or `choices`: a list, an object by label, or ARC's lists of `text` and `label`.
 
-    A field of another form has another meaning, and is not read.
+    `read` makes the value of a field. A field of another form has another meaning, and is not read.
     """
     for name in ("options", "choices"):
-        value: Any = record.get(name)
+        value: Any = read(record.get(name))
         labels: Any = ()
         if isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
             value = {part: [one.get(part) for one in value] for part in ("text", "label")}

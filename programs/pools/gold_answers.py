@@ -8,11 +8,12 @@ import json
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 from typing import Any, Final
 
 from eldgr_dspy.errors import PoolError
-from eldgr_dspy.programs.pools.entries import NO_CHOICES, Choices, is_missing, plain_name, repr_of, text_at
+from eldgr_dspy.programs.pools.entries import NO_CHOICES, Choices, choices_at, is_missing, plain_name, repr_of, text_at
 from eldgr_dspy.splitting import folded_question
 
 # Fields that add accepted answers to those of another field, and fields that hold a list of accepted answers.
@@ -39,6 +40,7 @@ _PRINT = re.compile(
     | \{ \s*+ ['"] (?:text|spans|value|aliases|answer_start) ['"] \s*+ : .*""",
     re.VERBOSE | re.DOTALL,
 )
+_UNREADABLE = (ValueError, TypeError, SyntaxError, MemoryError, RecursionError)  # a list in a set is a TypeError
 _CALLS = ("array", "list", "tuple", "str_", "int64", "int32", "float64", "float32")  # what numpy prints before a value
 _NOTHING: dict[str, Any] = {"null": None, "nan": None, "true": True, "false": False}
 
@@ -151,7 +153,7 @@ def _unprint(text: str, field: str, where: str) -> Any:
     try:
         value, of_numpy = _parse_print(whole)
         leaves = [*_leaves(value)]
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):  # a list in a set is a TypeError
+    except _UNREADABLE:
         if _PRINT.fullmatch(whole):
             raise PoolError(
                 f"{where}: {field} looks like a printed list, but cannot be read as one: {text!r:.80}. Write a list of "
@@ -168,6 +170,16 @@ def _unprint(text: str, field: str, where: str) -> Any:
     is_list = plain_name(field) in (*ALIASES, *LISTS) and whole[0] == "["
     are_texts = all(isinstance(leaf, str) for leaf in leaves)
     return leaves if are_texts or is_list or (of_numpy and len(leaves) > 1) else text
+
+
+def printed_choices(row: Mapping[str, str]) -> Choices:
+    """Return the options that a cell of a row prints, as Python, JSON or numpy does."""
+
+    def read(cell: object) -> Any:
+        with suppress(*_UNREADABLE):
+            return _parse_print(str(cell).strip())[0]
+
+    return choices_at(row, read)
 
 
 def _leaves(value: Any) -> Iterator[Any]:

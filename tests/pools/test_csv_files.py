@@ -43,6 +43,20 @@ def test_columns_that_are_not_read_are_named(tmp_path: Path) -> None:
         assert names.spare == spare
 
 
+@pytest.mark.parametrize(
+    ("name", "cell", "gold"),
+    [("options", '["Nice", "Oslo"]', "B"), ("choices", "{'A': 'Nice', 'B': 'Oslo'}", "Oslo"), ("options", "A; B", "B")],
+)
+def test_options_are_read_where_a_cell_prints_them_and_must_agree(
+    tmp_path: Path, name: str, cell: str, gold: str
+) -> None:
+    rows = [("id", "question", name, "gold", "prediction"), ("1", "?", cell, gold, "A"), ("1", "?", "", "", "B")]
+    (entry,) = read_predictions(table(tmp_path / "a.csv", *rows))
+    assert (entry.options, len(entry.samples)) == (() if cell == "A; B" else ("Nice", "Oslo"), 2)
+    path = table(tmp_path / "a.csv", *rows, ("1", "?", '["Nice"]', "", "B"))
+    assert not entry.options or "row 4: its option differs" in refused(lambda: list(read_predictions(path)))
+
+
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["plain", "marked"])  # hazards 92, 94
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("compress", [False, True])
