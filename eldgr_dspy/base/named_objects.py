@@ -120,13 +120,13 @@ def source_of(function: Callable[..., Any]) -> str | None:
 
 
 @contextmanager
-def naming_function(what: str, function: object) -> Iterator[None]:
-    """Raise what a user's function raises as an ArgumentError that begins so, and has the line of the function."""
+def naming_function(what: str, function: object, *plain: type[Exception]) -> Iterator[None]:
+    """Raise what a user's function raises, unless `plain`, as an ArgumentError that begins so and has its line."""
     try:
         yield
-    except EldgrError:
-        raise
     except Exception as error:
+        if isinstance(error, (EldgrError, *plain)):
+            raise
         raise ArgumentError(f"{what}: {cause(error, function)}.") from error
 
 

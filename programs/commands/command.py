@@ -79,7 +79,7 @@ def _run(argv: list[str] | None, session: Session) -> int:
         rest = f"\nThe replies so far are in the journal; {session.resume}." if session.is_open else ""
         return _say(f"Stopped: {error}{rest}", STOP)
     except EldgrError as error:
-        return _say(f"Error: {error}", 1)
+        return _say(" ".join([f"Error: {error}", *getattr(error, "__notes__", ())]), 1)
     except SystemExit as error:  # raised by the user's module; Python would print its text unescaped
         fault = f"Error: your code ended the process (SystemExit {error.code!r}). Guard it by __name__ == '__main__'."
         return _say(error.code if isinstance(error.code, str) else fault, 1)

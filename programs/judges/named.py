@@ -6,13 +6,14 @@ from typing import Any, cast, get_args
 
 import dspy
 
-from eldgr_dspy.base.named_objects import cause, is_dotted, load_object, name_of
+from eldgr_dspy.base.named_objects import cause, is_dotted, load_object, name_of, naming_function
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.judges.counting_judges import WEIGHINGS, OwnSelector, WeightedVote
 from eldgr_dspy.programs.judges.drm import DimensionalSelector
 from eldgr_dspy.programs.judges.gar import SliceJudge
 from eldgr_dspy.programs.judges.repeated_judges import Comparer, PairwiseJudge, PointwiseJudge, SwapConsistent
 from eldgr_dspy.programs.judges.swirl import PlanThenCheck
+from eldgr_dspy.programs.lms.consulting import FAILURES
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.rule.ballots import Ballot
 from eldgr_dspy.rule.consultations import Abstention
@@ -100,7 +101,16 @@ def own_judge(judge: object) -> dspy.Module:
         raise ArgumentError(
             f"judges: {name} must be a dspy.Module or a function of a ballot; got {kind}. Name a function or a judge."
         )
-    return value if isinstance(value, dspy.Module) else OwnSelector(cast("Callable[[Ballot], int | Abstention]", value))
+    if isinstance(value, dspy.Module):
+        return value
+    selector, function = OwnSelector(value), cast("Callable[[Ballot], int | Abstention]", value)
+
+    def choose(ballot: Ballot) -> int | Abstention:
+        with naming_function(f"The judge {name!r} has failed", function, *FAILURES):
+            return function(ballot)
+
+    selector.choose = choose
+    return selector
 
 
 def is_without_lm(word: str) -> bool:

@@ -178,6 +178,9 @@ def test_what_a_function_raises_is_raised_and_names_the_question_in_a_run(error:
         with pytest.raises(KeyError) as info:
             evaluate(selector_of(SILENT), Plan([pool], tmp_path / "run", judges={"own": OwnSelector(fails)}))
         assert info.value.__notes__ == ["Raised by the judge[own] on question 'q7' of pool 'capitals'."]
+    named_error = type(error) if isinstance(error, dspy.LMError) else ArgumentError
+    with pytest.raises(named_error, match=r"fails' has failed: \w+: .?mine.? \(.*test_own\.py, line \d+\)\.|away"):
+        select_sync(selector_of(own_judge(fails)), CONTESTED)
 
 
 FACTS = ("gold_in_training", "logprobs", "positioned")
