@@ -252,7 +252,7 @@ class RunMachine(RuleBasedStateMachine):
     @precondition(lambda self: ("settings", "rule") in self.heads)
     @rule(plan=PLANS)
     def change_a_setting(self, plan: dict[str, Any]) -> None:  # hazard 91
-        self.expect_refusal(plan, Selector(certificate="token"), "another settings 'rule'")
+        self.expect_refusal(plan, Selector(certificate="token"), "other settings of the rule")
 
     @precondition(lambda self: {("role", "judge"), ("role", "repairer")} & self.heads)
     @rule(plan=PLANS)
