@@ -147,6 +147,8 @@ def _make_role(role: Role, details: Mapping[str, Any], choice: Any, lms: "_LMs")
     for name, predictor in predictors(module) if module is not None else ():
         prompt = details["prompts"].get(name)
         if prompt is not None:
+            if not isinstance(text := prompt["signature"].get("instructions"), str):
+                raise ArgumentError(f"The instructions of the {role} must be text; got {text!r:.80}. Freeze it anew.")
             predictor.signature = predictor.signature.load_state(prompt["signature"])
             predictor.demos = [_demo(role, demo) for demo in prompt["demos"]]
             predictor.config = lms.plain(prompt["config"])

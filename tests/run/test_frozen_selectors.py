@@ -211,6 +211,14 @@ def test_a_demonstration_that_no_freeze_can_hold_is_refused() -> None:
     refuses(ArgumentError, message, frozen_selector, path, lm=lm)
     assert frozen_selector(path, lm=lm, judge=select.judge).judge is select.judge
 
+    def number(content: dict[str, Any]) -> None:
+        for prompt in content["roles"]["judge"]["prompts"].values():
+            prompt["signature"]["instructions"] = 5
+
+    rewrite(Path(path), number)
+    message = r"^The instructions of the judge must be text; got 5\. Freeze it anew\.$"
+    refuses(ArgumentError, message, frozen_selector, path, lm=lm)
+
 
 # -- after an upgrade: the same, or the frozen run shows that all is decided as before, or refused --
 class Answering(dspy.Module):  # answers from one passage
