@@ -78,12 +78,17 @@ def a_spelling_changes_no_certificate(outcome: Outcome) -> Finding | None:
     return Finding(True, "one certificate for each spelling") if pairs else None
 
 
-@law(29, "A gold answer by which some answer is right is right itself, and a missing answer is not.")
+@law(29, "A gold answer by which some answer is right is right itself, beside others too; a missing answer is not.")
 def a_gold_answer_is_right(outcome: Outcome) -> Finding | None:
     kind, gold, answers = outcome.case.type, outcome.trial.gold, outcome.trial.question.answers
     if not (right := [answer for answer in (None, *answers) if gold and kind.is_right(answer, [gold])]):
         return None
-    return Finding(None not in right and kind.is_right(gold, [gold]), f"{gold!r} as right if it is gold, and not None")
+    wrong = [answer for answer in answers if answer and answer.strip() and answer not in right][:1]
+    accepted = [gold], [gold, *wrong], [*wrong, gold]
+    holds = None not in right and all(kind.is_right(one, golds) for golds in accepted for one in (gold, *right))
+    same = all(kind.is_right(one, accepted[1]) == kind.is_right(one, accepted[2]) for one in wrong)
+    beside = f", alone or beside {_join(wrong)}," if wrong else ","
+    return Finding(holds and same, f"{gold!r} as right if it is gold{beside} and not None")
 
 
 @law(30, "The score of an answer says that it is right if, and only if, it is.")

@@ -131,6 +131,11 @@ class NeverRight(Names):
         return answer is not None and answer not in gold
 
 
+class ReadsTheLastGold(Names):
+    def is_right(self, answer: str | None, gold: Sequence[str]) -> bool:
+        return super().is_right(answer, gold[-1:])
+
+
 class ScoresAll(Names):
     def score(self, answer: str | None, gold: Sequence[str]) -> Score:
         return Score(True, None)
@@ -149,5 +154,6 @@ SLIPS = {
     "is vetoed by a passage": ("more_evidence_never_uncertifies", Veto()),
     "finds silence right": ("a_gold_answer_is_right", SilenceIsRight()),
     "finds gold wrong": ("a_gold_answer_is_right", NeverRight()),
+    "reads the last gold answer alone": ("a_gold_answer_is_right", ReadsTheLastGold()),
     "scores apart": ("a_score_says_what_is_right", ScoresAll()),
 }
