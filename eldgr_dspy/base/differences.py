@@ -23,8 +23,13 @@ def _compare(old: Any, new: Any, path: str) -> Iterator[str]:
             yield from _compare(before, after, f"{path}[{index}]")
     elif old != new:
         texts = ["(absent)" if value is None else json.dumps(value, ensure_ascii=False) for value in (old, new)]
-        first = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*texts, strict=False)))
-        yield f"{path}: {_around(texts[0], first)} -> {_around(texts[1], first)}"
+        yield f"{path}: {' -> '.join(around_difference(*texts))}"
+
+
+def around_difference(*texts: str) -> list[str]:
+    """Return two texts, a long one cut to the characters around their first difference."""
+    first = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*texts, strict=False)))
+    return [_around(text, first) for text in texts]
 
 
 def _around(text: str, first: int) -> str:

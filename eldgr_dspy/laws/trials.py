@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from textwrap import indent
 from typing import Any, NamedTuple
 
+from eldgr_dspy.base.differences import around_difference
 from eldgr_dspy.base.named_objects import name_of
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.decision import Decision, Rule, drive
@@ -77,6 +78,7 @@ class Subject:
         }
         for what, (first, then) in accounts.items():
             if then != first:
+                was, now = around_difference(repr(first), repr(then))
                 demand = (
                     f"The answer type {fresh.type.name!r} must put the same answers into the same classes"
                     if what == "vote" and self.case(trial.question, trial.settings).vote != fresh.vote
@@ -84,8 +86,8 @@ class Subject:
                     " they are given, and repeat themselves"
                 )
                 raise ArgumentError(
-                    f"{demand}; the {what} was first {first!r:.200}, then {then!r:.200}. Keep nothing from call to"
-                    " call, and use no random numbers."
+                    f"{demand}; the {what} was first {was}, then {now}. Keep nothing from call to call, and use no"
+                    " random numbers."
                 )
         return outcome
 
