@@ -127,5 +127,5 @@ LAWS_OF_TYPES: tuple[Law, ...] = (
 def laws_of_type(kind: AnswerType, laws: Sequence[Law]) -> list[Law]:
     """Return the laws that a type does not give up. It cannot give up that it repeats itself: replays need that."""
     all_laws = dict.fromkeys(law for law in (*LAWS, *LAWS_OF_TYPES) if law is not a_type_repeats_itself)
-    given_up = find_laws(f"{kind.name}.gives_up", kind.gives_up, [*all_laws])
+    given_up = find_laws(f"{kind.name}.gives_up", kind.gives_up, [*all_laws], "a type may give up")
     return [law for law in laws if law not in given_up]

@@ -280,11 +280,11 @@ def laws_left(among: Sequence[Law], laws: Sequence[str] | None, without: Sequenc
     return left
 
 
-def find_laws(argument: str, names: Sequence[str], among: Sequence[Law]) -> list[Law]:
+def find_laws(argument: str, names: Sequence[str], among: Sequence[Law], what: str = "is tried here") -> list[Law]:
     """Return the laws that an argument names, in the order of the laws."""
     if isinstance(names, str):
         raise ArgumentError(f"{argument} must be a sequence of names; got {names!r}. Put it in a list.")
     if others := [name for name in names if name not in {law.name for law in among}]:
         choices = ", ".join(law.name for law in among)
-        raise ArgumentError(f"{argument}: {others[0]!r} is not a law that is tried here; expected some of {choices}.")
+        raise ArgumentError(f"{argument}: {others[0]!r} is not a law that {what}; expected some of {choices}.")
     return [law for law in among if law.name in names]
