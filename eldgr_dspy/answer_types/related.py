@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import ClassVar
 
-from eldgr_dspy.answer_types.base import AnswerType, Grouping, is_truth, truth
+from eldgr_dspy.answer_types.base import AnswerType, Grouping, truth
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.matching.text_keys import AnswerClass
 
@@ -85,13 +85,14 @@ class Related(AnswerType):
         return parts
 
     def _alike(self, one: str, other: str) -> bool:
-        alike, back = self.alike(one, other), self.alike(other, one)
-        if not (is_truth(alike) and is_truth(back)) or alike != back:
+        alike = truth(self.alike(one, other), lambda: f"{self.name}.alike({one!r:.60}, {other!r:.60})")
+        back = truth(self.alike(other, one), lambda: f"{self.name}.alike({other!r:.60}, {one!r:.60})")
+        if alike != back:
             raise ArgumentError(
-                f"{self.name}.alike must be symmetric and True or False; alike({one!r:.60}, {other!r:.60}) is "
-                f"{alike!r:.20}, and the other way round it is {back!r:.20}. Compare both ways."
+                f"{self.name}.alike must be symmetric; alike({one!r:.60}, {other!r:.60}) is {alike}, and the other way "
+                f"round it is {back}. Compare both ways."
             )
-        return bool(alike)
+        return alike
 
     def _require_transitive(self, answers: Mapping[str, str], components: Sequence[Sequence[str]]) -> None:
         for keys in components:
