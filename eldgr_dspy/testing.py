@@ -247,6 +247,8 @@ def check_laws(
     """
     __tracebackhide__ = True
     rule = guard(name_of(rule), rule) if callable(rule) and rule not in RULES.values() else rule_given(rule)[1]
+    if certificate in POLICIES:
+        raise ArgumentError(f"certificate must be one of your own; got the policy {certificate!r}. Leave it out.")
     subject, own = Subject(rule), None if certificate is None else own_certificate(certificate)
     if own is not None:
         if own.consulted:
