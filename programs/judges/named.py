@@ -103,7 +103,8 @@ def own_judge(judge: object) -> dspy.Module:
         )
     if isinstance(value, dspy.Module):
         return value
-    selector, function = OwnSelector(value), cast("Callable[[Ballot], int | Abstention]", value)
+    function = cast("Callable[[Ballot], int | Abstention]", value)
+    selector = OwnSelector(function)  # its source is the function's
 
     def choose(ballot: Ballot) -> int | Abstention:
         with naming_function(f"The judge {name!r} has failed", function, *FAILURES):
