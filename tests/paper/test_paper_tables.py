@@ -96,21 +96,16 @@ def test_seconds_and_calls_are_those_of_the_journal_on_the_pools_questions(tmp_p
 
 def test_a_failed_attempt_before_an_abstention_is_not_another_question(tmp_path: Path) -> None:
     run, _ = finished_run(tmp_path, n=6)
-    lines = [json.loads(line) for line in (run / "journal.jsonl").read_text(encoding="utf-8").splitlines()]
-    plain = [{key: value for key, value in line.items() if key != "crc32"} for line in lines]
-    attempts = [
-        [line] if line.get("role") != "judge" or line["kind"] == "role" else silent_twice(line) for line in plain
-    ]
-    text = "".join(f"{json.dumps(line)}\n" for pair in attempts for line in pair)
-    (run / "journal.jsonl").write_text(text, encoding="utf-8")
+    failure = {"outcome": "failed", "reason": "timeout: none", "attempt": 1}
+    silence = {"outcome": "abstained", "reason": "cut: none", "attempt": 2}
+    lines: list[dict[str, Any]] = []
+    for line in map(json.loads, (run / "journal.jsonl").read_text(encoding="utf-8").splitlines()):
+        del line["crc32"]
+        is_reply = line.get("role") == "judge" and line["kind"] != "role"
+        lines += [{**line, **attempt} for attempt in (failure, silence)] if is_reply else [line]
+    (run / "journal.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
     finished_run(tmp_path, n=6)  # makes the results anew
     assert "the judge abstained on all 6 questions, so no rule used its replies" in sentences(here(run))
-
-
-def silent_twice(line: dict[str, Any]) -> list[dict[str, Any]]:
-    """Two attempts of a consultation: one that failed, and one without a usable answer."""
-    failed = {**line, "outcome": "failed", "reason": "timeout: none", "attempt": 1}
-    return [failed, {**line, "outcome": "abstained", "reason": "cut: none", "attempt": 2}]
 
 
 def test_of_recordings_no_seconds_are_said(tmp_path: Path) -> None:
