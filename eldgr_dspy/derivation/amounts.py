@@ -43,8 +43,9 @@ _MEASURES = (
     "stones? (?:pounds?|lbs?) (?:ounces?|oz)",
     "(?:pounds?|dollars?|euros?) (?:pence|cents?)",
 )
+_STOP = r"(?:(?<![a-z]{4})\.)?"  # of an abbreviation: 6 ft. 4 in.
 _TWO_UNITS = "|".join(
-    rf"{larger},?(?:\ and)?\ (?:[0-9][0-9.,/]*+|{WORD}(?>(?:[ -]{WORD})*))[ -]?(?:{'|'.join(units[at:])})"
+    rf"{larger}{_STOP},?(?:\ and)?\ (?:[0-9][0-9.,/]*+|{WORD}(?>(?:[ -]{WORD})*))[ -]?(?:{'|'.join(units[at:])})"
     for units in map(str.split, _MEASURES)
     for at, larger in enumerate(units[:-1], start=1)
 )

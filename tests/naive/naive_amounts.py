@@ -163,7 +163,7 @@ def is_compound(text: str, start: int, end: int) -> bool:
     for chain in CHAINS:
         for at, larger in enumerate(chain[:-1]):
             smaller = forms(*(name for names in chain[at + 1 :] for name in names))
-            head = rf"(?:[0-9]|\b(?:an?|{WORD}))[ -]?{forms(*larger)},?(?: and)? "
+            head = rf"(?:[0-9]|\b(?:an?|{WORD}))[ -]?{forms(*larger)}(?:(?<![a-z]{{4}})\.)?,?(?: and)? "
             compound = re.compile(rf"(?=({head}{amount}[ -]?{smaller}\b))", re.I)
             for match in compound.finditer(text, max(0, start - 60), end + 60):
                 places = {*range(*match.span(1))}
