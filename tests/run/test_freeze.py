@@ -283,5 +283,5 @@ def test_a_run_stays_under_the_freeze_that_it_began_under_and_states_it(freeze: 
     refuses(RunChangedError, message, run, pool, freeze, "free")
     with pytest.raises(RunChangedError, match=r"^frozen: this run was started under a freeze; give it with --freeze\."):
         evaluate(heuristic_selector(), Plan([pool], Path("frozen"), rules=TWO))
-    with pytest.raises(RunChangedError, match=r"with other settings of the lock:\n  sha256: \"[0-9a-f]{64}\" -> "):
+    with pytest.raises(RunChangedError, match=r"with another freeze:\n  sha256: \"[0-9a-f]{64}\" -> "):
         run(pool, other, "frozen", heuristic_selector(preference="stratum"))
