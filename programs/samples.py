@@ -51,8 +51,7 @@ def require_prediction(output: Any, name: str, field: str, advice: str) -> dspy.
 def require_free_names(program: dspy.Module, field: str) -> None:
     """Refuse a predictor that has another output than the answer under a name of the selector's prediction."""
     predictor = program.predict if isinstance(program, dspy.ChainOfThought) else program
-    signature: Any = predictor.signature if isinstance(predictor, dspy.Predict) else None
-    names = signature.output_fields.keys() if signature else ()
+    names = predictor.signature.output_fields if isinstance(predictor, dspy.Predict) else ()
     if twice := sorted(PREDICTION_FIELDS.intersection(names) - {field}):
         raise ArgumentError(
             f"program must have no output {twice[0]!r} beside {field!r}, because the selector's prediction has a field"
@@ -103,17 +102,18 @@ def passages_of_sample(
     output. Passages have the name `field`, or one of the usual names; None if nothing has such a name.
     """
     names = [name for name in ((field,) if field else _EVIDENCE) if name not in outputs]
-    for place in (fields, output):
-        for name in names:
-            if name in place and place[name] is not None:
-                return to_passages(place[name])
-    texts = {value for _, _, prediction in trace for _, value in prediction.items() if isinstance(value, str)}
-    retrievals = list[Sequence[Passage]]()
-    for value in (inputs[name] for _, inputs, _ in trace for name in names if inputs.get(name) is not None):
-        with nullcontext() if field else suppress(ArgumentError):  # an inner input of such a name may be anything
-            retrievals.append(to_passages(value))
-    passages = dict.fromkeys(one for retrieval in retrievals for one in retrieval if one.text not in texts)
-    return tuple(passages) if retrievals else None
+    if values := [place[name] for place in (fields, output) for name in names if place.get(name) is not None]:
+        return to_passages(values[0])
+    passages: list[Passage] | None = None
+    written = set[Any]()
+    for _, inputs, prediction in trace:  # in order: what an LM copies from a passage was not written by it
+        for value in (inputs[name] for name in names if inputs.get(name) is not None):
+            with nullcontext() if field else suppress(ArgumentError):  # an inner input of such a name may be anything
+                passages = [*(passages or ()), *(one for one in to_passages(value) if one.text not in written)]
+        for value in prediction.values():
+            with suppress(ArgumentError):
+                written.update(as_candidate([value]).leaves())
+    return None if passages is None else tuple(dict.fromkeys(passages))
 
 
 def gives_evidence(inputs: Mapping[str, Any]) -> bool:

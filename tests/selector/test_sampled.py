@@ -400,6 +400,18 @@ def test_what_is_evidence_and_what_is_not() -> None:
     program = Does(lambda self, question: self.ask(context={"user": "Ann"}, question=question), ask=ask)
     pred = run(Sampled(program, n=2), answering(["Nice"], roles=SILENT), question="?")
     assert (pred.answer, pred.certified) == ("Nice", False)
+    # Nor do the items of a list that an LM wrote, but a passage does that an LM only copied.
+    notes = dspy.Predict("question -> notes: list[str]")
+    program = Does(
+        lambda self, question: self.ask(context=self.notes(question=question).notes, question=question),
+        notes=notes,
+        ask=dspy.Predict(ASK),
+    )
+    reply = '[[ ## notes ## ]]\n["Nice is the capital."]\n\n' + reply
+    pred = run(Sampled(program, n=2), lm, question="?")
+    assert (pred.answer, pred.certified, pred.passages) == ("Nice", False, [])
+    program = Does(lambda self, question: self.ask(context=["Doha", "Qatar"], question=question), ask=dspy.Predict(ASK))
+    assert run(Sampled(program, n=2), answering(["Doha"]), question="?").certified
     # The passages that a program finds by itself certify, whether an optional input is left out or None.
     program = Does(lambda self, question, context: self.ask(question=question, context=PASSAGES), ask=dspy.Predict(ASK))
     pred = run(Sampled(program, n=2), answering(["Doha"]), question=QUESTION["question"], context=None)
