@@ -178,9 +178,8 @@ class Sampled(Saved):
         """Return how many samples to draw at once, after those that a question has."""
         if self.stop is None:
             return self.n - len(question.answers)
-        withheld = self.select.uncertified == "abstain"
-        settled_by = Settled(self.select.rule, withheld=withheld, fixed=gives_evidence(inputs))
-        stop = settled_by if self.stop == "settled" else self.stop
+        fixed, withheld = gives_evidence(inputs), self.select.uncertified == "abstain"
+        stop = Settled(self.select.rule, withheld=withheld, fixed=fixed) if self.stop == "settled" else self.stop
         return next_batch(stop, Case(question, self.select.settings), self.n)
 
     def _draw(self, call: "_Call", numbers: range) -> list[Sample]:
@@ -294,11 +293,12 @@ class Sampled(Saved):
     def _prediction(
         self, call: "_Call", calling: dict[str, Any], choice: Any, samples: list[Sample], roles: Trace
     ) -> dspy.Prediction:
-        case, field = Case(self._question(calling), self.select.settings), self.select.answer_field
-        values, index = shipment(case, choice.toDict(), [one.prediction for one in samples], call.outputs, field)
+        question, settings, field = self._question(calling), self.select.settings, self.select.answer_field
+        predictions = [one.prediction for one in samples]
+        values, index = shipment(question, settings, choice.toDict(), predictions, call.outputs, field)
         keep_trace([*(samples[index].trace if index is not None else ()), *(roles or ())])
         failures = [{"sample": at, "error": describe_failure(one.error)} for at, one in enumerate(samples) if one.error]
-        return with_completions({**values, "failed_samples": failures}, [one.prediction for one in samples], index)
+        return with_completions({**values, "failed_samples": failures}, predictions, index)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from eldgr_dspy.programs.plain_decisions import PREDICTION_FIELDS
 from eldgr_dspy.programs.typed_answers import as_candidate, as_type
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import show_passage
+from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.words import Role
 
 _EVIDENCE = ("evidence", "context", "passages")
@@ -130,7 +131,8 @@ def evidence_of(inputs: Mapping[str, Any], samples: Sequence[Sample]) -> Any:
 
 
 def shipment(
-    case: Case,
+    question: Question,
+    settings: Settings,
     decision: Mapping[str, Any],
     predictions: Sequence[dspy.Prediction | None],
     types: Mapping[str, Any],
@@ -141,17 +143,17 @@ def shipment(
     answers = [None if one is None else one[field] for one in predictions]
     kind = types.get(field) or next((type(one) for one in answers if one is not None), str)
     answer: Any = decision["answer"]
-    index = _sample_with(case, answer)
+    index = _sample_with(answer, question, settings)
     if index is None and answer is not None and kind is not str:
         try:
             answer = as_type(answer, kind)
         except ValueError:
-            values |= _without(case.type.repairer, decision, kind)
-            answer, index = values["answer"], _sample_with(case, values["answer"])
+            values |= _without(settings.type_of(question).repairer, decision, kind)
+            answer, index = values["answer"], _sample_with(values["answer"], question, settings)
     if index is not None and (type(answers[index]) is not str or get_origin(kind) is Literal):
         answer = answers[index]
     final = str(answer) if isinstance(answer, str) and kind is str else answer
-    evidence = {"passages": [show_passage(one.title, one.text) for one in case.question.passages]}
+    evidence = {"passages": [show_passage(one.title, one.text) for one in question.passages]}
     return {**evidence, **values, "answer": final, field: final}, index
 
 
@@ -162,20 +164,18 @@ def with_completions(
     names = dict.fromkeys(name for one in predictions if one is not None for name, _ in one.items())
     columns = {name: [None if one is None else one.get(name) for one in predictions] for name in names}
     prediction = dspy.Prediction.from_completions(columns)
-    for name, column in columns.items():
-        prediction[name] = None if index is None else column[index]
-    for name, value in values.items():
+    shipped = {name: None if index is None else column[index] for name, column in columns.items()}
+    for name, value in {**shipped, **values}.items():
         prediction[name] = value
     return prediction
 
 
-def _sample_with(case: Case, answer: str | None) -> int | None:
+def _sample_with(answer: str | None, question: Question, settings: Settings) -> int | None:
     """Return the earliest sample with an answer as it is spelled, else the earliest that votes with it."""
-    answers = case.question.answers
-    alike = [
-        index for index, one in enumerate(answers) if one is not None and (one == answer or case.same(one, answer))
-    ]
-    return next((index for index in alike if answers[index] == answer), alike[0] if alike else None)
+    if answer is None or answer in question.answers:  # found without comparing, which may take long
+        return None if answer is None else question.answers.index(answer)
+    case, answers = Case(question, settings), enumerate(question.answers)
+    return next((index for index, one in answers if one is not None and case.same(one, answer)), None)
 
 
 def _without(role: Role, decision: Mapping[str, Any], kind: Any) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Typed answers: as the text of a candidate, and back in the type that the program declares."""
 
 import json
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
@@ -67,10 +68,8 @@ def as_type(text: str, kind: Any) -> Any:
     adapter: TypeAdapter[Any] = TypeAdapter(kind)
     number = parse_number(text)
     for parse in (adapter.validate_python, adapter.validate_json):
-        try:
+        with suppress(ValueError):
             return parse(text)
-        except ValueError:
-            continue
     if number is None or number.percent:
         raise ValueError(f"{text!r:.80} is not a value of {kind}")
     return adapter.validate_python(int(number.value) if number.value.denominator == 1 else float(number.value))

@@ -13,6 +13,7 @@ import pytest
 from pydantic import BaseModel, TypeAdapter
 
 from eldgr_dspy import Sampled, Selector
+from eldgr_dspy.answer_types import comparing
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.samples import question_of
 from eldgr_dspy.programs.service.service_log import LOG
@@ -175,6 +176,21 @@ def test_the_trace_has_the_calls_of_the_sample_that_ships_and_of_the_roles() -> 
         for _ in range(5):
             run(program, answering(["Doha"]))
         assert [(one, output.answer) for one, _, output in dspy.settings.trace] == [(program.program, "Doha")] * 2
+
+
+@ways
+def test_answers_are_compared_once_and_within_the_timeout(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = list[float | None]()
+
+    def compare(*pair: Any, seconds: float, ends: float | None) -> comparing.Comparison:
+        limits.append(ends)
+        return comparing.Comparison(False, 0.0)
+
+    monkeypatch.setattr(comparing, "compare", compare)
+    select = Selector(answer="math", on_failure="abstain", timeout=60)
+    run(Sampled(dspy.Predict(ASK), n=2, select=select), answering(["$x + 1$", "$x + 2$"]), way)
+    assert len(limits) == 1
+    assert limits[0] is not None
 
 
 # -- typed answers ----------------------------------------------------------------------------------------------------
