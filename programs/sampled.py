@@ -294,8 +294,8 @@ class Sampled(Saved):
         self, call: "_Call", calling: dict[str, Any], choice: Any, samples: list[Sample], roles: Trace
     ) -> dspy.Prediction:
         question, settings, field = self._question(calling), self.select.settings, self.select.answer_field
-        predictions = [one.prediction for one in samples]
-        values, index = shipment(question, settings, choice.toDict(), predictions, call.outputs, field)
+        predictions, withholds = [one.prediction for one in samples], self.select.uncertified == "abstain"
+        values, index = shipment(question, settings, choice.toDict(), predictions, call.outputs, field, withholds)
         keep_trace([*(samples[index].trace if index is not None else ()), *(roles or ())])
         failures = [{"sample": at, "error": describe_failure(one.error)} for at, one in enumerate(samples) if one.error]
         return with_completions({**values, "failed_samples": failures}, predictions, index)

@@ -137,6 +137,7 @@ def shipment(
     predictions: Sequence[dspy.Prediction | None],
     types: Mapping[str, Any],
     field: str,
+    withholds: bool,
 ) -> tuple[dict[str, Any], int | None]:
     """Return the fields of a decision with the answer in its type, and which sample ships, or None if none has it."""
     values = {name: str(value) if isinstance(value, str) else value for name, value in decision.items()}
@@ -148,7 +149,7 @@ def shipment(
         try:
             answer = as_type(answer, kind)
         except ValueError:
-            values |= _without(settings.type_of(question).repairer, decision, kind)
+            values |= _without(settings.type_of(question).repairer, decision, kind, withholds)
             answer, index = values["answer"], _sample_with(values["answer"], question, settings)
     if index is not None and (type(answers[index]) is not str or get_origin(kind) is Literal):
         answer = answers[index]
@@ -178,11 +179,11 @@ def _sample_with(answer: str | None, question: Question, settings: Settings) -> 
     return next((index for index, one in answers if one is not None and case.same(one, answer)), None)
 
 
-def _without(role: Role, decision: Mapping[str, Any], kind: Any) -> dict[str, Any]:
-    """Return what changes in a decision if the role whose answer ships had abstained."""
+def _without(role: Role, decision: Mapping[str, Any], kind: Any, withholds: bool) -> dict[str, Any]:
+    """Return what changes in a decision if the role whose answer ships had abstained: uncertified consensus ships."""
     reason = f"{decision['answer']!r:.80} is not of the type {getattr(kind, '__name__', None) or kind}"
     return {
-        "answer": decision["consensus"],
+        "answer": None if withholds else decision["consensus"],
         "branch": "consensus",
         "reason": "no_answers" if decision["consensus"] is None else "default",
         "certified": False,

@@ -223,6 +223,8 @@ def test_a_repair_of_another_type_is_an_abstention(kind: str, reply: Any, span: 
     assert (pred.answer, type(pred.answer), pred.branch) == (value, type(value), branch)
     assert ("repairer" in pred.abstentions) == (branch == "consensus")
     assert pred.certified is (branch == "repair")
+    program.select.uncertified = "abstain"
+    assert run(program, lm, question="?", context=passages).answer == (value if branch == "repair" else None)
 
 
 def test_passages_that_the_samples_retrieve_are_evidence_together_and_read_once() -> None:
