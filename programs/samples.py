@@ -13,7 +13,7 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.inputs import to_passages
 from eldgr_dspy.programs.lms.rollouts import Trace
 from eldgr_dspy.programs.plain_decisions import PREDICTION_FIELDS
-from eldgr_dspy.programs.typed_answers import as_candidate, as_type
+from eldgr_dspy.programs.typed_answers import as_candidate, as_type, outputs
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import show_passage
 from eldgr_dspy.rule.questions import Question, Settings
@@ -52,7 +52,7 @@ def require_prediction(output: Any, name: str, field: str, advice: str) -> dspy.
 def require_free_names(program: dspy.Module, field: str) -> None:
     """Refuse a predictor that has another output than the answer under a name of the selector's prediction."""
     predictor = program.predict if isinstance(program, dspy.ChainOfThought) else program
-    names = predictor.signature.output_fields if isinstance(predictor, dspy.Predict) else ()
+    names = outputs(predictor) if isinstance(predictor, dspy.Predict) else ()
     if twice := sorted(PREDICTION_FIELDS.intersection(names) - {field}):
         raise ArgumentError(
             f"program must have no output {twice[0]!r} beside {field!r}, because the selector's prediction has a field"
