@@ -361,10 +361,7 @@ def test_what_is_lacking_is_an_abstention(stated: Sequence[Statement], reason: s
     assert "preferred" not in reply
 
 
-@pytest.mark.parametrize(
-    ("confidences", "relevances"),
-    [((-0.1, -0.2, -0.3), (1.0, 2.0, 3.0)), ((-0.3, -0.7, -0.9), (0.3, 0.7, 0.9)), ((-1.0, -1.3, -7.0), (1, 1.3, 7))],
-)
+@each_case("judges", "what cancels exactly")
 def test_what_cancels_exactly_is_a_tie_that_votes_settle(confidences: Any, relevances: Any) -> None:
     """In floats one candidate of the three would win by a last digit; the answer with most votes wins."""
     pairs = zip(confidences, relevances, strict=True)

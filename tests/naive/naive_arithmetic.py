@@ -11,15 +11,7 @@ LONGEST, DEEPEST, BITS, EXPONENT, DIGITS = 256, 32, 512, 64, 150
 CURRENCY = "[$£¥฿₠-\u20cf]"
 NUMBER = r"(?:[1-9]\d{0,2}(?:,\d{3})+(?!\d)|\d+)(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?"
 SIGNS = {"×": " * ", "·": " * ", "÷": " / ", "−": " - ", "–": " - ", "^": "**"}
-OPERATORS = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.Div: "/",
-    ast.FloorDiv: "//",
-    ast.Mod: "%",
-    ast.Pow: "**",
-}
+OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**"}
 
 
 class UnreadableError(Exception):

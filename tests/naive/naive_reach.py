@@ -133,10 +133,7 @@ def distances(question: str) -> dict[Fraction, int]:
 
 
 def of_a_group(
-    group: tuple[int, ...],
-    values: list[Quantity],
-    constants: set[Fraction],
-    groups: dict[tuple[int, ...], Distances],
+    group: tuple[int, ...], values: list[Quantity], constants: set[Fraction], groups: dict[tuple[int, ...], Distances]
 ) -> Distances:
     """The numbers that some quantities give together, each with its distance."""
     result: Distances = {}

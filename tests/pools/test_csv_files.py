@@ -17,6 +17,7 @@ from eldgr_dspy.errors import PoolError
 from eldgr_dspy.programs.pools.csv_files import _MISSING, _NO_SAMPLE, Columns
 from eldgr_dspy.programs.pools.entries import Entry
 from eldgr_dspy.programs.pools.predictions import read_predictions
+from tests.case_tables import each_case
 from tests.pools.layouts import refused, table
 
 
@@ -43,10 +44,7 @@ def test_columns_that_are_not_read_are_named(tmp_path: Path) -> None:
         assert names.spare == spare
 
 
-@pytest.mark.parametrize(
-    ("name", "cell", "gold"),
-    [("options", '["Nice", "Oslo"]', "B"), ("choices", "{'A': 'Nice', 'B': 'Oslo'}", "Oslo"), ("options", "A; B", "B")],
-)
+@each_case("pools", "printed options")
 def test_options_are_read_where_a_cell_prints_them(tmp_path: Path, name: str, cell: str, gold: str) -> None:
     rows = [("id", "question", name, "gold", "prediction"), ("1", "?", cell, gold, "A"), ("1", "?", "", "", "B")]
     (entry,) = read_predictions(table(tmp_path / "a.csv", *rows))

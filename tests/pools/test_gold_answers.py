@@ -29,10 +29,7 @@ def test_a_printed_list_is_its_answers_and_any_other_text_is_one(fields: str, te
     assert {final_answers(text, field, "f") for field in fields.split()} == {tuple(answers)}
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["['a' 'b' ... 'z']", "['a', 'b' = 'c']", "{'text': array(['a', ..., 'z'], dtype=object)}", "array(['a'; 'b'])"],
-)
+@each_case("pools", "printed lists that cannot be read")
 def test_a_printed_list_that_cannot_be_read_is_refused(text: str) -> None:
     assert refused(lambda: final_answers(text, "target", "f, line 3")) == (
         f"f, line 3: target looks like a printed list, but cannot be read as one: {text!r:.80}. Write a list of texts."

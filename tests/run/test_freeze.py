@@ -113,11 +113,7 @@ def test_a_rule_is_frozen_with_its_source_if_it_decides_the_same_twice_and_may_f
     assert all(re.fullmatch("[0-9a-f]{16}", one) for one in hashes)
 
 
-@pytest.mark.parametrize(
-    ("file", "place"),
-    [("my_rules.py", "code.my_rules"), ("my_helpers.py", "rules.my_rules:mine.decisions")],
-    ids=["rule", "import"],
-)
+@each_case("run", "files of a rule of one's own")
 def test_a_rule_of_ones_own_that_changed_is_refused(pool: Path, file: str, place: str) -> None:
     """Also where what changed is in a module that it imports."""
     Path("my_rules.py").write_text(

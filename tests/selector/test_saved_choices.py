@@ -160,9 +160,7 @@ def two(**options: Any) -> Any:
     return Does(print, one=Selector(), other=Selector(**options))
 
 
-def test_a_type_that_is_set_is_saved_a_difference_named_and_what_serves_one_deployment_is_not(
-    tmp_path: Path,
-) -> None:
+def test_a_type_that_is_set_is_saved_a_difference_named_and_what_serves_one_deployment_is_not(tmp_path: Path) -> None:
     """A timeout, scorers and LMs may be other ones."""
     for name in ("saved.json", "saved.pkl"):
         source, target, new = teach(Selector(answer="number")), Selector(), Selector(answer="number")
