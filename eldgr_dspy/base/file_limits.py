@@ -47,12 +47,17 @@ def expansion_limit(size: int) -> int:
 def document(path: Path) -> bytes:
     """Return what a file holds, for a reader that needs it whole; beyond the limit it is refused unread."""
     limit = scale(MAX_DOCUMENT)
+    if size_of_file(path) > limit:
+        raise PoolError(f"{path}: holds more than {limit:,} bytes, the limit for reading it whole. {RAISE}")
+    return path.read_bytes()
+
+
+def size_of_file(path: Path) -> int:
+    """Return the size of a file in bytes; refuse a device or a pipe, which has none, by a PoolError."""
     status = path.stat()
     if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):  # reading a folder says so itself
         raise PoolError(f"{path}: must be a file; it is a device or a pipe. Give a file.")
-    if status.st_size > limit:
-        raise PoolError(f"{path}: holds more than {limit:,} bytes, the limit for reading it whole. {RAISE}")
-    return path.read_bytes()
+    return status.st_size
 
 
 def parsed_json(data: bytes, where: str, most: int = MAX_VALUES, decode: Callable[[str], Any] = json.loads) -> Any:

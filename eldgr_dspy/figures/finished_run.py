@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from eldgr_dspy.answer_types import remember_type
 from eldgr_dspy.answer_types.comparing import Comparisons, recorded_in
-from eldgr_dspy.base.file_limits import MAX_DOCUMENT_VALUES, MAX_VALUES, document, require_few_in
+from eldgr_dspy.base.file_limits import MAX_DOCUMENT_VALUES, MAX_VALUES, document, require_few_in, size_of_file
 from eldgr_dspy.base.system import open_file, refusal
 from eldgr_dspy.errors import ArgumentError, JournalError, PoolError
 from eldgr_dspy.figures.record import JournalTotals, journal_totals
@@ -146,8 +146,8 @@ class RunRead:
         """Yield the decisions of `decisions.jsonl`; an ArgumentError if one is unreadable or their number is wrong."""
         path, counts = self.path / "decisions.jsonl", Counter[tuple[str, str]]()
         totals = {(name, rule): pool["n"] for name, pool in summary["pools"].items() for rule in pool["rules"]}
-        if path.is_fifo():
-            raise ArgumentError(f"{path}: must be a file; it is a device or a pipe; {_MEND}.")
+        with self._reading(path):
+            size_of_file(path)
         with self._reading(path), open_file(path) as file:
             for number, line in short_lines(path, file):
                 row = self._parse(line, f"{path}, line {number},", DECISION, MAX_VALUES)

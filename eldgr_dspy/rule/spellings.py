@@ -52,8 +52,7 @@ def other_spelling(answer: str, passages: Sequence[Passage]) -> str | None:
     if (first := _FIRST_WORD(key)) and not any(first[0].removesuffix("s") in _plain(text) for text in texts):
         return None
     tokens, _ = _tokens(key)
-    texts = texts if tokens else []
-    candidates = (spelling for text in texts for spelling in _spellings(text, tokens))
+    candidates = (spelling for text in texts if tokens for spelling in _spellings(text, tokens))
     own = short_class(answer)
     return next((spelling for spelling in candidates if short_class(spelling) != own), None)
 

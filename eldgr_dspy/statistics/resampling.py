@@ -87,7 +87,8 @@ def _groups(sample: Sample) -> tuple[Floats, Floats, Counts]:
         return values, np.zeros(values.size), counts
     squares = ((values - sample.mean) / np.ptp(values)) ** 2 * counts
     shares = counts / sample.n + squares / squares.sum()  # of the spread too, so that one far out is alone
-    starts = np.unique((np.cumsum(shares) - shares / 2.0) * (_GROUPS / 2.0) // 1.0, return_index=True)[1]
+    places = np.floor((np.cumsum(shares) - shares / 2.0) * (_GROUPS / 2.0))  # the group that each value falls into
+    _, starts = np.unique(places, return_index=True)
     sizes = np.add.reduceat(counts, starts)
     centres = np.add.reduceat(values * counts, starts) / sizes
     deviations = values - np.repeat(centres, np.diff(np.append(starts, values.size)))

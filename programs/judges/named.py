@@ -62,10 +62,13 @@ def style_of(word: str | None, style: JudgeStyle, model: str | None) -> tuple[Ju
             return own, word.removeprefix(own)[1:] or model
     if word.startswith(PANEL):
         return "listwise", word.removeprefix(PANEL).partition("+")[0]
+    if is_own(word):
+        return "listwise", model
     name, colon, rest = word.partition(":")
-    for near in () if is_own(word) else get_close_matches(name, _WORDS, n=1, cutoff=0.75):
-        raise ArgumentError(f"A judge must be a model, style or formula; got {word!r:.80}. Write {near}{colon}{rest}.")
-    return ("listwise", model) if is_own(word) else (style, word)
+    if near := get_close_matches(name, _WORDS, n=1, cutoff=0.75):
+        meant = f"{near[0]}{colon}{rest}"
+        raise ArgumentError(f"A judge must be a model, style or formula; got {word!r:.80}. Write {meant}.")
+    return style, word
 
 
 def make_judge(word: str) -> dspy.Module | None:

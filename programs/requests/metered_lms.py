@@ -62,7 +62,8 @@ class _Numbers:
         """Record the number of a reply, and return whether it is an earlier reply."""
         with self._lock:
             if number in self._memory:
-                self._distinct &= not fresh  # on a fresh connection it is no echo: the server's numbers mean nothing
+                # A fresh connection holds no earlier reply. So a server that repeats a number there numbers nothing.
+                self._distinct &= not fresh
                 return self._distinct
             self._memory[number] = None
             if len(self._memory) > _MEMORY:

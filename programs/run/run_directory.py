@@ -113,8 +113,9 @@ def require_same(path: Path, heads: Iterable[Mapping[str, Any]], statements: Ite
         before = stated_details.get((kind, name), details)
         if changes := differences(without_address(before), without_address(details)):
             listing = "\n".join(f"  {line}" for line in changes)
-            other = f"other settings of the {name}" if kind == "settings" else f"another {kind} {name!r}"
-            other = "another freeze" if (kind, name) == ("settings", "lock") else other
+            other = f"another {kind} {name!r}"
+            if kind == "settings":
+                other = "another freeze" if name == "lock" else f"other settings of the {name}"
             raise RunChangedError(
                 f"{path}: this run was started with {other}:\n{listing}\n"
                 "Undo the change, give another --out, or start anew with --fresh (the old journal is kept)."

@@ -15,7 +15,7 @@ from dspy.predict.parameter import Parameter
 from eldgr_dspy.base import file_limits
 from eldgr_dspy.base.differences import differences
 from eldgr_dspy.base.file_limits import MAX_DOCUMENT, MAX_DOCUMENT_VALUES
-from eldgr_dspy.base.files import read_whole
+from eldgr_dspy.base.files import json_fault, read_whole
 from eldgr_dspy.errors import ArgumentError, PoolError, describe_failure
 from eldgr_dspy.rule.questions import require_hashes
 
@@ -117,9 +117,9 @@ def parsed_json(data: bytes, where: str, most: int) -> Any:
         saved = file_limits.parsed_json(data, where, most)
     except PoolError:
         raise
-    except ValueError as error:  # no JSON, or a number of thousands of digits
+    except ValueError as error:
         raise ArgumentError(
-            f"{where} must be what save wrote, in JSON; reading it raised {error!r:.200}. {_REMEDY}"
+            f"{where} must be JSON that save wrote; got {json_fault(data, error)}. {_REMEDY}"
         ) from error
     for name, state in saved.items() if isinstance(saved, dict) else ():
         if isinstance(state, dict) and "signature" in state:
