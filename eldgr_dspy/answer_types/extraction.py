@@ -54,6 +54,7 @@ _REMARK = re.compile(
 _EMPTY = re.compile(rf"""{_KEY}(?:null|None|"\s*+"|'\s*+'|\[\s*+\])""")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _JSON = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,{}\[\]"']++""", re.DOTALL)
+_LIST_OF_ONE = re.compile(rf"\[\s*+({_JSON.pattern})\s*+\]", re.DOTALL)
 _NESTING = re.compile(r'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
 _GOES_ON = re.compile(r"\s*+(?:[}\]]|,\s*+[\"{])").match  # what a value is in is not closed yet
 _CLOSING_TAG = re.compile(r"</(?:answer|final|final_answer|solution|response)\s*+>|\[/ANSWER\]", re.IGNORECASE)
@@ -220,8 +221,9 @@ def _payload(text: str, name: str, start: int, limit: int, ends: dict[int, int],
 
 
 def _of_json(text: str, start: int) -> str:
-    """The text or the number of JSON that starts there; '' for anything else."""
-    if (value := _JSON.match(text, start)) is None or value[0] in ("null", "None"):
+    """The text or the number of JSON that starts there, alone in a list too; '' for anything else."""
+    item = _LIST_OF_ONE.match(text, start)
+    if (value := _JSON.match(text, item.start(1) if item else start)) is None or value[0] in ("null", "None"):
         return ""
     if value[0].startswith("'"):  # as Python prints it
         return value[0][1:-1].strip()

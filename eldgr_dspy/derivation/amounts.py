@@ -50,10 +50,14 @@ _TWO_UNITS = "|".join(
     for at, larger in enumerate(units[:-1], start=1)
 )
 _COMPOUNDS = re.compile(rf"(?=((?:[0-9]|\b(?:an?|{WORD}))[ -]?(?:{_TWO_UNITS})\b))", re.I).finditer
+# A unit, an amount of which may have no number: a mile and a half.
+_IS_UNIT = re.compile("|".join(" ".join(_MEASURES).split()), re.I).fullmatch
+_AND_A_HALF = re.compile(r"[ -]and[ -]an?[ -](?:half|quarter)\b(?! of)", re.I).match
 # What makes an amount another one. Around any: half a million; minus five, "$10-15"; two and a half, per hour, a day.
 _HALF_BEFORE = re.compile(r"\b(?:half|(?:third|quarter) of) an? \Z", re.I).search
 _GOES_BEFORE = re.compile(
-    rf"\b(?:minus|negative|point)[ -][^\W\d_]\Z|[{CURRENCY_SIGNS}] ?[0-9.,]+(?:-| - |[ -](?:to|or)[ -])[0-9]\Z",
+    rf"\b(?:minus|negative|point)[ -][^\W\d_]\Z|\+/- ?\S\Z"
+    rf"|[{CURRENCY_SIGNS}] ?[0-9.,]+(?:-| - |[ -](?:to|or)[ -])[0-9]\Z",
     re.I,
 ).search
 _GOES_ON = re.compile(
@@ -93,7 +97,7 @@ def spellings_of(key: str) -> tuple[str, ...]:
 def is_part(key: str, text: str, start: int, end: int) -> bool:
     """Return whether `text[start:end]`, of a quantity's key, is part of another: 2 hours 30 minutes, two and a half."""
     near = max(0, start - _NEAR)
-    if _HALF_BEFORE(text, near, start):
+    if _HALF_BEFORE(text, near, start) or (_AND_A_HALF(text, end) and _IS_UNIT(key.rpartition(" ")[2])):
         return True
     if not (_MAY_BE(key) and _STARTS(text, start)):
         return False

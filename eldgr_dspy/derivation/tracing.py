@@ -106,10 +106,10 @@ _SPELLINGS: Final = (
     (re.compile(r"\ba (?=(?:hundred|thousand|million|billion)\b)"), "one "),
     (re.compile(r"\bper cent\b"), "percent"),
     (re.compile(r"(?<=\d)k\b"), " thousand"),
-    (re.compile(r"(?<=\d)\s(?=(?:\d{3}\s){0,3}000(?!\d))"), ""),
+    (re.compile(r"(?<=\d)(?:\s(?=(?:\d{3}\s){0,3}000(?!\d))|['’](?=\d{3}(?!\d)))"), ""),
     (re.compile(rf"(?<![\d.,])(\d{{1,9}}),(?=\d{{1,2}} ?(?:[%€]|(?:{_UNITS})s?\b))"), r"\1."),
 )
-"""How quantities are spelled, and what is read instead of each spelling: a hundred, $50k, 3,5 kg."""
+"""How quantities are spelled, and what is read instead of each spelling: a hundred, $50k, 1'000, 3,5 kg."""
 
 
 def traceable(question: str) -> frozenset[Exact]:

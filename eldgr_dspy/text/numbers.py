@@ -170,7 +170,7 @@ _HEADING = re.compile(
     r"|fewer|only|(?-i:[A-Z]{2,3}|Rs)\b\.? ?\d|[^\d:=]*[:=]\s*[^\s\w]*\d)[^\W\d_]{2}",
     re.IGNORECASE,
 )
-_WORD = re.compile(r"[^\W\d_]{2}")
+_WORD = re.compile(r"[^\W\d_]{2}|\d[,;]\s[^\W\d_]\s?\Z")  # or the "5, y " of "x = 5, y = 6"
 _COMMAND = re.compile(r"\\[A-Za-z]+")
 # What joins clauses, so that an equation is not all that a text says; and what calculates with a number before it.
 _CLAUSE = re.compile(
@@ -184,15 +184,18 @@ _CIRCUMSTANCE = re.compile(
 )
 _STATEMENT = re.compile(r"(?<!which )\b(?:is|are|was|were|equals)\s\Z", re.I)
 _ONE = rf"[-+]?[{CURRENCY_SIGNS}]?[0-9{VULGAR_FRACTIONS}]++(?>(?:[.,/][0-9]++)*)"
-_MEASURE = (
-    rf"{_ONE}\s?(?:h|hours?|hrs?|minutes?|mins?|seconds?|secs?|days?|weeks?|months?|years?|feet|foot|ft|inch(?:es)?|in|yards?"
+_MEASURE_UNIT = (
+    r"\s?(?:h|hours?|hrs?|minutes?|mins?|seconds?|secs?|days?|weeks?|months?|years?|feet|foot|ft|inch(?:es)?|in|yards?"
     r"|miles?|pounds?|lbs?|ounces?|oz|(?:kilo)?grams?|k?g|[kcm]?m|(?:kilo|centi|milli)?met(?:er|re)s?|dollars?|cents?|pence"
     r"|rupees?|paise|euros?|gallons?|quarts?|pints?|cups?|degrees?|dozens?|lakhs?|crores?|million|thousand)\b"
 )
+_MEASURE = rf"{_ONE}{_MEASURE_UNIT}"
+_IN_WORDS = rf"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)(?=\s\w{{4}}){_MEASURE_UNIT}"
 _REST = r"(?:with\s)?(?:an?\s)?(?:remainder(?:\sof)?|rem\.?|r\.?)"
 # Two quantities that are one answer only together.
 _COMPOUND = re.compile(
-    rf"(?<![\w.,])(?<!\d/)(?:{_MEASURE}(?:,?\s(?:and\s|&\s)?{_MEASURE})+|{_ONE},?\s(?:{_REST}|or|out\sof)\s{_ONE}"
+    rf"(?<![\w.,])(?<!\d/)(?:(?:{_MEASURE}|{_IN_WORDS})(?:,?\s(?:and\s|&\s)?{_MEASURE})+"
+    rf"|{_ONE},?\s(?:{_REST}|or|out\sof)\s{_ONE}|[a-z]\s?=\s?{_ONE},?\s(?:and\s)?[a-z]\s?=\s?{_ONE}"
     rf"|{_ONE}(?:['′]\s?|[–-]|\s?±\s?|√|\s:\s){_ONE}[\"″]?|between\s{_ONE}\sand\s{_ONE})|√{_ONE}"
     rf"|[(\[]\s?{_ONE}(?>(?:\s?[,;]\s?{_ONE})+)\s?[)\]]"
     r"|(?<![\w.,/])[0-9]{1,3}(?>(?:[ \u00a0\u202f][0-9]{3}){1,6})(?![\d,/])",
@@ -217,7 +220,7 @@ _BOUND_AFTER = re.compile(
     | \s(?:or|to|and|out\sof)\s(?: (?:a\s|one\s)?(?:half|third|quarter)\b
         | (?:[a-z]\s?=\s?)?[-{CURRENCY_SIGNS}]{{0,2}}[0-9{VULGAR_FRACTIONS}] ) | \swith\s{_ONE}\s(?:left|over|remain)
     | (?: {_UNIT}(?:{_UNIT})? ,?\s (?:and\s|&\s|plus\s)? | \s(?:ft|in|hrs?|mins?|secs?|lbs?|oz|yds?)\.\s | ,?\s{_REST}\s
-        | ['′]\s? | ,\s | \s?[:;]\s? ) (?={_ONE}(?!\s*[=+*/×]))""",
+        | ['′]\s? | ,\s(?:[a-z]\s?=\s?)? | \s?[:;]\s? ) (?={_ONE}(?!\s*[=+*/×]))""",
     re.VERBOSE | re.IGNORECASE,
 )
 
