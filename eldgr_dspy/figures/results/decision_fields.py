@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
 from eldgr_dspy.words import Branch, Role
@@ -34,6 +35,7 @@ class Witnessed(TypedDict):
     """Up to 80 characters after it."""
 
 
+@with_config(ConfigDict(allow_inf_nan=False))
 class Decided(TypedDict):
     """A line of `decisions.jsonl`: what a rule decided on a question."""
 

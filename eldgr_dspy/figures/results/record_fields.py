@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from eldgr_dspy.figures.results.audit_fields import AskedName, Became, Count, RoleSums
@@ -99,6 +99,7 @@ class OwnCertificateStated(TypedDict):
     """Hash of its source; null without one."""
 
 
+@with_config(ConfigDict(allow_inf_nan=False))
 class Record(TypedDict):
     """What a deployment should state about a judge that decides: the content of `record.json`."""
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, NotRequired
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from eldgr_dspy.answer_types.base import Way
@@ -272,6 +272,7 @@ def _adds_up(pool: PoolFigures) -> PoolFigures:
     return pool
 
 
+@with_config(ConfigDict(allow_inf_nan=False))
 class Summary(TypedDict):
     """The content of `summary.json`."""
 
