@@ -42,13 +42,7 @@ def to_question(
     columns: bool = False,
     comparisons: Comparisons | None = None,
 ) -> Question:
-    """Return the question with its pool, evidence and options, frozen; the arguments are those of `Selector.forward`.
-
-    With `columns`, the `confidence`, `logprobs`, `scores` and `tags` of candidates are read too.
-
-    Raises:
-        ArgumentError: It names the argument, its place, the value and what was expected.
-    """
+    """Return the question with its pool, evidence and options, frozen, from the arguments of `Selector.forward`."""
     if not isinstance(question, str):
         raise ArgumentError(f"question must be text; got {_on_one_line(question)}. Give the question as a string.")
     pool = _pool(candidates, answer_field)
@@ -57,7 +51,7 @@ def to_question(
     kind = answer_type(answer)
     pairs = [_candidate(candidate, index, kind, answer_field) for index, candidate in enumerate(pool)]
     text, texts, answers = _cap(question, "question"), tuple(t for t, _ in pairs), tuple(a for _, a in pairs)
-    values = statements_of(_values_of(pool)) if columns else ()
+    values = statements_of(_values_of(pool)) if columns else ()  # confidence, logprobs, scores and tags
     passages, option_texts = to_passages(evidence), _options(options, kind)
     return Question(
         text, kind.name_in_files, answers, texts, passages, option_texts, kind, partial(tuple, values), comparisons

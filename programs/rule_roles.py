@@ -32,14 +32,12 @@ def may_ask(parameter: str, rule: str, kind: AnswerType) -> bool:
 def later_roles(
     name: Consulted, rule: str, kind: AnswerType, replies: Container[str], *, certifies: bool
 ) -> list[Consulted]:
-    """Return who may still be asked under a rule after this one, given who was heard.
-
-    `near(K)` and a rule of one's own may ask a role after any other. If a consulted certificate `certifies`, a repair
-    is put to it.
-    """
+    """Return who may still be asked under a rule after this one, given who was heard."""
+    # `near(K)` and a rule of one's own may ask a role after any other.
     roles, free = roles_of(rule, kind), rule.startswith("near(") or rule not in _MAY_ASK[kind.task]
     later = roles if free or name not in roles else roles[roles.index(name) :]
     left: list[Consulted] = [role for role in later if role != name and role not in replies]
+    # A consulted certificate is asked about a repair too.
     return [*left, "repair_certificate"] if certifies and "repairer" in (name, *left) else left
 
 

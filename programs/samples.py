@@ -97,11 +97,8 @@ def candidate_of(prediction: dspy.Prediction, field: str) -> dict[str, Any]:
 def passages_of_sample(
     outputs: Container[str], fields: Mapping[str, Any], output: dspy.Prediction, trace: Trace, field: str | None = None
 ) -> tuple[Passage, ...] | None:
-    """Return the passages of a sample: among its inputs, in its prediction, or else what its predictors were given.
-
-    What an LM wrote is not evidence: one of the `outputs`, which predictors write, or a passage that is a predictor's
-    output. Passages have the name `field`, or one of the usual names; None if nothing has such a name.
-    """
+    """Return the passages of a sample: among its inputs, in its prediction, or else what its predictors were given."""
+    # What an LM wrote is not evidence: neither one of the `outputs` nor a passage that is the output of a predictor.
     names = [name for name in ((field,) if field else _EVIDENCE) if name not in outputs]
     if values := [place[name] for place in (fields, output) for name in names if place.get(name) is not None]:
         return to_passages(values[0])

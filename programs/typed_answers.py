@@ -16,20 +16,14 @@ from eldgr_dspy.text.numbers import parse_number
 
 
 def as_candidate(value: Any) -> Any:
-    """Return an answer as a candidate of a `Selector` has it.
-
-    A truth value is the word true or false, so that a certificate is inapplicable to it. A list, a set, an object, a
-    model or a dataclass is canonical JSON (`Structure`). An enum or a date is its text.
-
-    Raises:
-        ArgumentError: The value cannot be written as JSON.
-    """
+    """Return an answer as a candidate of a `Selector` has it: text, number, None or canonical JSON (`Structure`)."""
     if isinstance(value, bool):
-        return str(value).lower()
+        return str(value).lower()  # a word, so that a certificate is inapplicable to it
     if value is None or type(value) in (str, int, float, Decimal):
         return value
     try:
         plain = _plain(value)
+        # An enum or a date is its text; a list, a set, an object, a model or a dataclass is JSON.
         return Structure(plain) if isinstance(plain, list | dict) else as_candidate(plain)
     except Exception as error:
         raise ArgumentError(

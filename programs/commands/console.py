@@ -57,10 +57,7 @@ class _Spending:
 
 @contextmanager
 def progress_bar(on_open: Callable[[], None], *, quiet: bool) -> "Iterator[Watcher]":
-    """Show a progress bar on a terminal; with `quiet`, print only the effect of ctrl-C.
-
-    `on_open` is called once the run directory is open.
-    """
+    """Show a progress bar on a terminal; with `quiet`, print only the effect of ctrl-C."""
     from eldgr_dspy.programs.run.evaluation import Watcher
 
     console = Console(stderr=True)

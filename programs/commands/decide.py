@@ -82,16 +82,14 @@ def _of_whom(run: "RunRead", lacks: Collection[Consulted], command: str) -> str:
 
 
 def command_that_asks(run: "RunRead", redecisions: "Redecisions", roles: Collection[Consulted]) -> str | None:
-    """Return the command that resumes a run and asks the roles that its rules lack, with the models of its journal.
-
-    None if that would not make the same roles, as in a run of a program, or if the run is under a freeze.
-    """
+    """Return the command that resumes a run and asks the roles that its rules lack, or None if there is none."""
     if is_frozen(run) or any(map(judge_in, redecisions.rules)):
         return None
     heads = run.heads_of("role")
     details: dict[Consulted, Mapping[str, Any]] = {role: heads[role]["details"] for role in CONSULTED if role in heads}
     try:
         settings, models = run.settings, _models(details)
+        # The options of a command do not make the roles of a run of a program.
         _require_same_roles(run, settings, models)
     except (EldgrError, LookupError, TypeError, ValueError, AttributeError):
         return None

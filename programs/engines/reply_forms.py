@@ -81,11 +81,9 @@ def limit(form: type[BaseModel], limits: tuple[tuple[str, int], ...]) -> type[Ba
 
 
 def schema_abilities(lm: Any) -> tuple[bool, bool]:
-    """Return whether an LM is sent a response format, and whether that is a JSON schema.
-
-    `lm.structured` is `on`, `off` or, as if it had none, `auto`: a server at an address of the user's, of which DSPy
-    knows nothing, is sent a schema until it refuses one. For a provider's own, DSPy's list of models decides.
-    """
+    """Return whether an LM is sent a response format, and whether that is a JSON schema."""
+    # With `auto`, DSPy's list of models decides for a provider that it knows. A server at an address of the user's, of
+    # which DSPy knows nothing, is sent a schema until it refuses one.
     wish, server = getattr(lm, "structured", "auto"), _server(lm)
     if wish == "auto" and server is None:
         return ("response_format" in lm.supported_params, lm.supports_response_schema)
@@ -112,16 +110,13 @@ def is_on_trial(lm: Any) -> bool:
 
 @contextmanager
 def without_schema(lm: Any, error: Exception, on_trial: bool) -> Iterator[None]:
-    """Ask the server again without a schema. If it replies, no later request has one; otherwise schemas stay on trial.
-
-    Raise the error if it does not speak of a schema that was sent on trial.
-    """
+    """Let the caller ask again without a schema, or raise `error` if it is not about a schema sent on trial."""
     server = _server(lm)
     if not (on_trial and _ABOUT_SCHEMA.search(str(error))):
         raise error
-    _REFUSING.add(server)
+    _REFUSING.add(server)  # for later requests too, unless this one is refused as well
     try:
         yield
     except REFUSALS:
-        _REFUSING.discard(server)
+        _REFUSING.discard(server)  # the schema was not the reason, so it stays on trial
         raise

@@ -156,12 +156,8 @@ def _parameter(formula: str, weighing: Weighing, text: str) -> float:
 
 
 def values_of(ballot: Ballot, column: Column, score: str = "", fold: str = "") -> dict[int, float] | Abstention:
-    """Return the value of each candidate that votes in a column, by pool index; or why one is missing.
-
-    Args:
-        ballot: The candidates. column: What is read.
-        score: The score's name. fold: How scores of steps become one, or which summary of log-probabilities is meant.
-    """
+    """Return the value in a column of each candidate that votes, by pool index, or say why one is missing."""
+    # `fold` says how scores of steps become one, or which summary of log-probabilities is meant.
     what: str = column
     if column == "confidence":
         entries: Sequence[Any] = [of.confidence for of in ballot.stated]

@@ -117,11 +117,9 @@ def about_each(
 
 
 def require_read(replies: Sequence[RoleOutput]) -> None:
-    """Raise the first parse error, for a judge that needs all its replies; it is treated like a plain judge's.
-
-    A reply that could be read but not written is an ordinary abstention.
-    """
+    """Raise the first parse error, for a judge that needs all its replies."""
     for reply in replies:
+        # A reply that could be read but not written is an ordinary abstention.
         if reply.error is not None and not isinstance(reply.error, UnwritableReplyError):
             raise reply.error
 
@@ -138,11 +136,9 @@ def answers_of(candidates: Sequence[str]) -> list[str]:
 
 
 def classes_of(answers: Sequence[str]) -> list[int | None]:
-    """Return the class of each answer as the index of the first answer in it; None for text without an answer.
-
-    A judge does not know the task, so one class holds all answers that vote together in retrieval or in arithmetic,
-    even through a third: '18.0', '18' and 'The 18'.
-    """
+    """Return the class of each answer as the index of the first answer in it; None for text without an answer."""
+    # A judge does not know the task, so one class holds all answers that vote together in retrieval or in arithmetic,
+    # even through a third: '18.0', '18' and 'The 18'.
     first, keys = dict[tuple[Task, str], int](), list[list[tuple[Task, str]]]()
     for index, answer in enumerate(answers):
         keys.append([(task, of.key) for task in TASKS if (of := answer_class(answer, task)) is not None])
@@ -157,12 +153,8 @@ def classes_of(answers: Sequence[str]) -> list[int | None]:
 def preferring(
     scores: Sequence[float | Abstention], candidates: Sequence[str], rationale: Callable[[int], object], **more: Any
 ) -> dspy.Prediction:
-    """Return the verdict of a judge that scores each candidate: the highest score wins.
-
-    Of several, the answer with more votes wins, then the earliest answer. Of the spellings of one answer with one
-    score, it is the one with most votes in both tasks, then the earliest. If a candidate has no score, the whole is an
-    abstention, because that candidate may have been the best. `more` are further fields of the verdict. Source: ours.
-    """
+    """Return the verdict of a judge that scores each candidate: the highest score wins."""
+    # A candidate without a score may have been the best, so the whole is an abstention.
     for index, score in enumerate(scores):
         if isinstance(score, Abstention):
             return abstain(replace(score, reason=f"{score.reason} (of candidate {index})"))
@@ -170,6 +162,8 @@ def preferring(
     classes = classes_of(answers := answers_of(candidates))
     votes = [(of, Counter(of)) for of in (classes, *(majority(answers, task).classes for task in TASKS))]
 
+    # Source: ours. Of equal scores, the answer with more votes wins, then the earliest answer. Of the spellings of one
+    # answer, it is the one with most votes in both tasks, then the earliest.
     def standing(index: int) -> tuple[float, ...]:
         if (first := classes[index]) is None:
             return numbers[index], 0, 0, 0, -index

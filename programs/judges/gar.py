@@ -76,12 +76,9 @@ def _share(contents: Sequence[Mapping[str, Any]]) -> float | Abstention:
 
 
 def slices_of(text: str, size: int) -> list[str]:
-    """Cut a text into slices of at most `size` tokens, at line ends where possible.
-
-    A token is a run of characters without white space, not one of a model's tokens. Joined, the slices are the text,
-    and each has a token. A slice takes as many whole lines as fit. A line with more than `size` tokens begins a slice
-    and is cut between words. A text without tokens has no slices. Source: ours.
-    """
+    """Cut a text into slices of at most `size` tokens, at line ends where possible; joined, they are the text."""
+    # Source: ours. A token is a run of characters without white space, not one of a model's tokens. A line with more
+    # than `size` tokens begins a slice and is cut between words.
     slices, room = list[str](), 0
     for line in re.findall(r"[^\n]*\n|[^\n]+", text) if text.strip() else ():
         words = re.findall(r"\s*\S+(?:\s+\Z)?", line) if line.strip() else []  # or it takes quadratic time

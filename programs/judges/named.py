@@ -29,14 +29,7 @@ _WORDS = (*get_args(JudgeStyle), *WEIGHINGS, PANEL.rstrip(":"), "autodspy", "heu
 
 
 def judge_in_style(judge: dspy.Module, style: JudgeStyle = "listwise", orders: int = 1) -> dspy.Module:
-    """Return a judge that is asked in a style.
-
-    Args:
-        judge: The judge of a whole pool. The styles other than `listwise` replace the LM-backed `Judge` with the module
-            for the smaller question; any other judge is given two candidates at a time.
-        style: What is asked about at once; `listwise` is the whole pool.
-        orders: In how many orders candidates that are shown together are shown.
-    """
+    """Return a judge that asks in a style, and asks about several candidates in `orders` different orders."""
     require_one_of("judge_style", style, get_args(JudgeStyle))
     asks_lm = isinstance(judge, Judge)
     if style in _ALONE:
@@ -45,17 +38,15 @@ def judge_in_style(judge: dspy.Module, style: JudgeStyle = "listwise", orders: i
         if orders != 1:
             raise ArgumentError(f"orders must be 1 with judge_style={style!r} (one candidate a call); got {orders!r}.")
         return cast(dspy.Module, _ALONE[style]())
+    # Only the LM-backed `Judge` has a module for the smaller question; another judge is given two candidates at a time.
     whole = Comparer() if style == "pairwise" and asks_lm else judge
     inner = whole if orders == 1 else SwapConsistent(whole, orders)
     return PairwiseJudge(inner) if style == "pairwise" else inner
 
 
 def style_of(word: str | None, style: JudgeStyle, model: str | None) -> tuple[JudgeStyle, str | None]:
-    """Return the style and the model of a judge: its word is a model, a style, STYLE:MODEL, or another judge's.
-
-    Without a word it is a recording. `style` and `model` are for a judge that does not state one.
-    """
-    if word is None or is_without_lm(word):
+    """Return the style and the model of a judge's word; `style` and `model` are for a word that does not state one."""
+    if word is None or is_without_lm(word):  # None is a recording
         return "listwise", None
     for own in get_args(JudgeStyle):
         if word == own or word.startswith(f"{own}:"):

@@ -96,11 +96,9 @@ class SwapConsistent(RepeatedCalls):
 
 
 def orders_of(candidates: Sequence[str], most: int) -> list[tuple[int, ...]]:
-    """Return at most `most` orders of the candidates, no two of which show the same texts in the same places.
-
-    First the pool's own and its reverse, then each rotation with its reverse. That gives all six orders of three
-    candidates. In twice as many orders as candidates, each one is first, and last, equally often.
-    """
+    """Return at most `most` orders of the candidates, no two of which show the same texts in the same places."""
+    # Each rotation with its reverse: all six orders of three candidates. In twice as many orders as candidates, each
+    # one is first, and last, equally often.
     distinct, n = dict[tuple[str, ...], tuple[int, ...]](), len(candidates)
     for start in range(n):
         rotation = (*range(start, n), *range(start))

@@ -61,11 +61,8 @@ def numeric_temperatures(module: dspy.Module) -> Iterator[None]:
 
 
 def with_lms(module: dspy.Module, change: Callable[[Any], Any]) -> Any:
-    """Return a copy of a module in which each LM that it holds is `change(lm)`. Each LM is changed once.
-
-    An LM is found in any attribute of the module and of its sub-modules, directly or within lists, tuples and dicts.
-    An LM in a closure, or in an object of another kind, is not found.
-    """
+    """Return a copy of a module in which each LM that it holds is `change(lm)`; each LM is changed once."""
+    # LMs are found within modules, lists, tuples and dicts, but not in a closure or in an object of another kind.
     lms, memo = {id(lm): lm for _, lm in sub_modules(module, dspy.BaseLM)}, dict[int, tuple[Any, Any]]()
     try:
         twin = deepcopy(module, {**lms})  # not the LMs, which remember their calls too
@@ -101,10 +98,7 @@ def twin_of(lm: Any, mixin: type) -> Any:
 
 
 def view(module: dspy.Module, change: Callable[[Any], Any]) -> tuple[Any, dict[int, Any]]:
-    """Return a module that shares all but the LMs, and the original of each module in it by the copy's id.
-
-    Unlike the copy of `with_lms`, it keeps its records and its other state where the module itself keeps them.
-    """
+    """Return a module that shares all but the LMs, and the original of each module in it by the copy's id."""
     twins = dict[int, tuple[Any, Any]]()
 
     def clone(one: Any) -> Any:
@@ -114,6 +108,7 @@ def view(module: dspy.Module, change: Callable[[Any], Any]) -> tuple[Any, dict[i
             kind: Any = type(one)
             twin = object.__new__(kind)
             twins[id(one)] = twin, one
+            # Unlike a copy of `with_lms`, it keeps records and other state where the module itself keeps them.
             own = {name: part for name, part in vars(one).items() if name not in RECORDS}
             vars(twin).update({**vars(one), **{name: replace_lms(part, clone) for name, part in own.items()}})
         return twins[id(one)][0]

@@ -30,17 +30,7 @@ def make_lm(
     structured: SchemaUse = "auto",
     **options: Any,
 ) -> dspy.LM:
-    """Return the LM of a name such as `ollama/deepseek-r1:7b`, `openai/gpt-4o-mini` or `local:model.gguf`.
-
-    `ollama/NAME` and `ollama_chat/NAME` are the same here, and so are `vllm/NAME` and `hosted_vllm/NAME`: a model on a
-    server of vLLM's. `num_ctx` is how many tokens prompt and reply may have together. Requests carry a JSON schema if
-    `structured` is `on`; if it is `auto`, until the server refuses one. The other options are those of `dspy.LM`,
-    `eldgr_dspy.ollama` or `eldgr_dspy.local`.
-
-    Raises:
-        ArgumentError: The name has no model, the address is not valid, or `num_ctx` is given to a model that is not
-            Ollama's.
-    """
+    """Return the LM of a name such as `ollama/deepseek-r1:7b`, `openai/gpt-4o-mini` or `local:model.gguf`."""
     lm = _lm(name, api_base, num_ctx, options)
     if structured != "auto":
         setattr(lm, "structured", structured)  # noqa: B010 -- not an attribute of DSPy's

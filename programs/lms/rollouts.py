@@ -51,13 +51,10 @@ def numbered_lm(lm: Any, sample: int, of: int, temperature: float | None) -> Any
 def rollout(
     program: dspy.Module, sample: int, of: int, temperature: float | None, *, bound: bool
 ) -> Iterator[tuple[dspy.Module, Trace]]:
-    """Yield what to call for one sample `of` several, and the list that gets the trace of its calls.
-
-    The temperature is that of every request that does not set its own; None leaves the LM's. `bound` says whether the
-    program has LMs of its own.
-    """
+    """Yield what to call for one sample `of` several, and the list that gets the trace of its calls."""
+    # The temperature is that of requests that do not set their own; None leaves the LM's.
     number = partial(numbered_lm, sample=sample, of=of, temperature=temperature)
-    target, originals = view(program, number) if bound else (program, {})
+    target, originals = view(program, number) if bound else (program, {})  # bound: the program has its own LMs
     trace: Trace = []
     with dspy.context(lm=number(dspy.settings.lm), trace=trace, **_streaming(target, originals), **ANY_USAGE):
         yield target, trace

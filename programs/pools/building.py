@@ -50,15 +50,7 @@ class BuildResult:
 
 
 def build_pool(recipe: Recipe, out: Path) -> BuildResult:
-    """Join files of predictions into a pool and write it, whole or not at all.
-
-    Every source must have the same questions. Questions of `recipe.questions` that no source has are left out. If
-    files are joined by id and both have the question's text, the texts must agree: one contains the other, folded.
-
-    Raises:
-        ArgumentError: A file is given twice, or `out` is one of the files that are read.
-        PoolError: A file cannot be read, or the files do not fit each other; naming file, line and the first ids.
-    """
+    """Join files of predictions on the same questions into a pool and write it, whole or not at all."""
     _refuse_same_files(recipe, out)
     with EntryStore() as store:
         files = _JoinedFiles(recipe, store)
@@ -67,12 +59,9 @@ def build_pool(recipe: Recipe, out: Path) -> BuildResult:
 
 
 def shuffled_order(n: int, seed: int, id: str) -> list[int]:
-    """Return the positions 0 to n-1 in an order that depends on n, the seed and the question's id alone.
+    """Return the positions 0 to n-1 in an order that depends on n, the seed and the question's id alone."""
 
-    Source: ours. Sorted by a SHA-256 of seed, id and position, so that no library version changes the order. Over
-    seeds each order is equally likely.
-    """
-
+    # Source: ours. By SHA-256, so that no library version changes the order. Over seeds each order is equally likely.
     def key(position: int) -> bytes:
         return hashlib.sha256(f"shuffle {seed}\0{position}\0{id}".encode()).digest()
 

@@ -78,11 +78,7 @@ def load_program(name: str) -> dspy.Module:
 
 
 def read_devset(name: str, program: dspy.Module, task: Task, answer: str) -> list[DevQuestion]:
-    """Return the questions of a development set, all of them checked.
-
-    Gold answers are in the field `gold`, else in that of the program's `answer`. A question of a file is called with
-    the fields of its row that the program takes.
-    """
+    """Return the questions of a development set, checked; gold is in `gold`, else in the program's field `answer`."""
     path = Path(name)
     is_list = ":" in name and not path.exists()
     questions = list(_of_list(name, answer) if is_list else _of_file(path, program, answer))

@@ -188,10 +188,7 @@ def columns_at(fields: Mapping[str, Any], where: str, place: str = "{}") -> Colu
 
 
 def choices_at(record: Mapping[str, Any], read: Callable[[Any], Any] = lambda value: value) -> Choices:
-    """Return the texts in `options` or `choices`: a list, an object by label, or ARC's lists of `text` and `label`.
-
-    `read` makes the value of a field. A field of another form has another meaning, and is not read.
-    """
+    """Return the texts in `options` or `choices`: a list, an object by label, or ARC's lists of `text` and `label`."""
     for name in ("options", "choices"):
         value: Any = read(record.get(name))
         labels: Any = ()
@@ -201,7 +198,7 @@ def choices_at(record: Mapping[str, Any], read: Callable[[Any], Any] = lambda va
             by_label = value and all(map(_is_text, value.values()))
             value, labels = ([*value.values()], [*value]) if by_label else (value.get("text"), value.get("label"))
         are_texts = all(isinstance(one, list | tuple) and all(map(_is_text, one)) for one in (value, labels))
-        if are_texts and value and len(labels) in (0, len(value)):
+        if are_texts and value and len(labels) in (0, len(value)):  # else the field has another meaning
             return Choices(tuple(value), tuple(labels), by_number=name == "choices")
     return NO_CHOICES
 

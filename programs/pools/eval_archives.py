@@ -41,10 +41,7 @@ def is_archive(path: Path) -> bool:
 
 
 def read_archive(path: Path) -> tuple[Mapping[str, Any], list[tuple[str, Any]]]:
-    """Return the header of a log, and its samples in the order in which inspect lists them, each with its place.
-
-    One sample is in memory whole at a time, and what is read of the others.
-    """
+    """Return the header of a log, and its samples in the order in which inspect lists them, each with its place."""
     try:
         with ZipFile(path) as archive:
             return _read(path, archive)
@@ -71,7 +68,7 @@ def _read(path: Path, archive: ZipFile) -> tuple[Mapping[str, Any], list[tuple[s
         )
     header = _object(path, archive, top)
     samples, total = [], 0
-    for file in members:
+    for file in members:  # one sample is in memory whole at a time
         sample = _object(path, archive, file)
         sample = {name: sample[name] for name in _FIELDS if name in sample}
         total += n_values(json.dumps(sample).encode())

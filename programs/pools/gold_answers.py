@@ -48,15 +48,12 @@ _NOTHING: dict[str, Any] = {"null": None, "nan": None, "true": True, "false": Fa
 def gold_at(
     row: Mapping[str, Any], where: str, choices: Choices = NO_CHOICES, *, field: str = "gold", samples: bool = False
 ) -> tuple[str, ...]:
-    """Return the gold answers of a row: of `gold`, else of `field`, else of all fields in `NAMES` together.
-
-    A whole number is the place of an option, from 0, where there are options. A label is that option's text. If the row
-    has predictions too (`samples`), `answer` may be one of them, and counts only next to the aliases of an answer.
-    """
+    """Return the gold answers of a row: of `gold`, else of `field`, else of all fields in `NAMES` together."""
     for name in ("gold", field):
         if not is_missing(row.get(name)):
             return _option_answers(row[name], name, where, choices)
     names = {name: plain for name in row if (plain := plain_name(name)) in NAMES and not is_missing(row[name])}
+    # Next to predictions, `answer` may be one of them, so it counts only beside the aliases of an answer.
     if samples and not set(ALIASES) & {*names.values()}:
         names = {name: plain for name, plain in names.items() if plain != "answer"}
     by_name, aliases, refusals = dict[str, tuple[str, ...]](), list[str](), list[PoolError]()
@@ -77,10 +74,7 @@ def gold_at(
 
 
 def final_answers(value: Any, field: str, where: str) -> tuple[str, ...]:
-    """Return accepted answers from a text, a whole number, a list or an object of them, or a text that prints these.
-
-    In a solution in GSM8K's form it is the part after `####`.
-    """
+    """Return accepted answers from a text, a whole number, a list or an object of them, or a text that prints these."""
     if is_missing(value):
         return ()
     if isinstance(value, str):
@@ -89,6 +83,7 @@ def final_answers(value: Any, field: str, where: str) -> tuple[str, ...]:
         texts = [*_texts(value, field, where)]
     except RecursionError:
         raise PoolError(f"{where}: {field} is nested too deeply; write the accepted answers as a list.") from None
+    # A solution in GSM8K's form has its answer after `####`.
     return tuple(answer for text in texts if (answer := text.rpartition("####")[2].strip()))
 
 

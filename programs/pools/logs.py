@@ -35,11 +35,8 @@ _HINT = "The name of a file of JSON lines ends in .jsonl."
 
 
 def harness_entry(row: Mapping[str, Any], where: str) -> Entry:
-    """Return an entry of `samples_TASK_DATE.jsonl`, which lm-evaluation-harness writes with `--log_samples`.
-
-    The harness writes a question once for each filter, each time with the same `resps`. Its metrics were made with the
-    target, so no column is read from it.
-    """
+    """Return an entry of `samples_TASK_DATE.jsonl`, which lm-evaluation-harness writes with `--log_samples`."""
+    # No column is read from the harness's metrics, which were made with the target.
     samples = tuple(_responses(row.get("resps"), where))
     doc, target = fields_of(row.get("doc")), row.get("target")
     choices = choices_at(doc)
@@ -52,7 +49,7 @@ def harness_entry(row: Mapping[str, Any], where: str) -> Entry:
         samples,
         gold_at({"target": target}, where, choices) or gold_at(doc, where, choices, samples=True),
         options=choices.texts,
-        may_repeat=True,
+        may_repeat=True,  # the harness writes a question once for each filter, each time with the same `resps`
     )
 
 
@@ -68,11 +65,7 @@ def _responses(resps: Any, where: str) -> Iterator[Sample]:
 
 
 def read_inspect_log(path: Path, *, unfinished: bool = False, notes: list[str] | None = None) -> Iterator[Entry]:
-    """Yield the questions of a log of inspect, with a sample for each epoch and choice, epochs in order.
-
-    It does not read `scores`, which were made with the target. `notes` gets what the log lacks. One that failed, was
-    cancelled or still runs is refused unless `unfinished`.
-    """
+    """Yield the questions of a log of inspect, with a sample for each epoch and choice, epochs in order."""
     log, samples = read_archive(path) if is_archive(path) else _read_json(path)
     lacking = _lacking(log, [sample for _, sample in samples])
     if lacking and log.get("status") != "success" and not unfinished:
@@ -91,6 +84,7 @@ def read_inspect_log(path: Path, *, unfinished: bool = False, notes: list[str] |
         question = text_at(last_message(first.get("input"), "input", where), "input", where)
         choices = choices_at(first)
         gold = gold_at({"target": first.get("target")}, where, choices)
+        # `scores` is not read, because it was made with the target.
         outputs = tuple(one for place, record in epochs for one in _outputs(record.get("output"), place))
         yield Entry(where, id_at(first, "id", where), question, outputs, gold, options=choices.texts)
 

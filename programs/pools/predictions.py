@@ -40,16 +40,7 @@ def read_predictions(
     notes: list[str] | None = None,
     columns: Columns | None = None,
 ) -> Iterator[Entry]:
-    """Yield the predictions of a file, question by question.
-
-    Args:
-        path: JSON lines or Parquet, one record in memory at a time; or a table in CSV or TSV, or a log of inspect.
-        layout: Its layout. If it is None, the name decides; for JSON lines and Parquet the first record does, which has
-            `resps` in a log of lm-evaluation-harness and `prediction` in a plain file.
-        unfinished: Whether a log of inspect may be one that failed, was cancelled or is still running.
-        notes: Gets what such a log lacks, a sentence each.
-        columns: What the columns of a table hold.
-    """
+    """Yield the predictions of a file, by question; without a layout, the file's name or first record decides."""
     require_file(path)
     if is_table(path) and layout in (None, "predictions"):
         yield from read_table(path, columns or Columns())

@@ -97,14 +97,7 @@ class PairCounts:
 def write_pairs(
     pool: Pool, path: str | Path, settings: Settings | None = None, pairing: Pairing | None = None
 ) -> PairCounts:
-    """Write the preference pairs of a pool, whole or not at all, and return their counts.
-
-    `settings` say what certifies and what refuses. The name of the file states its format, as that of a pool does.
-
-    Raises:
-        ArgumentError: The evidence certifies no answers of this type, or the certificate asks an LM.
-        PoolError: There is no pair, or the score is unknown or not one number. No file is written then.
-    """
+    """Write the preference pairs of a pool, whole or not at all, and return their counts."""
     path, settings, pairing = Path(path), settings or Settings(), pairing or Pairing()
     kind = settings.type or answer_type(pool.task)
     if kind.way == "derivation" and not pairing.gold:

@@ -15,17 +15,12 @@ from eldgr_dspy.programs.pools.entries import Entry, choices_at, evidence_at, id
 from eldgr_dspy.programs.pools.gold_answers import gold_at
 from eldgr_dspy.programs.scoring.corpora import hotpotqa_corpus
 
+# What is used of HotpotQA: all paragraphs, or the facts, which were marked by people who knew the answer.
 Evidence = Literal["paragraphs", "facts"]
 
 
 def read_questions(path: Path, evidence: Evidence = "paragraphs", columns: Columns | None = None) -> Iterator[Entry]:
-    """Yield the questions of a file (JSON lines, Parquet, CSV or TSV), one in memory at a time unless it is a table.
-
-    A row has `question`, optionally `id`, and the fields of its layout: `answer` with a solution and `#### 18` (GSM8K);
-    `answer`, `context` and `supporting_facts` (HotpotQA); `answers`, `context` and `title` (SQuAD); or `gold`,
-    `evidence`, `options` as in a pool. Gold answers may have other names, see `gold_answers`. `evidence` is what is
-    used of HotpotQA: all paragraphs, or the facts, which were marked by people who knew the answer.
-    """
+    """Yield the questions of a file (JSON lines, Parquet, CSV or TSV), one in memory at a time unless it is a table."""
     if is_table(path):
         yield from read_table(path, columns or Columns(), samples=False)
         return

@@ -148,12 +148,7 @@ class _MeteredLM(Resending):
 
 
 def admission() -> Iterator[float]:
-    """Wait, in short waits, until a request may be sent.
-
-    Raises:
-        RunStoppedError: The run was stopped, or a limit of it forbids the request.
-        dspy.LMTimeoutError: The consultation was abandoned.
-    """
+    """Yield short waits until a request may be sent; raise if the run was stopped or the consultation abandoned."""
     meter = current_meter()
     while meter is not None:
         if meter.over:

@@ -101,17 +101,15 @@ class _LimitedLM(Resending):
 
 
 def with_limit(lm: Any, limit: Limit) -> Any:
-    """Return an LM that shares connections, history and callbacks with this one, and keeps to a limit.
-
-    Another LM than a `dspy.LM` is returned as it is, because DSPy does not retry for it, and so is one whose requests
-    somebody else sends again. An engine of one's own gets the limit if it is a dataclass with a `timeout` in seconds.
-    """
+    """Return an LM that shares connections, history and callbacks with this one, and keeps to a limit."""
     is_ours = isinstance(lm, dspy.LM) and type(lm).forward is dspy.LM.forward
+    # DSPy retries only for a `dspy.LM`. Where `resends` is false, somebody else sends its requests again.
     if not is_ours or not getattr(lm, "resends", True):
         return lm
     twin = twin_of(lm, _LimitedLM)
     if isinstance(lm._engine_spec, str) and lm.kwargs.get("timeout") is None:
         twin.kwargs = {**lm.kwargs, "timeout": limit.seconds}
+    # An engine of the user's own keeps to the limit if it is a dataclass with a `timeout` in seconds.
     for name in ("_engine_spec", "_async_engine_spec"):
         engine = getattr(lm, name)
         if is_dataclass(engine) and isinstance(seconds := getattr(engine, "timeout", None), int | float):

@@ -72,12 +72,8 @@ def stated_of_run(path: Path, beside: Path, settings: Settings, rules: Sequence[
 def require_same_decisions(
     recording: Mapping[str, Any], beside: Path, settings: Settings, rules: Sequence[str], places: Sequence[Path]
 ) -> str:
-    """Decide a frozen run again by its recorded replies, and return a clause that says of how many questions.
-
-    `recording` is what the freeze in the folder `beside` states of the run. `places` says where the run is now, then
-    its pools that were moved; without any the run is where it was.
-    """
-    path, *files = places or [beside / recording["run"]]
+    """Decide a frozen run again by its recorded replies, and return a clause that says of how many questions."""
+    path, *files = places or [beside / recording["run"]]  # where the run is now, then its pools that were moved
     run = read_run(path, **_own(settings))
     before = _decisions_of(run, rules)
     if any(_digest(before[rule]) != recording["decisions"].get(rule) for rule in rules):

@@ -80,11 +80,7 @@ class Recordings:
     """Recorded consultations, used instead of calls. A role recorded for a pool is never asked of that pool."""
 
     def __init__(self, replay: Replays = None, recorded_for: str | None = None, judges: Collection[str] = ()) -> None:
-        """Read journals, or none. Entries without a pool match any. A failed one does not answer its question.
-
-        Of several journals, the first that has a role answers for it, but a named judge's own answers for that judge.
-        The entries for the pool `recorded_for` match any pool too. `judges` are the names of the run's judges.
-        """
+        """Read journals, or none; `judges` are the names of the run's judges."""
         self._paths = recordings_in(replay)
         self._for, self._judges = recorded_for, judges
         self._sources: dict[tuple[str, Label], Path] = {}
@@ -109,8 +105,9 @@ class Recordings:
                 others.add(entry.judge)
                 continue
             self._pools[path].add(entry.pool)
-            entry = replace(entry, pool="") if entry.pool == self._for else entry
+            entry = replace(entry, pool="") if entry.pool == self._for else entry  # one without a pool matches any
             any_reply |= entry.settled
+            # The first journal that has a role answers for it, but a named judge's own answers for that judge.
             own = judge == entry.judge or entry.judge not in self._paths
             if own and self._sources.setdefault((entry.pool, entry.label), path) == path and entry.settled:
                 clean = {field: redact_value(getattr(entry, field)) for field in ("content", "reason", "served")}
@@ -172,12 +169,9 @@ class Recordings:
     def refuse_changes(
         self, entries: Iterable[Consultation], pools: Collection[Pool], models: Mapping[Label, str | None]
     ) -> None:
-        """Refuse to resume if a recording now has another consultation of these pools, or a judge another source.
-
-        A consultation that a recording lacks is kept, except that of a named judge: its replies have one source.
-        `models` are the models of the roles that the run asks now.
-        """
+        """Refuse to resume if a recording now has another consultation of these pools, or a judge another source."""
         names = {pool.name for pool in pools}
+        # A consultation that a recording lacks is kept, except a named judge's: its replies have one source.
         for entry in entries if self._paths or self._judges else ():
             if entry.pool in names:
                 if entry.judge in self._judges:

@@ -45,17 +45,14 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 @contextmanager
 def replacing_all(directory: Path, n: int) -> Iterator[dict[str, IO[bytes]]]:
-    """Open files that become the results of a run of `n` questions in order: the summary last.
-
-    Before it, a page of questions of an earlier session is removed if this one does not write it.
-    """
+    """Open files that become the results of a run of `n` questions in order: the summary last."""
     *names, last = [name for name in FILES if not (name == "questions.html" and left_out(directory, n))]
     with replacing(directory / last) as summary:
         with ExitStack() as files:
             handles = {name: files.enter_context(replacing(directory / name)) for name in reversed(names)}
             yield {last: summary, **handles}
         if "questions.html" not in names:
-            (directory / "questions.html").unlink(missing_ok=True)
+            (directory / "questions.html").unlink(missing_ok=True)  # that of an earlier session
 
 
 class Results:
@@ -141,11 +138,7 @@ def _pretty(value: Mapping[str, Any]) -> str:
 def write_pages(
     run: RunRead, summary: Summary, report: Path, files: Sequence[Path] = (), *, pages: bool = False
 ) -> str | None:
-    """Write the report of a finished run and, if its pools are there, the page of questions next to it.
-
-    `files` says where moved pools are now: if one of these cannot be used, that is an error. With `pages`, the page of
-    questions is also written beyond `MOST_QUESTIONS`. Return why it is not written, in a sentence, or None if it is.
-    """
+    """Write the report of a finished run and its page of questions; return why there is no such page, or None."""
     beside = questions_beside(report)
     why = None if pages else left_out(run.path, sum(pool["n"] for pool in summary["pools"].values()))
     try:
@@ -153,7 +146,7 @@ def write_pages(
             pools = reopen(run, [*summary["pools"]], files, "eldgr report RUN FILE --format html")
             _write(beside, _questions(run, summary, pools, report.name))
     except (ArgumentError, PoolError, RunChangedError) as error:
-        if files:
+        if files:  # a file that was given must be usable
             raise
         why = str(error)
     is_own = why is None or (beside.is_file() and beside.resolve() == (run.path / "questions.html").resolve())
@@ -170,11 +163,7 @@ def left_out(run: Path, n: int) -> str | None:
 
 
 def question_of(run: RunRead, name: str, files: Sequence[Path] = (), rules: Sequence[str] = ()) -> RunQuestion:
-    """Return the question of an id, or of POOL:ID, with all that its run knows of it, and decisions of `rules` or all.
-
-    `files` says where moved pools are now. It is an `ArgumentError` if the run is not finished, or if there is no such
-    question or rule, or several such questions.
-    """
+    """Return the question that ID or POOL:ID names, with all that its run knows, and decisions of `rules` or all."""
     summary = run.summary()
     pool, id, decisions = _decisions_on(run, summary, name)
     names_of_rules = [line["rule"] for line in decisions]

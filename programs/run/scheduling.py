@@ -71,12 +71,8 @@ def map_in_order(
     on_stop: OnStop,
     look: Callable[[], None] = lambda: None,
 ) -> Iterator[Iterator[R]]:
-    """Run a generator for each item in this thread. The context gives what they return, in the order of the items.
-
-    Calls are made in `workers` threads, and each in a copy of this context, so that `dspy.context` holds in it. A late
-    one is abandoned after `seconds`. If several calls fail, the first failure is raised. `look` is called often, even
-    while this waits, and ends the map by what it raises.
-    """
+    """Run a generator for each item in this thread; the context gives what they return, in the order of the items."""
+    # `look` is called often, even during the waits, and ends the map by what it raises.
     calls = _Calls(workers, seconds, on_stop)
     try:
         yield _in_order(map(steps, items), calls, look)
@@ -86,7 +82,7 @@ def map_in_order(
         on_stop(error)  # a second interrupt, here or in the next line, skips the wait
         calls.wait(look)
         if failures and isinstance(error, Exception) and error is not failures[0]:
-            raise failures[0] from failures[0].__cause__
+            raise failures[0] from failures[0].__cause__  # the first of several
         raise
     calls.stop()
     calls.wait(look)
@@ -153,7 +149,7 @@ class _Job:
 
     number: int
     call: Call
-    context: Context = field(default_factory=copy_context)
+    context: Context = field(default_factory=copy_context)  # so that `dspy.context` holds in the call
     worker: Any = None
     result: Any = None
     error: BaseException | None = None

@@ -36,11 +36,8 @@ class RuleChoice(NamedTuple):
 
 
 def choices(case: Case, rules: Sequence[str]) -> Generator[Label, Any, dict[str, RuleChoice | Consulted]]:
-    """Drive all rules on the same replies; yield a role or judge when the first rule needs it.
-
-    It is sent the reply, or `NotAskedError` if there will be none. It returns each rule's choice, or the role that the
-    rule lacks.
-    """
+    """Drive all rules on the same replies, yield a role or judge when a rule first needs it, and return the choices."""
+    # Each yield is sent the reply, or `NotAskedError` if there will be none; then the role stands in place of a choice.
     replies: dict[Label, Any] = {}
     by_rule: dict[str, RuleChoice | Consulted] = {}
     for name in rules:
@@ -106,24 +103,16 @@ class Redecisions:
 
 
 def decide_again(run: RunRead, rules: Sequence[str], files: Sequence[Path] = ()) -> Redecisions:
-    """Decide the questions of a run by rules, from its journal.
-
-    For a finished run the questions are those that it decided. For another, all of its pools. A call that did not come
-    through decides like a role that abstains, as it did in the run. A rule that needs a role which was never asked on
-    some question is withheld: its figures are under `withheld`, the number of such questions by role. The package's own
-    rules that a finished run compared are added. `files` says where moved pools are now.
-
-    Raises:
-        ArgumentError: A rule is not known or failed, or a pool is not there. PoolError: A pool cannot be read.
-        RunChangedError: A pool is not the one that the run was made on.
-    """
+    """Decide the questions of a run by rules, from its journal; a rule that needs a role never asked is withheld."""
     for rule in rules:
         rule_named(rule)
     by_pool = run.summary()["pools"] if run.is_finished() else {}
+    # The package's own rules that a finished run compared are added.
     before = [rule for pool in by_pool.values() for rule in (*pool["rules"], *pool["withheld"]) if not is_own(rule)]
     judges = dict.fromkeys(filter(None, map(judge_in, (*before, *run.totals.roles))))
     names = for_judges([*dict.fromkeys([*before, *rules])], judges)
     pools = reopen(run, [*by_pool] or [*run.heads_of("pool")], files, "eldgr decide RUN FILE --rule NAME")
+    # A finished run is decided on the questions that it decided, any other on all of its pools.
     sizes = {pool.name: by_pool[pool.name]["n"] if by_pool else pool.n for pool in pools}
     rows = {pool.name: DecidedRows(pool.task, names) for pool in pools}
     for pool, settlement in settle_again(run, names, pools, sizes):
@@ -154,16 +143,12 @@ def settle_again(
                 if (entry := store.find((pool.name, row.id, label))) is None:
                     reply = NotAskedError(f"The run never asked the {label}.")
                 else:
+                    # A call that did not come through is an abstention, as in the run.
                     consultations[label], reply = entry, journaled_reply(case.question, entry)
 
 
 def reopen(run: RunRead, names: Sequence[str], files: Sequence[Path], command: str) -> list[Pool]:
-    """Return the pools of a run with these names, at `files` if they were moved; `command` is what gives such a file.
-
-    Raises:
-        ArgumentError, PoolError: a pool is not there or cannot be read, or a file is not one of these.
-        RunChangedError: a pool is not the one that the run was made on.
-    """
+    """Return the pools of a run, at `files` if they were moved; `command` is the one in which to give such a file."""
     places = {pool_name(path): path for path in files}
     for name, path in places.items():
         if name not in names:

@@ -20,16 +20,14 @@ if TYPE_CHECKING:
 
 
 def reasonings_of(question: Question, *, corpus: bool) -> "list[Reasoning]":
-    """Return the text of each candidate, in pool order, with question, answer and passages.
-
-    If a text ends with only the answer on a line of its own, that line is left out: an answer is not a step. `corpus`
-    is whether the passages are what was found in a corpus, even if nothing was; otherwise there are none.
-    """
+    """Return the text of each candidate, in pool order, with question, answer and passages."""
     from eldgr_dspy.channels.protocols import Reasoning
 
     answers = tuple(answer or "" for answer in question.answers)
     pairs = zip(question.texts or answers, answers, strict=True)
+    # With `corpus` the passages are what was found in a corpus, even if nothing was.
     passages = question.passages if corpus else None
+    # A last line that holds only the answer is left out of the text: an answer is not a step.
     return [Reasoning(before_answer(answer, text), question.text, passages, answer) for text, answer in pairs]
 
 

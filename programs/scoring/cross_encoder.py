@@ -117,10 +117,8 @@ class CrossEncoderNLI:
 
 
 def stated_columns(folder: Path, model: str) -> tuple[int, int, int]:
-    """Return the columns of contradiction, neutral and entailment as the config.json of a model's folder states them.
-
-    The file is read before transformers reads it, which makes up labels if it states none.
-    """
+    """Return the columns of contradiction, neutral and entailment that config.json in a model's folder states."""
+    # Read before transformers reads it, which makes up labels if the file states none.
     path = folder / "config.json"
     try:
         config = parsed_json(document(path), str(path))

@@ -85,10 +85,7 @@ def gather(
     claims: Claims,
     counterfactuals: Counterfactuals,
 ) -> Group:
-    """Split texts, find documents for their steps, and ask for their claims and changed forms, each kind at once.
-
-    The arguments and errors are those of `NLIScorer` and its method `score`.
-    """
+    """Split texts, find documents for their steps, and ask for their claims and changed forms, each kind at once."""
     texts = tuple(split_steps(reasoning.text) for reasoning in reasonings)
     confidences = [
         reasoning.confidences_of(len(text.steps), f"reasonings[{at}].confidences") or [NO_CONFIDENCE] * len(text.steps)

@@ -29,11 +29,8 @@ class Text:
 
 
 def texts_of_pool(path: Path, limit: int | None = None) -> Iterator[list[Text]]:
-    """Yield the texts of the candidates of each question, of the first `limit` questions; one without has its answer.
-
-    The whole pool is read and checked at once. A row without evidence has no corpus.
-    """
-    rows = ((row.id, row.to_question()) for row in open_pool(path).rows(limit))
+    """Yield the texts of the candidates of each question; a candidate without a text has its answer."""
+    rows = ((row.id, row.to_question()) for row in open_pool(path).rows(limit))  # the whole pool is checked at once
     return (
         [Text(one, id, at) for at, one in enumerate(reasonings_of(question, corpus=bool(question.passages)))]
         for id, question in rows
@@ -41,11 +38,7 @@ def texts_of_pool(path: Path, limit: int | None = None) -> Iterator[list[Text]]:
 
 
 def text_of_file(path: Path, question: str = "", evidence: Path | None = None) -> Text:
-    """Return the text of a file, in UTF-8, with the answer that it marks.
-
-    `evidence` is a file of passages: JSON lines with `text` and perhaps `title` if it is named so, else one a
-    paragraph, separated by blank lines. Without it there is no corpus.
-    """
+    """Return the text of a file, in UTF-8, with the answer that it marks; without `evidence` it has no corpus."""
     text = _text(path)
     extraction = extract_answer(text, "retrieval")
     answer = extraction.answer if extraction and extraction.form != "whole" else ""

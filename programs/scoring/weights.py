@@ -14,10 +14,7 @@ _HEX = 12
 
 
 def find_model(model: str | Path, revision: str | None = None) -> Path:
-    """Return the folder of a model, given a folder or a name on the Hub; `revision` is a branch, tag or commit.
-
-    A model that is on this disk needs no network. One that the cache of the Hub lacks is fetched into it.
-    """
+    """Return the folder of a model, given a folder or a name on the Hub; `revision` is a branch, tag or commit."""
     folder = Path(model).expanduser()
     if not folder.is_dir():
         folder = _snapshot(str(model), revision)
