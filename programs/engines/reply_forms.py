@@ -114,9 +114,9 @@ def without_schema(lm: Any, error: Exception, on_trial: bool) -> Iterator[None]:
     server = _server(lm)
     if not (on_trial and _ABOUT_SCHEMA.search(str(error))):
         raise error
-    _REFUSING.add(server)  # for later requests too, unless this one is refused as well
+    _REFUSING.add(server)  # for later requests too, unless this one gets no reply either
     try:
         yield
-    except REFUSALS:
-        _REFUSING.discard(server)  # the schema was not the reason, so it stays on trial
+    except dspy.LMError:
+        _REFUSING.discard(server)  # perhaps the schema was not the reason, so it stays on trial
         raise

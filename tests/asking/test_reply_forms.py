@@ -50,10 +50,11 @@ def test_a_server_of_the_user_s_is_sent_a_schema_which_it_refuses_only_if_it_tak
     with openai_server(server := Server((400, "no"), REPAIR)) as address:
         assert ask(lm_at(address, "openai/local")).repaired_answer == "e"
     assert server.flags == [True]
-    with openai_server(server := Server((400, "no"), (400, "no schema"))) as address:
-        refuses(dspy.LMInvalidRequestError, "no$", ask, lm_at(address, "openai/local"))
-        assert not refuses_schema(lm_at(address, "openai/local"))
-    assert server.flags == [True, False]
+    for status, kind in ((400, dspy.LMInvalidRequestError), (401, dspy.LMAuthError)):
+        with openai_server(server := Server((status, "no"), (400, "no schema"))) as address:
+            refuses(kind, "no\n|no$", ask, lm_at(address, "openai/local"))
+            assert not refuses_schema(lm_at(address, "openai/local"))
+        assert server.flags == [True, False]
 
 
 @each_case("asking", "refusals of a schema")
