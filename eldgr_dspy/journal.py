@@ -257,11 +257,7 @@ class Journal:
 def read_journal(
     path: Path, heads: list[dict[str, Any]] | None = None, on_tear: Callable[[JournalError], None] | None = None
 ) -> Iterator[Consultation]:
-    """Yield the consultations of a finished or recorded journal, plain or .gz, without opening it for writing.
-
-    Other lines are added to `heads`. A torn last line, as after a crash or during a run, is given to `on_tear` and
-    skipped. Without it, it is a `JournalError`, as is any other line that cannot be read.
-    """
+    """Yield the consultations of a journal, plain or .gz, which is only read; its other lines are added to `heads`."""
     in_memory = 0
     for number, line in _lines(path):
         if not line.strip():
@@ -270,6 +266,7 @@ def read_journal(
             record = parse(line, path, where := f"line {number}")
             entry = (consultation_of if record.get("kind") == "consultation" else head_of)(record, path, where)
         except JournalError as error:
+            # A torn last line, as after a crash or during a run, is skipped if there is `on_tear`.
             if on_tear is None or line.endswith(b"\n"):
                 raise
             on_tear(error)

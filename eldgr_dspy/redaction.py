@@ -142,19 +142,14 @@ def remember(value: str) -> None:
 
 
 def remember_settings(settings: Mapping[str, Any], *, within: str = "", any_text: bool = True) -> None:
-    """Remember the credentials in settings: those that a name announces, and those in addresses and headers.
-
-    Args:
-        settings: Texts, and lists and mappings of settings; anything else is skipped.
-        within: The name of these settings. A header counts as a credential unless its name is known to be harmless;
-            a parameter of an address counts if its name may announce one.
-        any_text: Whether any text after the name of a credential counts. If not, only a text with a digit, one of 20
-            or more characters, and any API key: a password may be `postgres`, and a key the name of a field.
-    """
+    """Remember the credentials in settings: those that a name announces, and those in addresses and headers."""
+    # `within` names the settings. A header counts as a credential unless its name is known to be harmless; a parameter
+    # of an address counts if its name may announce one.
     in_headers, in_query = within.lower().endswith("headers"), within.lower().endswith("query")
     for name, value in settings.items():
         secret = SECRET_NAME.search(name) or (in_query and _IN_QUERY.fullmatch(name))
         if isinstance(value, str):
+            # Without `any_text` a short word does not count: a password may be `postgres`, a key the name of a field.
             if any_text or _API_KEY.search(name) or _RANDOM.search(value):
                 _remember_text(value, bool(secret) or (in_headers and not _PLAIN_HEADER.fullmatch(name)))
         elif isinstance(value, Mapping):

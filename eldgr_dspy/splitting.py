@@ -23,21 +23,14 @@ def folded_question(question: str) -> str:
 
 
 def is_confirmation(question: str, *, share: float, seed: int) -> bool:
-    """Say whether a question belongs to the confirmation part, as `share` of all texts do.
-
-    With a larger share and the same seed, every question of that part stays in it. Source: ours. The first eight bytes
-    of a SHA-256, as a fraction of all possible values, against the share.
-    """
+    """Say whether a question belongs to the confirmation part, as `share` of all texts do."""
+    # With a larger share and the same seed, every question of that part stays in it. Source: ours.
     digest = hashlib.sha256(f"split {seed}\0{folded_question(question)}".encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest[:8]) < share * 2**64
 
 
 def split_pool(pool: Pool, development: Path, confirmation: Path, *, share: float, seed: int) -> tuple[Pool, Pool]:
-    """Write the two parts of a pool, each in the order of the pool and in the format of its name.
-
-    The `share` of the questions for confirmation is between 0 and 1, and is met on average. On an error both files
-    are unchanged, unless the system refuses the last of the two renames.
-    """
+    """Write the two parts of a pool, each in its order and in the format of its name; `share` is met on average."""
     if not 0 < share < 1:
         raise ArgumentError(f"share must be between 0 and 1; got {share!r}. Give 0.4 for two questions in five.")
     if len({path.resolve() for path in (pool.path, development, confirmation)}) < 3:
@@ -54,6 +47,7 @@ def split_pool(pool: Pool, development: Path, confirmation: Path, *, share: floa
         return (row for row in pool.rows() if is_confirmation(row.question, share=share, seed=seed) is side)
 
     # Neither is renamed before both are on the disk: next to a part of another split it would share questions.
+    # So on an error both files are unchanged, unless the system refuses the last rename, or to flush a folder.
     with replacing(development) as first, replacing(confirmation) as second:
         parts = write_rows(development, first, part_of(False)), write_rows(confirmation, second, part_of(True))
         for path, out in ((development, first), (confirmation, second)):

@@ -110,10 +110,7 @@ class Checkpoint:
 
 
 def render(tokenizer: Any, checkpoint: str, question: str, prompt: Any) -> list[int]:
-    """Return the tokens of a prompt as the model must read it, ready for its answer.
-
-    The prompt is messages, or text for a model without a chat template. Checkpoint and question are named in errors.
-    """
+    """Return the tokens of a prompt as the model must read it, ready for its answer."""
     what = f"the prompt of the question {question!r:.80}"
     is_text = isinstance(prompt, str)
     if is_text and getattr(tokenizer, "chat_template", None):

@@ -139,10 +139,7 @@ def _require_whole_groups(call: Call, size: int) -> None:
 
 
 def midranks(keys: Sequence[tuple[Any, ...]]) -> list[float]:
-    """Return the place of each key among all, from 0 for the least to 1 for the greatest; equal ones share the mean.
-
-    If all are equal, or there is only one, each is at 0.5.
-    """
+    """Return the place of each key among all, from 0 for the least to 1 for the greatest; equal ones share the mean."""
     beaten = [sum(other < key for other in keys) + (sum(other == key for other in keys) - 1) / 2 for key in keys]
     return [count / (len(keys) - 1) if len(keys) > 1 else 0.5 for count in beaten]
 

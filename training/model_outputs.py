@@ -42,14 +42,11 @@ class Output(NamedTuple):
 def outputs_of(
     completions: Sequence[Completion], prompts: Sequence[object] = (), trainer: Any = None, ids: Sequence[Any] = ()
 ) -> tuple[Output, ...]:
-    """Return what the model itself wrote: with tools, a completion also holds other messages.
-
-    The trainer's chat template renders the prompts. Without them no completion begins inside its thinking. `ids` are
-    the tokens of each, if they are known: of a message that was parsed, only they tell if its thinking ends.
-    """
+    """Return what the model itself wrote: with tools, a completion also holds other messages."""
     prompts, tokenizer = prompts[: len(completions)], getattr(trainer, "processing_class", None)
     keys = [*map(repr, prompts)]  # the prompt of a group is rendered once
     opens = {key: _opens_thinking(of, trainer, tokenizer) for key, of in dict(zip(keys, prompts, strict=True)).items()}
+    # Of a message that was parsed, only the tokens (`ids`) tell whether its thinking ends.
     rows = zip_longest(completions, map(opens.get, keys), ids[: len(completions)])
     return tuple(
         _output(at, completion, bool(inside), tokenizer.decode(tokens) if inside and tokenizer and tokens else "")

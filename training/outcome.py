@@ -94,11 +94,8 @@ def _flags(values: Iterable[bool]) -> Scores:
 
 
 def read_gold(where: str, answers: Sequence[str], task: Task) -> tuple[str, ...]:
-    """Return the accepted answers as answers of a task; refuse texts of which none is one or states one.
-
-    A text that states one is read for it as a completion is: the 72 of a whole solution of GSM8K, which ends in
-    "#### 72". `where` says in the error what the texts are.
-    """
+    """Return the accepted answers as answers of a task; refuse texts of which none is one or states one."""
+    # A text that states one is read as a completion is: the 72 of a whole solution of GSM8K, which ends in "#### 72".
     readings = [_read(text, task) for text in answers]
     readable = tuple(answer for answer in readings if answer is not None)
     if answers and not readable:

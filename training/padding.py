@@ -14,12 +14,9 @@ _LINE = re.compile(r"[^\r\n]+(?:\r\n|\r|\n)?|\r\n|\r|\n")
 
 
 def without_padding(text: str) -> tuple[list[tuple[str, int]], int]:
-    """Return the lines of a text without padding, each with its offset, and the number of lines of padding.
-
-    Padding is a line outside of code and LaTeX of which no step could be scored, because it has one word or none; and
-    a marker such as "Step 3:" that no line follows before the next marker or the end. Blank lines are not padding, nor
-    is the line that states the answer. If a text has nothing else, the first line is kept.
-    """
+    """Return the lines of a text without padding, each with its offset, and the number of lines of padding."""
+    # Padding is a line outside of code and LaTeX that cannot be scored, having one word or none, and a marker such as
+    # "Step 3:" that no line follows before the next marker or the end. Blank lines and the answer's line stay.
     answer = split_steps(text, most=len(text) + 1).answer
     at = -1 if answer is None else answer.end - len(answer.text.lstrip())
     rest, padding = list[tuple[str, int]](), 0
@@ -34,6 +31,7 @@ def without_padding(text: str) -> tuple[list[tuple[str, int]], int]:
         rest.append((line, start))
         introduces = introduces if not line.strip() else says and not marks and not states
     if padding and not any(line.strip() for line, _ in rest):
+        # The text has nothing else, so its first line is kept.
         return [next((line, start) for start, line, _ in _lines(text) if line.strip())], padding - 1
     return rest[::-1], padding
 

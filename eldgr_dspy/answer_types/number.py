@@ -78,14 +78,9 @@ _SYMBOLS = re.compile(
 
 
 def numeric_equal(answer: str | None, gold: Sequence[str]) -> bool:
-    """Say whether the answer is exactly the number of a gold answer: '18.0' is '$18', '5%' is not '5'.
-
-    A text that is not a number equals nothing, not even itself.
-
-    Raises:
-        ArgumentError: `gold` is empty, or one text instead of a sequence.
-    """
+    """Say whether the answer is exactly the number of a gold answer: '18.0' is '$18', '5%' is not '5'."""
     require_gold(gold)
+    # A text that is not a number equals nothing, not even itself.
     return _is_number_of(answer, gold, number_in)
 
 

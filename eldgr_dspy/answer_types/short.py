@@ -64,13 +64,7 @@ def exact_match(answer: str | None, gold: Sequence[str]) -> bool:
 
 
 def token_f1(answer: str | None, gold: Sequence[str]) -> float:
-    """Return the greatest token F1, in [0, 1], of the answer against a gold answer, both stripped and normalised.
-
-    If either is yes, no or noanswer, only the same word scores. No answer scores 0. Source: official HotpotQA.
-
-    Raises:
-        ArgumentError: `gold` is empty, or one text instead of a sequence.
-    """
+    """Return the greatest token F1, in [0, 1], of the answer against a gold answer, both stripped and normalised."""
     require_gold(gold)
     return _greatest_f1(answer, gold, _normal_form)
 
@@ -94,6 +88,7 @@ def _greatest_f1(answer: str | None, gold: Sequence[str], normalize: Callable[[s
 
 
 def _f1(answer: str, gold: str) -> float:
+    # If either is yes, no or noanswer, only the same word scores. Source: official HotpotQA.
     if answer != gold and (answer in _ALL_OR_NOTHING or gold in _ALL_OR_NOTHING):
         return 0.0
     tokens, gold_tokens = answer.split(), gold.split()

@@ -61,13 +61,10 @@ def size_of_file(path: Path) -> int:
 
 
 def parsed_json(data: bytes, where: str, most: int = MAX_VALUES, decode: Callable[[str], Any] = json.loads) -> Any:
-    """Return the value of one JSON text, which is measured before it is parsed; `decode` parses it.
-
-    Raises:
-        PoolError: It holds more than `most` values, or is nested too deep. ValueError: It is not JSON, or not UTF-8.
-    """
+    """Return the value of one JSON text; one of more than `most` values, or nested too deep, is a PoolError."""
     require_few_in(data, where, most)
     try:
+        # A ValueError if the text is not UTF-8 or not JSON.
         value = decode(data.decode("utf-8"))
     except RecursionError:
         raise _too_deep(where) from None

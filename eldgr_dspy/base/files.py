@@ -41,10 +41,8 @@ _DEVICE = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file that will replace `path`: a reader, or a crash, sees the old file or the new one, never a part.
-
-    On any error the old file is left as it was. A device, a link or a folder is refused: a rename would replace it.
-    """
+    """Open a file that will replace `path`: a reader, or a crash, sees the old file or the new one, never a part."""
+    # A rename would replace the link, the folder or the device itself.
     if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
         raise FileExistsError(errno.EEXIST, "The path is a link, a folder, a pipe or a device", str(path))
     temporary = path.parent / f".{secrets.token_hex(8)}.tmp"  # without the name, which may be as long as allowed
@@ -134,10 +132,7 @@ def require_file(path: Path) -> None:
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    r"""Yield (number, line) of a plain or .gz file, counted from 1, split at `\n` alone, without line end or BOM.
-
-    No more than one line is in memory. A file or a line that cannot be read, or is too large, is a PoolError.
-    """
+    r"""Yield (number, line) of a plain or .gz file, counted from 1, split at `\n` alone, without line end or BOM."""
     for number, line in whole_lines(path):
         yield number, line.rstrip(b"\r\n")
 

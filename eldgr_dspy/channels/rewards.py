@@ -159,11 +159,7 @@ def completion_reward(outcome: float, format_: float, rewards: Values) -> Comple
 
 
 def columns_of(columns: Columns) -> dict[Channel, Scores]:
-    """Return all seven columns, each checked to be in [0, 1]; a missing one is undefined for every step.
-
-    Raises:
-        ArgumentError: As `weighted_mean`.
-    """
+    """Return all seven columns, each checked to be in [0, 1]; a missing one is undefined for every step."""
     _require_channels(columns)
     if not columns:
         raise ArgumentError(

@@ -26,11 +26,9 @@ _Numbers = Counter[Exact]  # magnitudes, as often as they are used
 
 
 def fault_of_check(check: str, steps: Sequence[Sides], sources: Iterable[Exact], answer: Fraction) -> str | None:
-    """Return why an untrusted equation is not a check, in a sentence, or None if it is one.
-
-    The steps were executed; sources are the numbers of the question and the constants that its words mean.
-    """
+    """Return why an untrusted equation is not a check, in a sentence, or None if it is one."""
     try:
+        # The steps were executed before, so what does not execute here is the check.
         numbers = _apart_from(answer, steps, sources) | {answer}
         sides = _fold_fractions(parse_sides(check), steps, numbers, answer)
         values = [side.value() for side in sides]

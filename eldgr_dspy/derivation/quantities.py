@@ -52,13 +52,11 @@ def quantities_of(question: str) -> list[Quantity]:
 
 
 def conversions_of(question: str) -> frozenset[Exact]:
-    """Return the constants for conversions: what two words of the question license, and what one usually means.
-
-    So "minutes" and "hours" together give 60, and so does "hour" alone; "minutes" alone does not.
-    """
+    """Return the constants for conversions: what two words of the question license, and what one usually means."""
     words = set(tracing.tokens_of(question)).difference(_MULTIPLIERS, tracing.SCALES, tracing.PARTS)
     constants = Counter(value for word in words for value in tracing.TABLE.get(word, ()) if value > 1)
     usual = {_USUAL[word] for word in words if word in _USUAL}
+    # So "minutes" and "hours" together give 60, and so does "hour" alone; "minutes" alone does not.
     return frozenset(simplify(value) for value, times in constants.items() if times > 1 or value in usual)
 
 

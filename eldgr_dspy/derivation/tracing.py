@@ -130,10 +130,8 @@ def traces(operand: Operand, numbers: Container[Exact]) -> bool:
 
 
 def fold(expression: Expression, values: Container[Exact]) -> Expression:
-    """Return the expression with a division of two whole numbers as one number where it writes one of `values`.
-
-    So `10/3 * 9` and `9 * (10/3)` are products of two numbers. A whole value is never folded: 18/2 is an operation.
-    """
+    """Return the expression with a division of two whole numbers as one number where it writes one of `values`."""
+    # So `10/3 * 9` and `9 * (10/3)` are products of two numbers.
     program: list[Operand | str] = []
     for item in expression.program:
         program.append(item)
@@ -150,6 +148,7 @@ def _fold_last(program: list[Operand | str], values: Container[Exact]) -> None:
         return
     if lower.value and upper.value.denominator == lower.value.denominator == 1:
         value = Fraction(upper.value, lower.value)
+        # A whole value is never folded: 18/2 is an operation.
         if value.denominator != 1 and value in values:
             program[start:] = [Operand(value), *program[start + 1 : -2]]
 

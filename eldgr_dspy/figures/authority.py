@@ -45,7 +45,7 @@ class QuestionBounds(NamedTuple):
 
     silent: _EndsOfRules  # whether each rule is right under all judges, and under some; the other roles silent
     widest: _EndsOfRules  # also over all spans as repair, or all derivers
-    lost: frozenset[str]  # rules that some judge or deriver makes wrong, where majority is right
+    lost: frozenset[str]  # rules that some judge or deriver makes wrong, the others silent, where majority is right
 
 
 def question_bounds(
@@ -82,16 +82,13 @@ def question_bounds(
 
 
 def bounds_of(task: Task, rules: Sequence[str], units: Units[QuestionBounds], *, withheld: bool = False) -> Bounds:
-    """Return `bounds`, `bounds_any_span`, `bounds_any_deriver` and `price` as `summary.json` has them.
-
-    The bounds hold for every judge. Copies of a question are lost once, if any of them is. If the certificates of a
-    question are `withheld`, nothing is known.
-    """
+    """Return `bounds`, `bounds_any_span`, `bounds_any_deriver` and `price` as `summary.json` has them."""
     kind, bounds = answer_type(task), questions_in(units)
     lost = counts_by(units, lambda unit: tuple(of.lost for of in unit))
 
     def percentages(rule: str, part: Callable[[QuestionBounds], _EndsOfRules]) -> list[float] | None:
         ends: Any = [dict(part(of))[name_in(rule)] for of in bounds]
+        # If a question's certificates are withheld, nothing is known. Otherwise the bounds hold for every judge.
         if withheld or not bounds or None in ends:
             return None
         right = (sum(one[end] * times for one, times in zip(ends, bounds.values(), strict=True)) for end in (0, 1))
@@ -110,13 +107,9 @@ def bounds_of(task: Task, rules: Sequence[str], units: Units[QuestionBounds], *,
 
 
 def price_of(rule: str, lost: Units[frozenset[str]]) -> Price | None:
-    """Return the price of a rule: the most accuracy that any judge can cost against majority on new questions.
-
-    A question is lost under a rule if majority is right on it and some judge, or some deriver where a derivation
-    certifies, makes the rule ship a wrong answer while the other roles abstain. That does not depend on an LM, so an
-    upper bound on the share of lost questions holds for all LMs. None without a scored question. Source: ours; the
-    bound on the share is that of Clopper and Pearson.
-    """
+    """Return the price of a rule: the most accuracy that any judge can cost against majority on new questions."""
+    # Whether a question can be lost does not depend on an LM, so the upper bound of Clopper and Pearson on the share of
+    # lost questions holds for all LMs. Copies of a question are lost once, if any of them is. Source: ours.
     n, count = sum(lost.values()), sum(times for unit, times in lost.items() if any(rule in one for one in unit))
     if not n:
         return None

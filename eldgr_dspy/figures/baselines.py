@@ -111,14 +111,10 @@ def baselines_of(
     units: Units[Chances],
     judges: Iterable[str] = (),
     *,
-    withheld: bool = False,
-    lacking: Mapping[str, str] | None = None,
+    withheld: bool = False,  # the certificates of a question are not known
+    lacking: Mapping[str, str] | None = None,  # why a judge does not apply to the pool
 ) -> BaselineFigures:
-    """Return the section of `summary.json`, from the questions with a gold answer.
-
-    Judges that replied are in the order of `judges`, others last; those in `lacking` do not apply to the pool, for the
-    reason given. If `withheld`, the certificates of a question are not known.
-    """
+    """Return the section `baselines` of a pool in `summary.json`, from the questions with a gold answer."""
     counts, derives = questions_in(units), answer_type(task).way == "derivation"
 
     def score_of(name: BaselineName) -> Baseline:
@@ -141,6 +137,7 @@ def baselines_of(
 
     names: tuple[BaselineName, ...] = get_args(BaselineName)
     respondents = dict.fromkeys(name for chances in counts for name, _ in chances.judges)
+    # Judges that replied are in the order of `judges`, others last.
     order = dict.fromkeys([*(name for name in judges if name in respondents), *respondents])
     return {
         "scores": {name: score_of(name) for name in names},

@@ -81,13 +81,11 @@ def _csv_cell(value: Any) -> Any:
 
 
 def disarm(text: str) -> str:
-    """Return a text that no spreadsheet reads as a formula: with a `'` in front if its first character could start one.
-
-    That is the first one that is seen, in its compatibility form: a small or full-width sign counts as the sign itself.
-    A plain number such as -5 or +3.2 is not a formula and stays. Source: OWASP, "CSV Injection".
-    """
+    """Return the text so that no spreadsheet reads it as a formula: with a `'` in front if it could start one."""
     if text[:1].isalnum() and text[:1].isascii():
         return text
+    # A small or full-width sign counts as the sign itself; a plain number such as -5 or +3.2 is not a formula.
+    # Source: OWASP, "CSV Injection".
     first = next(filter(_is_seen, text), "")
     is_formula = normalize("NFKC", first)[:1] in ("=", "+", "-", "@")
     return f"'{text}" if text.startswith(_STARTS) or (is_formula and not _NUMBER.fullmatch(text)) else text

@@ -202,11 +202,7 @@ class RunRead:
 
 
 def read_run(path: Path, **own: object) -> RunRead:
-    """Read a run directory: its journal once through.
-
-    `own` has `certificate`, `refusals` and `answer` of the user's own that the run was made with, each as a value or by
-    its name. Nothing that the run names is imported.
-    """
+    """Read a run directory, its journal once through, and import nothing that it names; `own` is as in `RunRead`."""
     journal = path / "journal.jsonl"
     if not path.is_dir():
         fault = "not a directory" if path.exists() else "no such directory"

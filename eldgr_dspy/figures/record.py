@@ -165,12 +165,10 @@ def total_of(amounts: Sequence[_Amount | None]) -> _Amount | None:
 
 
 def is_same_model(models: str | None, server_model: str | None) -> bool | None:
-    """Return whether the model that answered is one that was asked for, joined by `+`; None if either is unknown.
-
-    Providers and dates aside: `gpt-4o-2024-08-06` is an `openai/gpt-4o`, and `gpt-4o-mini` is not.
-    """
+    """Return whether the model that answered is one that was asked for, joined by `+`; None if either is unknown."""
     if models is None or server_model is None:
         return None
+    # Providers and dates aside: `gpt-4o-2024-08-06` is an `openai/gpt-4o`, and `gpt-4o-mini` is not.
     return any(_names(model) & _names(server_model) for model in models.split("+"))
 
 
@@ -182,10 +180,7 @@ def _names(model: str) -> set[str]:
 
 
 def judges_record(summary: Summary, heads: Sequence[Mapping[str, Any]], totals: JournalTotals) -> Record:
-    """Return the record of a run: the rates of its summary, and the calls and dollars of all that is in its journal.
-
-    `heads` is what the journal states that the run is made with; `totals` are those of its consultations.
-    """
+    """Return the record of a run: the rates of its summary, and the calls and dollars of all that is in its journal."""
     settings, pools, details = (
         {head["name"]: head["details"] for head in heads if head["kind"] == kind}
         for kind in ("settings", "pool", "role")
@@ -266,10 +261,7 @@ class JudgeFacts(TypedDict):
 
 
 def judge_facts(heads: Iterable[Mapping[str, Any]]) -> dict[str, JudgeFacts]:
-    """Return the facts of each named judge, from the lines of a journal that state its roles.
-
-    There are none of a recording, of a user's module without `facts`, and of a judge that calls a user's function.
-    """
+    """Return the facts of each named judge, from the lines of a journal that state its roles."""
     details = {judge: of["details"] for of in heads if of["kind"] == "role" and (judge := judge_in(str(of["name"])))}
     return {judge: facts for judge, of in details.items() if (facts := _facts(of)) is not None}
 
@@ -277,6 +269,7 @@ def judge_facts(heads: Iterable[Mapping[str, Any]]) -> dict[str, JudgeFacts]:
 def _facts(details: Mapping[str, Any]) -> JudgeFacts | None:
     own = details.get("facts")
     calls_function = any("source" in part for part in details.get("attributes", {}).values())
+    # A user's module without `facts` has none, nor has a judge of ours that calls a user's function.
     if calls_function if str(details.get("module")).startswith("eldgr_dspy.programs.") else own is None:
         return None
     gold, logprobs, positioned = (bool((own or {}).get(name)) for name in JudgeFacts.__annotations__)

@@ -166,12 +166,9 @@ COLUMNS = tuple(Columns.model_fields)
 
 
 def read_columns(record: Any, place: str = "{}") -> Columns:
-    """Return the columns among the fields of an object or an example. `place` names one in a message, with `{}`.
-
-    Log-probabilities may also be as OpenAI's chat API returns them, and DSPy with it: `content`, a list of tokens with
-    `logprob`.
-    """
+    """Return the columns among the fields of an object or an example. `place` names one in a message, with `{}`."""
     fields = {name: record.get(name) for name in COLUMNS}
+    # These may be as OpenAI's chat API returns them, and DSPy with it: `content`, a list of tokens with `logprob`.
     of_chat = fields["logprobs"]
     if isinstance(of_chat, BaseModel):
         of_chat = of_chat.model_dump()

@@ -103,10 +103,7 @@ def write_parquet(path: Path, out: IO[bytes], records: Iterator[dict[str, Any]])
 def write_table(
     path: Path, out: IO[bytes], records: Iterator[dict[str, Any]], types: Mapping[str, str] | None = None
 ) -> None:
-    """Write records into a file that will replace `path`.
-
-    `types` has pyarrow's name for the type of each column. By default the first record, which must be there, has them.
-    """
+    """Write records to a file that replaces `path`; without `types`, the first record, which must exist, has them."""
     arrow = _pyarrow(path)
     if types is None:
         first = next(records)

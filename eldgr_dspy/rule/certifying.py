@@ -102,11 +102,9 @@ def _unheard(why: Abstention) -> UnheardCertificate:
 
 
 def is_withheld(case: Case, decision: Decision) -> bool:
-    """Return whether `uncertified="abstain"` withholds the answer: it is uncertified, or its certificate's call failed.
-
-    An answer to which certificates do not apply, such as yes, ships.
-    """
+    """Say whether `uncertified="abstain"` withholds the answer: it is uncertified, or its certificate's call failed."""
     if decision.certified is None:
+        # An answer to which certificates do not apply, such as yes, ships.
         return isinstance(case.certificate(decision.answer), UnheardCertificate)
     return not decision.certified
 
@@ -135,12 +133,10 @@ def certificates_as_json(by_answer: Mapping[str, Certificate]) -> dict[str, Any]
 
 
 def certificates_in(content: Mapping[str, Any]) -> Certificates | Abstention:
-    """Return the certificates in what a consulted certificate returned, or an abstention that says why there are none.
-
-    The content may be a recording that was written by hand.
-    """
+    """Return the certificates that a consulted certificate returned, or an abstention that says why there are none."""
     if "abstained" in content:
         return Abstention.from_content(str(content["abstained"]), content)
+    # The content may be a recording that was written by hand.
     answers, certified = content.get("answers"), content.get("certified")
     if not isinstance(answers, list) or not isinstance(certified, list) or len(answers) != len(certified):
         return Abstention("answers and certified are not lists of one length", "invalid")

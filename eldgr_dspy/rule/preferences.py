@@ -30,27 +30,17 @@ class Preferences:
 
 
 def preferences(
-    classes: Sequence[str | None],
-    texts: Sequence[str],
-    upper: Sequence[bool | None],
-    right: Sequence[bool] | None = None,
-    most: int = 1,
+    classes: Sequence[str | None],  # equal keys vote together; a candidate of None does not vote and is in no pair
+    texts: Sequence[str],  # of equal ones only one is used, in the upper part if it is in both
+    upper: Sequence[bool | None],  # True in the upper part, False in the lower one; a candidate of None is in no pair
+    right: Sequence[bool] | None = None,  # whether each answer is right; if None, no pair is dropped
+    most: int = 1,  # how many pairs there may be
 ) -> Preferences:
-    """Return the pairs of one question. Each argument but `most` has one entry a candidate.
-
-    Args:
-        classes: Which candidates vote together: equal keys do. A candidate of None does not vote and is in no pair.
-        texts: Their texts. Of equal texts only one is used, in the upper part if it is in both.
-        upper: True in the upper part, False in the lower one. A candidate of None is in no pair.
-        right: Whether its answer is right. If it is None, no pair is dropped.
-        most: How many pairs there may be.
-
-    In each part, candidates of the class with most votes come first, then those of the earliest class, then the
-    earliest. The first of one part meets the first of the other one; further pairs follow by the sum of their places.
-    """
+    """Return the pairs of one question; each argument but `most` has one entry a candidate."""
     votes = Counter(key for key in classes if key is not None)
     if len(votes) < 2:
         return Preferences("one_class" if votes else "unanswered")
+    # First the class with most votes, then the earliest class; within a class, the earliest candidate.
     in_order = [index for key, _ in votes.most_common() for index, own in enumerate(classes) if own == key]
     chosen = _distinct([index for index in in_order if upper[index]], texts)
     rejected = _distinct([index for index in in_order if upper[index] is False], texts, but=chosen)
@@ -58,6 +48,7 @@ def preferences(
         return Preferences("no_rejected" if chosen else "no_chosen")
     better, worse = [*chosen.values()], [*rejected.values()]
     pairs, dropped = list[tuple[int, int]](), 0
+    # The first of one part meets the first of the other; further pairs follow by the sum of their places.
     for one, other in _by_places(len(better), len(worse)):
         pair = better[one], worse[other]
         if right is not None and right[pair[1]] and not right[pair[0]]:
@@ -70,13 +61,11 @@ def preferences(
 
 
 def taken_apart(result: Preferences, right: Sequence[bool]) -> Preferences:
-    """Return the pairs that may be taken apart into single candidates, and drop the others. The first always stays.
-
-    In what remains, no right answer is rejected if any wrong one is chosen, in another pair either.
-    """
+    """Return the pairs that may be taken apart into single candidates, and drop the others. The first always stays."""
     pairs = list[tuple[int, int]]()
     for pair in result.pairs:
         together = [*pairs, pair]
+        # No right answer is rejected if any wrong one is chosen, in another pair either.
         if all(right[chosen] for chosen, _ in together) or not any(right[rejected] for _, rejected in together):
             pairs = together
     return Preferences(result.outcome, tuple(pairs), result.dropped + len(result.pairs) - len(pairs))

@@ -48,22 +48,15 @@ class Sample:
 
 
 def interval_of(sample: Sample) -> Interval:
-    """Return the percentile interval of a sample's mean; a point if all questions have the same difference.
-
-    Its ends are two of the means that were drawn; interpolating would give ends that are impossible for n questions.
-    """
+    """Return the percentile interval of a sample's mean; a point if all questions have the same difference."""
     tails = (1.0 - LEVEL) / 2.0, (1.0 + LEVEL) / 2.0
+    # Its ends are two means that were drawn; interpolating would give ends that are impossible for n questions.
     low, high = np.quantile(resampled_means(sample), tails, method="nearest")
     return Interval(float(low), float(high))
 
 
 def resampled_means(sample: Sample) -> Floats:
-    """Return one mean a resample, shape (20,000,), in bounded memory.
-
-    The counts of the distinct differences in a resample are multinomial, so drawing them gives the same distribution as
-    drawing n questions. For more than 500 distinct differences, the counts of groups of neighbours are drawn; the part
-    within the groups is drawn as normal, with the right mean and variance, and is a tiny part of the spread.
-    """
+    """Return one mean a resample, shape (20,000,), in bounded memory."""
     if sample.values.size == 1:
         return np.full(RESAMPLES, sample.mean)
     generator = np.random.Generator(np.random.PCG64(SEED))
@@ -72,9 +65,11 @@ def resampled_means(sample: Sample) -> Floats:
     means = np.empty(RESAMPLES)
     for start in range(0, RESAMPLES, rows):
         chunk = means[start : start + rows]
+        # The counts of the distinct differences in a resample of n questions are multinomial.
         draws = generator.multinomial(n, counts / n, size=chunk.size)
         # A plain sum, not a BLAS product: its order, and so its last bit, does not depend on the number of threads.
         chunk[:] = (draws * centres).sum(axis=1) / n
+        # The spread within groups, a tiny part of the whole, is drawn as normal, with the right mean and variance.
         if spreads.any():
             chunk += np.sqrt((draws * spreads).sum(axis=1)) / n * generator.standard_normal(chunk.size)
     return means

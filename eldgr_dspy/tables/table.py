@@ -55,10 +55,7 @@ Columns = Mapping[str, Callable[[Any], str]]  # in order: by heading, what is sh
 
 
 def columns_of(kind: type, names: str) -> Columns:
-    """Return columns for fields of a type of results, which has the headings: one text, with spaces between the names.
-
-    A name may also be `difference`, `graded` or `record`, which show several fields.
-    """
+    """Return columns for fields of a type of results, which has the headings; spaces separate the `names`."""
     return dict(_COMPOSITES.get(name) or (headings(kind)[name], field(name)) for name in names.split())
 
 

@@ -70,12 +70,9 @@ class Folded:
 
 
 def fold(source: str, *, keep_case: bool = False) -> Folded:
-    """Fold a text. Ours, in the spirit of Unicode's caseless compatibility matching (definition D146).
-
-    Canonically equivalent texts fold to the same text. The fold of a cluster (a character with its combining marks)
-    does not depend on its neighbours, white space aside, so that a slice of the source along clusters folds to the
-    matching slice of the folded text. It takes any text, in time linear in the length.
-    """
+    """Fold a text in linear time, in the spirit of Unicode's caseless compatibility matching (definition D146)."""
+    # Canonically equivalent texts fold to the same text. A cluster (a character with its combining marks) folds without
+    # regard to its neighbours, white space aside, so a slice along clusters folds to a slice of the folded text.
     ascii_form = _ASCII_WITH_CASE if keep_case else _ASCII
     if source.isascii():
         text = source.translate(ascii_form)

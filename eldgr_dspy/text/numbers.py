@@ -22,6 +22,7 @@ _SCALES = {"dozen": 12, "hundred": 100, "thousand": 10**3, "lakh": 10**5, "milli
 _SCALES |= {"billion": 10**9, "trillion": 10**12, "mn": 10**6, "bn": 10**9, "tn": 10**12}
 _SCALE = "|".join(_SCALES)
 _SCALES |= {"k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
+# `5m` is a number only behind a currency sign.
 _WITH_SCALE = re.compile(
     rf"(?P<number>(?P<money>\W*[{CURRENCY_SIGNS}])?.*?[0-9{VULGAR_FRACTIONS}][{PAD}{_GAP}]*(?:[ -](?:{_SCALE})s?)?)"
     rf"(?:(?P<k>k)|(?(money)(?P<letter>[mbt])|(?!))|[\s-]?(?P<word>{_SCALE})s?)\.?",
@@ -52,6 +53,8 @@ _FOREIGN_DIGIT = re.compile(r"[^\D0-9]")
 _INTEGER = r"(?:[1-9][0-9]{0,2}(?>(?:,[0-9]{3})+)|[0-9]++)"
 _BEFORE = rf"(?P<sign>[-+])?(?P<before>\\?[{CURRENCY_SIGNS}]\s?)?(?P<inner>[-+])?"
 _AFTER = rf"(?:\s?(?P<after>\\?[{CURRENCY_SIGNS}])|\s?(?P<percent>\\?%|(?i:per\s?cent)))?\.?"
+# A currency sign may be on both sides, as in `$5$`, if it is the same. These are not read: 'nan', '1_000', '1,5',
+# '- 5', '5¢' and an exponent of more than three digits.
 _NUMBER = re.compile(
     rf"""{_BEFORE}
     (?: (?: (?P<whole>[0-9]{{1,3}})\s (?=[0-9]{{1,3}}/[0-9]{{1,3}}(?![0-9,])) )?
@@ -87,13 +90,7 @@ def fold_marks(text: str) -> str:
 
 
 def parse_number(text: str) -> Number | None:
-    """Read the whole text as one number, or return None if it is not one or is ambiguous.
-
-    It reads a sign (`-`, `+` or U+2212), well-formed thousands groups, decimals, one currency sign before or after (or
-    the same on both sides: `$5$`), percent, `1e3`, `1/2`, `2 1/2` with a whole part of up to three digits, `½`, and one
-    closing full stop, in digits of any script. It does not read 'nan', '1_000', '1,5', '- 5', '5¢', an exponent of more
-    than three digits, or a text above 1,000 characters.
-    """
+    """Read the whole text as one number, or return None if it is not one or is ambiguous."""
     plain = fold_marks(drop_invisible(text).strip())
     match = _NUMBER.fullmatch(plain) if len(text.strip()) <= _LONGEST else None
     if match is None or (match["sign"] and match["inner"]):
@@ -114,10 +111,7 @@ def parse_number(text: str) -> Number | None:
 
 
 def read_number(text: str) -> Number | None:
-    r"""Read the whole text as one number, also in LaTeX (`\frac{1}{2}`, `5\times10^3`) or with a scale (`1.5 million`).
-
-    A scale is applied; `5m` is a number only behind a currency sign. Returns what `parse_number` does.
-    """
+    r"""Read a whole text as a number, also in LaTeX (`\frac{1}{2}`, `5\times10^3`) or with a scale (`1.5 million`)."""
     if _MAY_BE_LATEX(text):
         text = without_latex(text)
     number = parse_number(text)
@@ -226,13 +220,10 @@ _BOUND_AFTER = re.compile(
 
 
 def stated_number(payload: str, mark: Mark) -> str:
-    """Return the number that an explicit answer states, or the whole answer if no number can be cut out of it safely.
-
-    The answer does not count if it is a heading in words, or if it has no digit and the mark is one that ordinary prose
-    may contain.
-    """
+    """Return the number of an explicit answer, all of it if none can be cut out safely, or '' if it does not count."""
     if read_number(payload):
         return payload.rstrip(".")
+    # It does not count if it has no digit and its mark may be in ordinary prose, or if it is a heading in words.
     if not _DIGIT.search(payload):
         return payload if mark in ("boxed", "finish", "tagged") else ""
     if mark == "hashes" and _HEADING.match(payload):
@@ -264,10 +255,7 @@ def _numbers(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def last_number(text: str) -> str:
-    """Return the last number of the text; '' without a number.
-
-    If the number is one of two quantities that are one answer only together, both are returned.
-    """
+    """Return the last number of the text, or both of two quantities that are one answer only together; '' if none."""
     plain = without_latex(text)
     for line in reversed([*re.finditer(r".+", plain)]):
         if numbers := [*_numbers(plain, *line.span())]:

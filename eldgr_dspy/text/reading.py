@@ -57,11 +57,9 @@ def read(text: str, *, keep_case: bool = False) -> Folded:
 
 
 def without_markup(text: str) -> str:
-    """Return the text with HTML entities and formatting tags resolved, and padded with invisible characters.
-
-    A word that a hyphen breaks at a line end is whole again.
-    """
+    """Return the text with HTML entities and formatting tags resolved, and padded with invisible characters."""
     if "\n" in text:
+        # A word that a hyphen breaks at a line end is whole again.
         text = _LINE_BREAK.sub(lambda match: PAD * len(match[0]), text)
     return _MARKUP.sub(_resolve, text) if "&" in text or "<" in text else text
 

@@ -38,11 +38,9 @@ def may_think(text: str) -> bool:
 
 
 def find_thinking(text: str, *, inside: bool = False) -> Thinking:
-    """Return where a text thinks; `inside` says that the prompt has opened the thinking.
-
-    A text that is one JSON object does not think, whatever tags its strings quote, nor does one at the end of a text,
-    behind a closing tag. A closing tag without an opening one ends thinking that began before the text.
-    """
+    """Return where a text thinks; `inside` says that the prompt has opened the thinking."""
+    # A text that is one JSON object does not think, whatever tags its strings quote, nor does one at the end of a text,
+    # behind a closing tag.
     tags, parts, start, is_open = list[tuple[int, int]](), list[tuple[int, int]](), 0, inside
     for tag in _TAG.finditer(text) if may_think(text) and not _is_object(text) else ():
         if text[tag.start() - 1 : tag.start()] == text[tag.end() : tag.end() + 1] == "`":
@@ -50,7 +48,7 @@ def find_thinking(text: str, *, inside: bool = False) -> Thinking:
         if tag["open"] and not is_open and text[start : tag.start()].strip():
             parts.append((start, tag.start()))
         elif not tag["open"] and not is_open:
-            parts.clear()
+            parts.clear()  # the thinking began before the text
         tags.append(tag.span())
         is_open, start = tag["open"] is not None, tag.end()
         if not is_open and _is_object(text[start:]):
@@ -61,12 +59,10 @@ def find_thinking(text: str, *, inside: bool = False) -> Thinking:
 
 
 def split_thinking(text: str) -> tuple[str, str]:
-    """Return the thinking of a role's reply, without tags, and the answer after the last tag.
-
-    The answer is empty if the thinking never ends. A text without tags is left as it is, and so is one whose first tag
-    closes what it did not open: a candidate that quotes the tag could otherwise write a verdict, so adapters refuse it.
-    """
+    """Return a reply's thinking, without tags, and the answer after the last tag, '' if the thinking never ends."""
     tags, _, is_open = find_thinking(text)
+    # A text whose first tag closes what it did not open is left as it is, and adapters refuse it: a candidate that
+    # quotes the tag could otherwise write a verdict.
     if not tags or is_unopened(text):
         return "", text
     end = len(text) if is_open else tags[-1][1]
