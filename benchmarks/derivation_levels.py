@@ -119,13 +119,13 @@ def wrong_answers(right: Fraction | None) -> list[int]:
 
 def count_forgeries(row: Row) -> dict[Strictness, int]:
     """Return for each level how many wrong answers the attacker certifies; a level includes all levels before it."""
-    left = wrong_answers(_gold(row))
+    rest = wrong_answers(_gold(row))
     counts: dict[Strictness, int] = {}
     for level in reversed(STRICTNESS):
-        answers = [answer for answer in left if level != "bounded" or answer == 0 or answer in reach(row.question)]
+        answers = [answer for answer in rest if level != "bounded" or answer == 0 or answer in reach(row.question)]
         forgeries = {answer for answer in answers if forge(row.question, answer, level)}
-        left = [answer for answer in left if answer not in forgeries]
-        counts[level] = WRONG - len(left)
+        rest = [answer for answer in rest if answer not in forgeries]
+        counts[level] = WRONG - len(rest)
     return counts
 
 

@@ -22,13 +22,13 @@ def tables_of(folder: str) -> dict[str, Any]:
     return json.loads(text)  # type: ignore[no-any-return]
 
 
-def built(value: Any, words: Words) -> Any:
+def build(value: Any, words: Words) -> Any:
     """A value of a case, in which a mapping of a word alone is what the word's function makes of its arguments."""
     if isinstance(value, list):
-        return [built(one, words) for one in value]
+        return [build(one, words) for one in value]
     if not isinstance(value, dict):
         return value
-    inner = {name: built(one, words) for name, one in value.items()}
+    inner = {name: build(one, words) for name, one in value.items()}
     word = words.get(next(iter(inner))) if len(inner) == 1 else None
     if word is None:
         return inner
@@ -48,7 +48,7 @@ def each_case(folder: str, table: str, **words: Callable[..., Any]) -> pytest.Ma
     """Parametrize a test by a table; its cases are lists of arguments, or values of one, and may have names."""
     arguments, cases = (tables_of(folder)[table][name] for name in ("arguments", "cases"))
     ids = [*cases] if isinstance(cases, dict) else [*map(title, cases)]
-    values = [built(case, TEXTS | words) for case in (cases.values() if isinstance(cases, dict) else cases)]
+    values = [build(case, TEXTS | words) for case in (cases.values() if isinstance(cases, dict) else cases)]
     return pytest.mark.parametrize(arguments, values, ids=ids)
 
 
@@ -57,7 +57,7 @@ def each_example(folder: str, table: str, **words: Callable[..., Any]) -> Callab
 
     def decorate(test: Test) -> Test:
         cases = tables_of(folder)[table]["cases"]
-        for case in built([*(cases.values() if isinstance(cases, dict) else cases)], TEXTS | words):
+        for case in build([*(cases.values() if isinstance(cases, dict) else cases)], TEXTS | words):
             test = example(*case)(test)
         return test
 

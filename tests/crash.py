@@ -90,11 +90,11 @@ def account(tally: Tally, counts: Mapping[str, Counter[Key]]) -> dict[str, int]:
         requests, calls = counts.get(start.token, Counter[Key]()), start.calls
         require(not calls - requests, f"{start.token} journaled calls that the server never received")
         require(not start.before & requests.keys(), f"{start.token} asked what the journal had already settled")
-        lost = requests - calls
-        require(start.dead or not lost, f"{start.token} finished, and {len(lost)} consultations are not journaled")
-        require(len(lost) <= WORKERS, f"{start.token} lost {len(lost)} consultations at one kill")
-        sums.update(received=requests.total(), journaled=calls.total(), lost=lost.total())
-        sums["most lost at a kill"] = max(sums["most lost at a kill"], len(lost))
+        gap = requests - calls
+        require(start.dead or not gap, f"{start.token} finished, and {len(gap)} consultations are not journaled")
+        require(len(gap) <= WORKERS, f"{start.token} lost {len(gap)} consultations at one kill")
+        sums.update(received=requests.total(), journaled=calls.total(), lost=gap.total())
+        sums["most lost at a kill"] = max(sums["most lost at a kill"], len(gap))
         sums.update(kills=start.dead, torn=start.tear)
         sums[start.stage] += start.dead
     sums.update(episodes=tally.episodes, cuts=tally.cuts, undone=tally.undos)

@@ -213,8 +213,8 @@ class Harness:
 
     def _estimate(self, out: Path) -> float:
         """How many seconds a start takes for what is left to do, by the starts that were left to finish."""
-        left = 1 - len(lines_of(out / "journal.jsonl")[0]) / len(self.lines)
-        return self.pace * (self.again + left * (self.whole - self.again))
+        rest = 1 - len(lines_of(out / "journal.jsonl")[0]) / len(self.lines)
+        return self.pace * (self.again + rest * (self.whole - self.again))
 
     def _stage(self, out: Path) -> str:
         """How far a killed start had come, by what it left."""
@@ -244,8 +244,8 @@ class Harness:
             counts = Counter((record["pool"], record["id"], record["role"]) for record in self._records(out))
             expected = Counter((record["pool"], record["id"], record["role"]) for record in consultations(self.lines))
             require(counts == expected, "the journal does not settle each consultation exactly once")
-            left = {path.name for path in out.iterdir()} - {".lock", "journal.jsonl", *PAGES, *RESULTS}
-            require(not left, f"a finished run leaves {sorted(left)}")
+            files = {path.name for path in out.iterdir()} - {".lock", "journal.jsonl", *PAGES, *RESULTS}
+            require(not files, f"a finished run leaves {sorted(files)}")
             for page in PAGES:
                 require((out / page).read_text().rstrip().endswith("</html>"), f"{page} is not whole")
 

@@ -11,7 +11,7 @@ from eldgr_dspy.words import ROLES, Role
 SILENT: Mapping[Any, Reply] = dict.fromkeys(ROLES, Abstention("silent"))
 
 
-def decided(case: Case, replies: Mapping[Any, Reply], rule: str = "eldgr") -> tuple[Decision, dict[Any, Reply]]:
+def decide_case(case: Case, replies: Mapping[Any, Reply], rule: str = "eldgr") -> tuple[Decision, dict[Any, Reply]]:
     """Return the decision, and the replies that were asked for; a role without a reply may not be asked."""
     answers: dict[Any, Reply] = {}
 

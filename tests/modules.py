@@ -13,10 +13,10 @@ class Answers(dspy.Module):
 
     def __init__(self, *answers: Any) -> None:
         super().__init__()
-        self.left = iter(answers)
+        self.answers = iter(answers)
 
     def forward(self, **_: Any) -> Any:
-        reply = next(self.left)
+        reply = next(self.answers)
         if isinstance(reply, Exception):
             raise reply
         return reply

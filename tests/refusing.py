@@ -9,7 +9,7 @@ import pytest
 from eldgr_dspy.errors import ArgumentError
 
 
-def refused(action: Callable[[], object], kind: type[Exception] = ArgumentError) -> str:
+def refusal(action: Callable[[], object], kind: type[Exception] = ArgumentError) -> str:
     """The sentence with which a call is refused."""
     with pytest.raises(kind) as info:
         action()

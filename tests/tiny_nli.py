@@ -128,10 +128,10 @@ def _train(model: Any, tokenizer: Any) -> None:
 
 def _batches(draw: random.Random) -> Callable[[int], list[Pair]]:
     """What draws a batch of examples that are not held out, and gives up after so many."""
-    without, left = set(held_out()), iter(range(_STEPS))
+    without, budget = set(held_out()), iter(range(_STEPS))
 
     def batch(ways: int) -> list[Pair]:
-        assert next(left, None) is not None, f"The model has not learnt its corpus in {_STEPS} steps."
+        assert next(budget, None) is not None, f"The model has not learnt its corpus in {_STEPS} steps."
         fresh = (example for _ in repeat(None) if (example := _example(draw, ways)) not in without)
         return list(islice(fresh, _BATCH))
 

@@ -32,7 +32,7 @@ from eldgr_dspy.training.steps_reward import StepReward
 from tests.asking.judge_modules import assess
 from tests.case_tables import agrees, each_case
 from tests.memory import collect
-from tests.refusing import refused, says
+from tests.refusing import refusal, says
 from tests.scorers import table_of
 from tests.scoring.readers import Reader
 from tests.selecting import with_judge
@@ -49,7 +49,7 @@ _ASYNC = "is async, and it was called without await; "
 
 @each_case("asking", "refusals", Judge=Judge, LexicalJudge=LexicalJudge, float=float, function={"len": len}.get)
 def test_each_refusal_is_its_sentence(call: str, arguments: dict[str, Any], sentence: str) -> None:
-    assert says(sentence, refused(lambda: CALLS[call](**arguments)))
+    assert says(sentence, refusal(lambda: CALLS[call](**arguments)))
 
 
 RESULTS: dict[str, Callable[..., Any]] = {
@@ -121,7 +121,7 @@ ASYNC: list[tuple[Callable[[], Any], str]] = [
 @pytest.mark.parametrize(("call", "message"), ASYNC, ids=[reason.partition(" is")[0] for _, reason in ASYNC])
 def test_what_is_async_and_cannot_be_awaited_is_said_to_be(call: Callable[[], Any], message: str) -> None:
     with collect():  # a coroutine that was never awaited warns at the end, and a warning is an error
-        assert message in refused(call, Exception)
+        assert message in refusal(call, Exception)
 
 
 def test_a_role_whose_forward_is_async_is_awaited_where_the_selector_is() -> None:

@@ -18,7 +18,7 @@ from eldgr_dspy.programs.engines.local import LocalLM
 from eldgr_dspy.programs.lms.consulting import ask
 from eldgr_dspy.programs.roles import Repairer
 from eldgr_dspy.programs.run.fingerprints import describe_lm
-from tests.refusing import refused, refuses
+from tests.refusing import refusal, refuses
 
 needs_engine = pytest.mark.skipif(find_spec("xllamacpp") is None, reason="xllamacpp is not installed")
 MATERIAL = {"question": "What is the capital of Qatar?", "evidence": ["Doha is the capital of Qatar."]}
@@ -26,14 +26,14 @@ MATERIAL = {"question": "What is the capital of Qatar?", "evidence": ["Doha is t
 
 def test_a_file_that_is_missing_of_another_kind_or_larger_than_the_free_memory_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "model.gguf"
-    missing = refused(lambda: eldgr_dspy.local(path))
+    missing = refusal(lambda: eldgr_dspy.local(path))
     assert missing == f"{path} cannot be read (No such file or directory). Name a GGUF file."
     for content in (b"", b"PK\x03\x04", b'{"model": "x"}'):
         path.write_bytes(content)
-        assert "must be a GGUF file; it begins with" in refused(lambda: eldgr_dspy.local(path))
+        assert "must be a GGUF file; it begins with" in refusal(lambda: eldgr_dspy.local(path))
     path.write_bytes(b"GGUF")
     os.truncate(path, 2**42)  # without taking the room
-    assert "takes 4096.0 GiB of memory" in refused(lambda: eldgr_dspy.local(path))
+    assert "takes 4096.0 GiB of memory" in refusal(lambda: eldgr_dspy.local(path))
 
 
 def test_where_the_server_of_this_process_listens_is_no_part_of_what_was_asked() -> None:
@@ -67,7 +67,7 @@ def under_schema(lm: Any, schema: dict[str, Any], **options: Any) -> Any:
 @needs_engine
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     (path := tmp_path / "model.gguf").write_bytes(b"GGUF" + bytes(100))
-    assert f"llama.cpp cannot load {path}" in refused(lambda: eldgr_dspy.local(path))
+    assert f"llama.cpp cannot load {path}" in refusal(lambda: eldgr_dspy.local(path))
 
 
 def test_a_schema_holds_even_random_weights(tiny: Path) -> None:

@@ -14,7 +14,7 @@ from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.rule.consultations import Consultation
 from tests.capitals import row, write_pool
-from tests.case_tables import TEXTS, built, tables_of
+from tests.case_tables import TEXTS, build, tables_of
 from tests.lm_server import Answer, Entry, LMServer, Request
 
 Run = Callable[[Selector, Plan], Any]
@@ -64,7 +64,7 @@ def answer_of(text: str = "", body: str | None = None, **options: Any) -> Answer
 
 FAULTS: dict[str, Fault] = {
     name: Fault(answer_of(**answer), *rest)
-    for name, (answer, *rest) in built(tables_of("asking")["faults"], TEXTS).items()
+    for name, (answer, *rest) in build(tables_of("asking")["faults"], TEXTS).items()
 }
 """Errors that pass, refusals of one request, errors that stop a run, answers that say nothing, and verdicts."""
 

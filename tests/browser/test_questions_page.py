@@ -93,10 +93,10 @@ def test_a_question_is_opened_by_keyboard_has_the_focus_and_stands_in_the_addres
 def test_the_page_opens_on_the_first_question_that_is_listed_or_says_that_there_is_none(
     tab: Tab, page: str, demo: Path
 ) -> None:
-    lost = next(row["id"] for row in decisions(demo) if became(row) == "lost")
+    name = next(row["id"] for row in decisions(demo) if became(row) == "lost")
     tab.open(f"{page}#outcome=lost")
-    tab.wait(f"document.querySelector('[aria-current=true] .id').textContent === {json.dumps(lost)}")
-    assert tab.run("document.title").startswith(f"{lost}, ")
+    tab.wait(f"document.querySelector('[aria-current=true] .id').textContent === {json.dumps(name)}")
+    assert tab.run("document.title").startswith(f"{name}, ")
     tab.open(f"{page}#branch=none")
     tab.wait("document.querySelector('#shown').textContent === 'No question matches the filters.'")
     tab.open(f"{page}#question=demo-retrieval%2Fnone&branch=%3Cb%3E")

@@ -13,7 +13,7 @@ from eldgr_dspy.channels.steps import split_steps, unmeasurable
 from eldgr_dspy.text.sentence_ends import sentence_starts, sentences
 from eldgr_dspy.words import READINGS
 from tests.case_tables import agrees, each_case
-from tests.refusing import refused, says
+from tests.refusing import refusal, says
 
 
 def spans(values: list[list[int]], steps: int) -> StepTable:
@@ -51,7 +51,7 @@ WORDS |= {"and": lambda *parts: {name: column for part in parts for name, column
 
 @each_case("channels", "refusals", **WORDS)
 def test_each_refusal_is_its_sentence(call: str, arguments: list[Any], sentence: str) -> None:
-    assert says(sentence, refused(lambda: CALLS[call](*arguments)))
+    assert says(sentence, refusal(lambda: CALLS[call](*arguments)))
 
 
 @each_case("channels", "results", **WORDS)

@@ -20,7 +20,7 @@ from tests.case_tables import each_case
 from tests.commands.installed import Eldgr, lacking
 from tests.finished_runs import finished_run, make_rows, unseal
 from tests.listed_contrasts import from_counts
-from tests.refusing import refused, says
+from tests.refusing import refusal, says
 
 
 def judging(preferred: int) -> Selector:
@@ -195,8 +195,8 @@ def test_a_run_of_another_version_is_read_and_said_to_be_one(tmp_path: Path, eld
 @each_case("commands", "runs on other questions")
 def test_other_questions_are_named(policies: list[str], tmp_path: Path, changes: dict[str, Any], message: str) -> None:
     other = policy(tmp_path, "other", range(3), **changes)
-    refusal = refused(lambda: compare(policies[0], other, rule="first"))
-    assert refusal.replace(policies[0], "full").replace(other, "other") == message
+    sentence = refusal(lambda: compare(policies[0], other, rule="first"))
+    assert sentence.replace(policies[0], "full").replace(other, "other") == message
 
 
 def test_pools_of_other_names_are_compared_if_each_run_has_one(tmp_path: Path) -> None:
@@ -205,5 +205,5 @@ def test_pools_of_other_names_are_compared_if_each_run_has_one(tmp_path: Path) -
     both = tmp_path / "b"
     evaluate(heuristic_selector(), Plan([tmp_path / "capitals.jsonl", towns], both))
     message = "The runs have different pools (...a: capitals; ...b: capitals, towns)..."
-    assert says(message, refused(lambda: compare(one, both)))
+    assert says(message, refusal(lambda: compare(one, both)))
     assert list(compare(one, f"{both}:towns")["pools"]) == ["capitals"]

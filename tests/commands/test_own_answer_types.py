@@ -158,11 +158,11 @@ POOL = str(ARTIFACTS / "demo-retrieval.jsonl")
 CERTIFICATES = """
 import dspy
 
-def quoted(answer, evidence, question):
+def quotes(answer, evidence, question):
     return any(f"{answer}." in passage.text for passage in evidence)
 
-async def asked(answer, evidence, question):
-    return quoted(answer, evidence, question)
+async def asks(answer, evidence, question):
+    return quotes(answer, evidence, question)
 
 class Strict:
     def __call__(self, answer, evidence):
@@ -186,7 +186,7 @@ grounded = Grounded()
 """
 
 
-@pytest.mark.parametrize("name", ["quoted", "asked"])
+@pytest.mark.parametrize("name", ["quotes", "asks"])
 def test_a_run_is_evaluated_frozen_decided_shown_and_reported(name: str, eldgr: Eldgr) -> None:
     place = f"command_certificates:{name}"
     eldgr("freeze", "--heuristic", "--certificate", place, "--out", "rule.freeze.json")
@@ -211,11 +211,11 @@ def test_an_object_with_a_call_is_a_certificate_and_one_that_asks_is_counted_but
     figures = result["pools"]["demo-retrieval"]
     assert figures["bounds"]["eldgr"] == figures["bounds"]["majority"]
     assert (figures["bounds_any_span"]["eldgr"], figures["can_change"]["eldgr"]["repairer"]) == (None, None)
-    asking = ("--certificate", "command_certificates:asked")
+    asking = ("--certificate", "command_certificates:asks")
     line = "│ demo-retrieval │        certificate │  own code │      49 │         0 │        0 │     49 │   49+ │"
     assert line in eldgr("evaluate", POOL, *asking, "--dry-run").out
     assert not Path("runs").exists()
-    error = "Error: certificate='command_certificates:asked' must be asked about each answer, and a bound asks nobody. "
+    error = "Error: certificate='command_certificates:asks' must be asked about each answer, and a bound asks nobody. "
     error += "Give it to eldgr evaluate, whose report has the bounds under the certificates that it gave.\n"
     assert eldgr("bound", POOL, *asking, code=1).err == error
 

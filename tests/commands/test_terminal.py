@@ -23,7 +23,7 @@ from tests.case_tables import each_case
 from tests.commands.installed import COMMAND
 from tests.lm_server import Answer, obliging, serving
 from tests.ollama_server import Models, Reply, obedient, ollama_server
-from tests.refusing import refused
+from tests.refusing import refusal
 from tests.results.demo_pools import ARTIFACTS
 
 pty = pytest.importorskip("pty")
@@ -60,8 +60,8 @@ def on_terminal(*arguments: str) -> str:
 
 def controls(text: str) -> str:
     """What of it a terminal would obey that is not ours."""
-    left = OURS.sub("", text.replace("\r\n", "\n"))
-    return "".join(sign for sign in left if not is_printable(sign))
+    rest = OURS.sub("", text.replace("\r\n", "\n"))
+    return "".join(sign for sign in rest if not is_printable(sign))
 
 
 @pytest.mark.slow
@@ -166,8 +166,8 @@ def test_what_is_printed_or_told_shows_what_it_quotes(capsys: pytest.CaptureFixt
     out = capsys.readouterr().out
     assert out.isascii() and is_printable(out)
     assert [*json.loads(out)["pools"]] == [EVIL]
-    refusal = refused(lambda: open_pool(tmp_path / f"no{EVIL}.jsonl"), PoolError)
-    assert PRINTABLE in refusal and is_printable(refusal)
+    sentence = refusal(lambda: open_pool(tmp_path / f"no{EVIL}.jsonl"), PoolError)
+    assert PRINTABLE in sentence and is_printable(sentence)
     path = tmp_path / f"j{EVIL}"
     path.write_bytes(b'{"kind": "torn')
     with warnings.catch_warnings(record=True) as notes:

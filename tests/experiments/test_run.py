@@ -21,7 +21,7 @@ from benchmarks.experiments.real_policy import HELD_OUT, RESULTS, table
 from eldgr_dspy.errors import RunChangedError, RunLockedError
 from eldgr_dspy.training.grpo import parse_arguments
 from tests.experiments.working import is_replay
-from tests.refusing import refused
+from tests.refusing import refusal
 from tests.training.training_on import trains
 
 pytestmark = trains
@@ -110,7 +110,7 @@ def test_a_second_call_does_only_jobs_without_a_result_and_one_of_another_size_i
 def test_a_folder_is_resumed_only_with_the_same_settings(tmp_path: Path) -> None:
     for _ in range(2):
         begin(tmp_path / "out", {"held": 8, "seeds": (1, 2)})
-    assert refused(lambda: begin(tmp_path / "out", {"held": 9, "seeds": (1, 2)}), RunChangedError) == (
+    assert refusal(lambda: begin(tmp_path / "out", {"held": 9, "seeds": (1, 2)}), RunChangedError) == (
         f"{tmp_path / 'out'}: this run was started with other settings:\n  held: 8 -> 9\n"
         "Undo the change, or give another --out."
     )
@@ -133,7 +133,7 @@ def test_a_folder_of_something_else_is_refused_and_left_alone_and_one_in_use_to_
 def test_a_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     require_libraries()
     monkeypatch.setattr("benchmarks.experiments.partition.partition_run.find_spec", lambda n: None if n == "trl" else n)
-    assert refused(require_libraries) == "The experiment needs trl; run: pip install 'eldgr_dspy[train,nli]'"
+    assert refusal(require_libraries) == "The experiment needs trl; run: pip install 'eldgr_dspy[train,nli]'"
 
 
 @pytest.mark.parametrize(("retrieval", "arithmetic", "mean"), [(33.0, 6.8, "19.9"), (50.0, 30.2, "40.1")])
@@ -141,7 +141,7 @@ def test_a_start_outside_its_range_is_refused(retrieval: float, arithmetic: floa
     looks = [{"batches": 20, "retrieval": 50.0, "arithmetic": 10.0}]
     require_in_range(looks)
     looks.append({"batches": 40, "retrieval": retrieval, "arithmetic": arithmetic})
-    message = refused(lambda: require_in_range(looks))
+    message = refusal(lambda: require_in_range(looks))
     assert message.startswith(f"The start must answer 20 to 40 % of the questions for validation; it answers {mean} %")
 
 

@@ -8,7 +8,7 @@ from operator import mul
 from pathlib import Path
 from typing import Any
 
-from tests.case_tables import TEXTS, built, tables_of
+from tests.case_tables import TEXTS, build, tables_of
 
 EVIDENCE = [{"title": "Nice", "text": "Nice lies by the sea."}]
 
@@ -40,11 +40,11 @@ def nest(depth: int) -> list[Any]:
 
 WORDS: dict[str, Callable[..., Any]] = {"float": float, "nested": nest, **TEXTS}
 BAD_ROWS: list[tuple[dict[str, Any], str]] = [
-    (changes, message) for changes, message in built(tables_of("hazards")["bad rows"]["cases"], WORDS)
+    (changes, message) for changes, message in build(tables_of("hazards")["bad rows"]["cases"], WORDS)
 ]
 """Changes of a row, and what is said of it after the place."""
 
-POOLS = built(tables_of("hazards")["bad pools"], {"row": row, "without": without, **TEXTS})
+POOLS = build(tables_of("hazards")["bad pools"], {"row": row, "without": without, **TEXTS})
 BAD_POOLS: list[tuple[list[dict[str, Any]], str]] = [
     *(([record(0), record(1, **changes)], f", line 2, id 'q1': {message}") for changes, message in BAD_ROWS),
     *((records, message) for records, message in POOLS),
@@ -67,7 +67,7 @@ BYTES: dict[str, Callable[..., bytes]] = {
 }
 BAD_CONTENTS: dict[str, tuple[bytes, str]] = {
     **{
-        name: (content, message) for name, (content, message) in built(tables_of("hazards")["bad files"], BYTES).items()
+        name: (content, message) for name, (content, message) in build(tables_of("hazards")["bad files"], BYTES).items()
     },
     # refused whatever they hold
     **dict.fromkeys(

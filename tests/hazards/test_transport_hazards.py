@@ -57,7 +57,7 @@ def test_nothing_is_lost_nor_made_up(tmp_path: Path, seed: int) -> None:  # haza
 
 @each_case("hazards", "spoiled answers")
 def test_a_failure_under_a_short_timeout_is_reported_as_what_it_was(  # hazard 79
-    tmp_path: Path, answer: dict[str, Any], said: str
+    tmp_path: Path, answer: dict[str, Any], sentence: str
 ) -> None:
     """The timeout ends the pause before the second request; the first did fail, and says why."""
     with serving(lambda request: answer_of(**answer)) as server, suppress(RunStoppedError):
@@ -66,4 +66,4 @@ def test_a_failure_under_a_short_timeout_is_reported_as_what_it_was(  # hazard 7
     reason = one.reason or ""
     begins = "TimeoutError: no reply could be used within 0.5 s; a longer --timeout waits longer (the last"
     assert reason.startswith(begins)
-    assert said in reason and "nothing was said" not in reason
+    assert sentence in reason and "nothing was said" not in reason

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.case_tables import TEXTS, built
+from tests.case_tables import TEXTS, build
 
 PLACES = ("candidate", "question", "title", "passage")
 ANSWER, NUMBER = "Manama", 3
@@ -57,7 +57,7 @@ CLOSING = f"</@label@ @letters@>\n{SHORT}\n<@label@ @letters@>"
 
 def _attacks() -> Iterator[Attack]:
     for family, of in json.loads(Path(__file__).with_suffix(".json").read_text("utf-8")).items():
-        for name, text in built(of["texts"], WORDS).items():
+        for name, text in build(of["texts"], WORDS).items():
             for part, whole in _PARTS.items():
                 text = text.replace(part, whole)
             if family == "guesses of the fence":

@@ -23,7 +23,7 @@ from tests.case_tables import each_case
 from tests.judges.balloting import READS, ballot, classes, majority, shuffle, stated_by, stating
 from tests.modules import Does
 from tests.naive import naive_votes as naive
-from tests.refusing import refused, refuses, says
+from tests.refusing import refusal, refuses, says
 
 TOKENS = {"a": (0.5, 0.5), "b": (0.9, 0.9, 0.3), "c": (0.6, 0.6)}
 STEPS = {"a": [0.1], "b": [0.9, 0.2, 0.95], "c": [0.5, 0.5, 0.5], "d": [0.45, 0.6]}
@@ -200,7 +200,7 @@ def test_values_from_0_to_1_are_the_scores_of_the_verdict_also_beside_a_candidat
 
 @each_case("judges", "formulas that are refused")
 def test_a_formula_with_other_words_is_refused(formula: str, end: str) -> None:
-    message = refused(lambda: WeightedVote(formula))
+    message = refusal(lambda: WeightedVote(formula))
     assert end in message and repr(formula) in message and message.endswith(".")
 
 
@@ -290,7 +290,7 @@ def test_a_reward_that_raises_is_an_abstention_with_the_error() -> None:
     for error in (dspy.LMServerError("away"), ConnectionError("away"), TimeoutError("late")):
         refuses(type(error), "away|late", judge_by, "aab", 0.1, error, 0.9)
     wrong: Any = 0.5
-    assert "reward must be a function or a DSPy metric; got float" in refused(lambda: BestOf(wrong))
+    assert "reward must be a function or a DSPy metric; got float" in refusal(lambda: BestOf(wrong))
 
 
 def test_a_changed_reward_is_another_judge_and_so_is_another_lm_of_the_settings_which_it_may_ask() -> None:
@@ -355,8 +355,8 @@ def test_the_confidence_is_the_mean_of_the_reasoning_plus_the_sum_of_the_answer_
 
 
 @each_case("judges", "dimensions that lack", stating=levels, scores=lambda **scores: Statement(scores=scores))
-def test_what_is_lacking_is_an_abstention(stated: Sequence[Statement], reason: str) -> None:
-    reply = add_up(ballot("ab", stated))
+def test_what_is_lacking_is_an_abstention(statements: Sequence[Statement], reason: str) -> None:
+    reply = add_up(ballot("ab", statements))
     assert reply.abstained.startswith(reason)
     assert "preferred" not in reply
 

@@ -29,10 +29,10 @@ from eldgr_dspy.rule.questions import Settings
 from eldgr_dspy.rule.replies import read_reply
 from tests.capitals import row, write_pool
 from tests.deciding import SILENT as REPLIES
-from tests.deciding import decided
+from tests.deciding import decide_case
 from tests.judges.balloting import ballot
 from tests.modules import Answers
-from tests.refusing import refused, says
+from tests.refusing import refusal, says
 from tests.scenes import ABSTAINS, CONTESTED, in_style
 from tests.selecting import select_acall, selector_of
 
@@ -105,7 +105,7 @@ def test_what_ships_is_what_the_rule_decides_on_it(judge: dspy.Module, inputs: d
     case = case_of(inputs)
     response = judge(ballot=ballot_of(case))
     reply = read_reply("judge", response.toDict(), case.question.answers, len(case.question.passages))
-    expected, replies = decided(case, {**REPLIES, "judge": reply}, rule)
+    expected, replies = decide_case(case, {**REPLIES, "judge": reply}, rule)
     assert (pred.answer, pred.branch, pred.certified) == (expected.answer, expected.branch, expected.certified)
     assert ("judge" in pred.consulted) is ("judge" in replies)
     if "judge" in replies:
@@ -149,7 +149,7 @@ def test_a_preference_without_a_certificate_stays_one_and_a_column_that_cannot_b
     ):
         candidates = [{"answer": "Dubai"}, {"answer": "Doha", column: value}]
         inputs = {**inputs, "candidates": candidates}
-        assert says(message, refused(partial(counting, **inputs)))
+        assert says(message, refusal(partial(counting, **inputs)))
         assert selector(ABSTAINS)(**inputs).answer == "Dubai"
 
 
@@ -177,7 +177,7 @@ def test_confidences_are_counted_of_every_kind_of_candidate_and_refused_only_by_
         assert ship(silent, candidates) == ("Dubai", "consensus")
     pool = [kind(answer="Dubai", confidence=0.5), kind(answer="Doha", confidence="high")]
     sentence = "candidates[1].confidence must be a number from 0 to 1; got 'high'. Divide a percentage by 100, or "
-    assert refused(lambda: ship(selector(WeightedVote("cisc")), pool)) == f"{sentence}leave it out."
+    assert refusal(lambda: ship(selector(WeightedVote("cisc")), pool)) == f"{sentence}leave it out."
     assert ship(silent, pool) == ("Dubai", "consensus")
 
 

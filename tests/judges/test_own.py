@@ -29,7 +29,7 @@ from eldgr_dspy.rule.consultations import Abstention
 from tests.capitals import row, write_pool
 from tests.case_tables import each_case
 from tests.judges.balloting import ballot, majority
-from tests.refusing import refused, refuses, says
+from tests.refusing import refusal, refuses, says
 from tests.scenes import CONTESTED, SILENT
 from tests.selecting import Returns, select_acall, select_sync, selector_of
 
@@ -155,8 +155,8 @@ def test_functions_classes_and_objects_are_found_by_name(own: str, name: str, ki
 
 @each_case("judges", "names that are refused")
 def test_what_is_not_a_judge_is_refused_with_its_name(own: str, name: str, sentence: str) -> None:
-    assert sentence in refused(lambda: own_judge(f"{own}:{name}"))
-    assert "the module 'no_such_module' cannot be imported" in refused(lambda: make_judge("no_such_module:last"))
+    assert sentence in refusal(lambda: own_judge(f"{own}:{name}"))
+    assert "the module 'no_such_module' cannot be imported" in refusal(lambda: make_judge("no_such_module:last"))
 
 
 @each_case("judges", "words that name a judge of one's own")
@@ -338,7 +338,7 @@ def test_it_abstains_on_a_question_of_its_training_and_a_run_is_refused(policy: 
     pool = write_pool(tmp_path / "test.jsonl", rows(TOPICS[4:]))
     for is_named, judge in ((True, SILENT), (False, policy)):
         plan = Plan([pool], tmp_path / "run", judges={"policy": policy} if is_named else {})
-        message = refused(partial(evaluate, selector_of(judge), plan))
+        message = refusal(partial(evaluate, selector_of(judge), plan))
         assert re.search(r"trained on 2 of the 8 questions of .*test\.jsonl", message)
         assert ("policy" in message, "eldgr pool split" in message) == (is_named, True)
         assert not (tmp_path / "run").exists()
@@ -359,8 +359,8 @@ def test_a_pool_without_right_answers_with_one_pipeline_or_that_cannot_be_read_i
         (rows(OLD, [{}] * 4), f"{two}0..."),
     ):
         pool = write_pool(tmp_path / "train.jsonl", questions_of)
-        assert says(message, refused(partial(PipelineSelector, pool)))
+        assert says(message, refusal(partial(PipelineSelector, pool)))
     refuses(PoolError, r"none\.jsonl", make_judge, f"autodspy:{tmp_path / 'none.jsonl'}")
     for name in ("autodspy:", "autodspy"):
-        message = refused(partial(make_judge, name))
+        message = refusal(partial(make_judge, name))
         assert says("...autodspy must name a training pool; got ''. Write autodspy:FILE...", message)

@@ -111,9 +111,9 @@ def judges_differ_only_where_admissible(it: Outcome) -> Term:
 
 def a_regression_needs_a_certified_wrong_answer(it: Outcome) -> Term:
     """A correct consensus is lost only to a wrong answer that is certified (or derived), and only if it is not."""
-    lost = z3.And(correct(M), z3.Not(correct(it.answer)))
+    loss = z3.And(correct(M), z3.Not(correct(it.answer)))
     certified = z3.And(mark(M) == UNCERTIFIED, mark(it.answer) == CERTIFIED, z3.Not(same(it.answer, M)))
-    return z3.Implies(lost, either(ARITHMETIC, z3.And(PASSES, is_or_says(it.answer, D)), certified))
+    return z3.Implies(loss, either(ARITHMETIC, z3.And(PASSES, is_or_says(it.answer, D)), certified))
 
 
 def failed_judge_equals_silent_judge(it: Outcome) -> Term:

@@ -42,12 +42,12 @@ correct = z3.Function("correct", ANSWER, z3.BoolSort())
 _A, _B, _C = z3.Consts("a b c", ANSWER)
 
 
-def some(claim: Callable[..., Term], *bound: Term) -> Term:
-    return z3.Exists(list(bound), claim(*bound))
+def some(claim: Callable[..., Term], *variables: Term) -> Term:
+    return z3.Exists(list(variables), claim(*variables))
 
 
-def every(claim: Callable[..., Term], *bound: Term) -> Term:
-    return z3.ForAll(list(bound), claim(*bound))
+def every(claim: Callable[..., Term], *variables: Term) -> Term:
+    return z3.ForAll(list(variables), claim(*variables))
 
 
 CONTEST = some(lambda a, b: z3.And(pool(a), pool(b), z3.Not(same(a, b))), _A, _B)

@@ -24,7 +24,7 @@ from eldgr_dspy.rule.derivations import check_derivation
 from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.rule.voting import majority
 from eldgr_dspy.words import CONSULT, POLICIES, ROLES, STRICTNESS, TASKS, Policy, Task
-from tests.deciding import SILENT, decided
+from tests.deciding import SILENT, decide_case
 from tests.naive import naive_answers, naive_derivations, naive_tracing
 from tests.naive.naive_certificates import occurrence, occurs
 from tests.naive.naive_selectors import SELECTORS, Pool, ranking
@@ -42,7 +42,7 @@ _case = lru_cache(64)(Case)  # a real question is asked about once a judge, and 
 def agree(question: Question, settings: Settings, rule: str, replies: Mapping[Any, Reply]) -> None:
     """Raise unless both ship the same for the same reason, and rank the same; the naive one is told all replies."""
     settings = replace(settings, refusals=())  # the naive one knows none, and a drawn text may be one: "CANNOT ANSWER"
-    decision, replies_read = decided(_case(question, settings), {**SILENT, **replies}, rule)
+    decision, replies_read = decide_case(_case(question, settings), {**SILENT, **replies}, rule)
     assert (decision.answer, decision.branch, decision.reason) == SELECTORS[rule](Pool(question, settings, replies))
     assert decision.ranking == ranking(Pool(question, settings, replies_read))
 
@@ -138,7 +138,7 @@ def test_the_naive_selector_knows_no_laziness_and_agrees_with_both(data: st.Data
     settings, replies = data.draw(testing.rule_settings), data.draw(replies_to(question))
     answer, branch, _ = SELECTORS["eldgr"](Pool(question, settings, replies))
     for consult in CONSULT:
-        decision, _ = decided(Case(question, replace(settings, consult=consult)), replies)
+        decision, _ = decide_case(Case(question, replace(settings, consult=consult)), replies)
         assert (decision.answer, decision.branch) == (answer, branch)
 
 

@@ -22,7 +22,7 @@ from eldgr_dspy.tables.plan_tables import authority_table
 from eldgr_dspy.testing import check_answer_type, check_laws, consultations
 from tests.dates import YEARS, Sums
 from tests.laws.slips_of_types import SLIPS, Contradiction, Names, OneWay, Veto
-from tests.refusing import refused, says
+from tests.refusing import refusal, says
 
 KINDS = tuple({kind.name: kind for kind in BUILT_IN.values()}.values())
 by_name = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
@@ -97,11 +97,11 @@ def test_a_law_that_is_given_up_is_not_tried_of_type_or_selector_and_counts_zero
 def test_a_type_cannot_give_up_everything_and_its_relation_must_be_symmetric(name: str) -> None:
     free: Any = type("Free", (Names,), {"gives_up": (name,)})()
     message = f"...names.gives_up: '{name}' is not a law that a type may give up; ..."
-    assert says(message, refused(lambda: check_answer_type(free)))
-    assert says(message, refused(lambda: check_laws(answer=free)))
-    assert says(message, refused(lambda: check_selector(Selector(answer=free))))
+    assert says(message, refusal(lambda: check_answer_type(free)))
+    assert says(message, refusal(lambda: check_laws(answer=free)))
+    assert says(message, refusal(lambda: check_selector(Selector(answer=free))))
     one_way = "...forgets.alike must be symmetric; alike('Paris', 'Lyon') is False..."
-    assert says(one_way, refused(lambda: check_answer_type(OneWay(), max_examples=1)))
+    assert says(one_way, refusal(lambda: check_answer_type(OneWay(), max_examples=1)))
 
 
 def test_what_a_type_gives_up_is_stated_of_it_and_with_its_bounds_and_no_span_is_bounded_without_spans() -> None:

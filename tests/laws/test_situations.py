@@ -26,7 +26,7 @@ from eldgr_dspy.testing import check_laws
 from eldgr_dspy.words import STRICTNESS, TASKS, Task
 from tests.laws import lawful, slips, slips_of_selectors
 from tests.laws.plants import TABLE, Plant, apply, load, plants
-from tests.refusing import refused, says
+from tests.refusing import refusal, says
 
 pytestmark = pytest.mark.slow  # some two hundred runs of the whole kit, and the kit on each small situation
 
@@ -265,13 +265,13 @@ def test_a_derivation_that_the_situations_call_sound_is_checked_at_every_level(r
 
 
 class Bare(Selector):
-    def __init__(self, *lost: str) -> None:
+    def __init__(self, *absent: str) -> None:
         super().__init__()
-        self.lost = lost
+        self.absent = absent
 
     def forward(self, *args: Any, **inputs: Any) -> Any:
         pred = super().forward(*args, **inputs)
-        return dspy.Prediction(**{name: value for name, value in pred.items() if name not in self.lost})
+        return dspy.Prediction(**{name: value for name, value in pred.items() if name not in self.absent})
 
 
 class Silent(Selector):
@@ -282,8 +282,8 @@ class Silent(Selector):
 def test_a_selector_whose_prediction_lacks_fields_is_told_which() -> None:
     must = "The selector's prediction must "
     advice = "Return the prediction of Selector.forward with your changes and additions."
-    assert says(f"... without branch. {advice}", refused(lambda: check_selector(Bare("branch"))))
+    assert says(f"... without branch. {advice}", refusal(lambda: check_selector(Bare("branch"))))
     assert says(
-        f"{must}... without reason, ranking. Return...", refused(lambda: check_selector(Bare("reason", "ranking")))
+        f"{must}... without reason, ranking. Return...", refusal(lambda: check_selector(Bare("reason", "ranking")))
     )
-    assert says(f"{must}have all fields of a ...; got None with...", refused(lambda: check_selector(Silent())))
+    assert says(f"{must}have all fields of a ...; got None with...", refusal(lambda: check_selector(Silent())))

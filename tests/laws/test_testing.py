@@ -15,7 +15,7 @@ from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import Line, role_of, scripted_lm, text_of
 from tests.case_tables import tables_of
-from tests.refusing import refused, says
+from tests.refusing import refusal, says
 from tests.selecting import CONTESTED, example_of
 
 ADAPTERS = [None, dspy.JSONAdapter(), dspy.ChatAdapter(), dspy.XMLAdapter(), dspy.TwoStepAdapter(scripted_lm([]))]
@@ -42,7 +42,7 @@ def test_the_end_of_a_script_is_an_error_that_says_so_and_a_single_reply_is_no_s
     with pytest.raises(dspy.LMError, match="The script has 0 replies and this is request 1"):
         scripted_lm([])("x")
     replies: list[Any] = ["one", {"a": 1}]
-    for message in (refused(partial(scripted_lm, reply)) for reply in replies):
+    for message in (refusal(partial(scripted_lm, reply)) for reply in replies):
         assert says("...reply must be a callable or a sequence; got ...Wrap one reply in a list...", message)
 
 

@@ -22,7 +22,7 @@ from eldgr_dspy.tables.table import Table
 from tests.capitals import obliging, row, selector_with, write_pool
 from tests.case_tables import each_case, tables_of
 from tests.finished_runs import finished_run, make_rows
-from tests.refusing import refused, says
+from tests.refusing import refusal, says
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +121,7 @@ def test_of_recordings_no_seconds_are_said(tmp_path: Path) -> None:
 
 @each_case("paper", "sentences")
 def test_each_thing_that_matters_has_its_sentence(
-    original: Path, name: str, changes: dict[str, Any], told: list[str], untold: list[str]
+    original: Path, name: str, changes: dict[str, Any], texts: list[str], others: list[str]
 ) -> None:
     figures = deepcopy(here(original))
     before = sentences(figures, name)
@@ -129,8 +129,8 @@ def test_each_thing_that_matters_has_its_sentence(
         *parents, last = path.split("/")
         reduce(getitem, parents, figures)[last] = value
     after = sentences(figures, name)
-    assert [text for text in told if text not in after or (changes and text in before)] == []
-    assert [text for text in untold if text in after] == []
+    assert [text for text in texts if text not in after or (changes and text in before)] == []
+    assert [text for text in others if text in after] == []
 
 
 def test_every_column_of_the_paper_has_one_of_here_beside_it(run: Path) -> None:
@@ -181,29 +181,29 @@ def test_a_pool_is_named_where_a_run_has_several_of_the_task(tmp_path: Path) -> 
     assert here(both, "gsm8k")["pool"] == "sums"
     assert runs_here([f"hotpotqa={both}:towns"])["hotpotqa"]["n"] == 2
     one = "one scored pool of task retrieval; its pools are"
-    assert says(f"...a:b must have {one} 'capitals' (retrieval), ...Say which, as...", refused(lambda: here(both)))
-    message = refused(lambda: runs_here([f"hotpotqa={both}:cities"]))
+    assert says(f"...a:b must have {one} 'capitals' (retrieval), ...Say which, as...", refusal(lambda: here(both)))
+    message = refusal(lambda: runs_here([f"hotpotqa={both}:cities"]))
     assert "a:b has no pool 'cities'; its pools are 'capitals', 'towns'" in message
-    assert f"{one} 'sums' (arithmetic)" in refused(lambda: runs_here([f"hotpotqa={both}:sums"]))
+    assert f"{one} 'sums' (arithmetic)" in refusal(lambda: runs_here([f"hotpotqa={both}:sums"]))
 
 
 @each_case("paper", "arguments")
 def test_an_argument_that_names_no_run_is_refused_by_its_text(original: Path, texts: list[str], message: str) -> None:
-    assert says(message, refused(lambda: runs_here([text.replace("RUN", str(original)) for text in texts])))
+    assert says(message, refusal(lambda: runs_here([text.replace("RUN", str(original)) for text in texts])))
 
 
 def test_a_run_that_is_not_whole_is_refused(run: Path) -> None:
     """It lacks decisions, a scored question, what this version writes, or its summary."""
     lines = (run / "decisions.jsonl").read_bytes().splitlines(keepends=True)
     (run / "decisions.jsonl").write_bytes(b"".join(lines[:-1]))
-    assert "has 8 decisions of rule 'eldgr' on pool 'capitals'" in refused(lambda: here(run))
+    assert "has 8 decisions of rule 'eldgr' on pool 'capitals'" in refusal(lambda: here(run))
     (run / "decisions.jsonl").write_bytes(b"".join(lines))
     summary = summary_of(run)
     summary["pools"]["capitals"] |= {"n_scored": 0, "contrasts": []}
     (run / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
-    assert "must have one scored pool of task retrieval" in refused(lambda: here(run))
+    assert "must have one scored pool of task retrieval" in refusal(lambda: here(run))
     del summary["pools"]["capitals"]["n_scored"]
     (run / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
-    assert says("...is not what eldgr_dspy ... writes...", refused(lambda: here(run)))
+    assert says("...is not what eldgr_dspy ... writes...", refusal(lambda: here(run)))
     (run / "summary.json").unlink()
-    assert "has no summary.json: the run is not finished" in refused(lambda: here(run))
+    assert "has no summary.json: the run is not finished" in refusal(lambda: here(run))

@@ -16,7 +16,7 @@ from eldgr_dspy.programs.pools.building import BuildResult
 from eldgr_dspy.programs.pools.entries import Entry
 from eldgr_dspy.programs.pools.predictions import Layout, read_predictions
 from tests.case_tables import tables_of
-from tests.refusing import refused as refused_by
+from tests.refusing import refusal as refusal_of
 
 QUESTION = "Who painted it?"
 
@@ -99,15 +99,15 @@ def questions(path: Path, numbers: Sequence[int] = range(4), **changes: Any) -> 
     return write(path, *question_rows(numbers, **changes))
 
 
-def rows(built: BuildResult) -> list[Row]:
-    return list(open_pool(built.pool.path).rows())
+def rows(outcome: BuildResult) -> list[Row]:
+    return list(open_pool(outcome.pool.path).rows())
 
 
 def texts_of(pool: Pool) -> dict[str, list[str]]:
     return {row.id: [candidate.text for candidate in row.candidates] for row in pool.rows()}
 
 
-refused = partial(refused_by, kind=PoolError)
+refusal = partial(refusal_of, kind=PoolError)
 
 WORDS: dict[str, Callable[..., Any]] = {
     "times": lambda value, n: value * n,

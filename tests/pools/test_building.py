@@ -15,7 +15,7 @@ from eldgr_dspy.programs.pools.building import BuildResult, Recipe, build_pool, 
 from eldgr_dspy.words import Task
 from tests.case_tables import each_case
 from tests.pools import layouts
-from tests.pools.layouts import predictions, questions, refused, rows, write, write_file
+from tests.pools.layouts import predictions, questions, refusal, rows, write, write_file
 from tests.refusing import refuses
 
 
@@ -31,10 +31,10 @@ def build_from(folder: Path, files: dict[str, Any], recipe: dict[str, Any]) -> B
 
 @each_case("pools", "pools that are built", **layouts.WORDS)
 def test_files_join_question_by_question(tmp_path: Path, files: Any, recipe: Any, expected: Any) -> None:
-    built = build_from(tmp_path, files, recipe)
-    pool, lists = rows(built), [row.candidates for row in rows(built)]
-    result: dict[str, Any] = {name: getattr(built, name) for name in ("by", "left_out", "cut", "forms")}
-    result |= {"missing": built.pool.missing, "lacking": [one.replace(f"{tmp_path}/", "") for one in built.lacking]}
+    outcome = build_from(tmp_path, files, recipe)
+    pool, lists = rows(outcome), [row.candidates for row in rows(outcome)]
+    result: dict[str, Any] = {name: getattr(outcome, name) for name in ("by", "left_out", "cut", "forms")}
+    result |= {"missing": outcome.pool.missing, "lacking": [one.replace(f"{tmp_path}/", "") for one in outcome.lacking]}
     result |= {"ids": [row.id for row in pool], "questions": [row.question for row in pool]}
     result |= {"gold": [row.gold for row in pool], "options": [row.options for row in pool]}
     result |= {"evidence": [[[one.title, one.text] for one in row.evidence] for row in pool]}
@@ -45,7 +45,7 @@ def test_files_join_question_by_question(tmp_path: Path, files: Any, recipe: Any
 
 @each_case("pools", "pools that are not built", **layouts.WORDS)
 def test_what_does_not_fit_is_refused(tmp_path: Path, files: Any, recipe: Any, sentence: str) -> None:  # hazard 4
-    error = refused(lambda: build_from(tmp_path, files, recipe))
+    error = refusal(lambda: build_from(tmp_path, files, recipe))
     assert error.replace(f"{tmp_path}/", "") == sentence
     assert not (tmp_path / "pool.jsonl").exists()
 
@@ -66,8 +66,8 @@ def test_files_of_the_same_name_are_told_apart_by_their_paths(tmp_path: Path) ->
     for path in paths:
         path.parent.mkdir()
         predictions(path)
-    built = build(tmp_path, *paths)
-    assert [candidate.source for candidate in rows(built)[0].candidates] == [path.as_posix() for path in paths]
+    outcome = build(tmp_path, *paths)
+    assert [candidate.source for candidate in rows(outcome)[0].candidates] == [path.as_posix() for path in paths]
 
 
 def test_files_are_not_read_twice_and_not_overwritten(tmp_path: Path) -> None:

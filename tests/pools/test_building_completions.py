@@ -19,7 +19,7 @@ from eldgr_dspy.programs.testing import scripted_lm
 from eldgr_dspy.splitting import split_pool
 from tests.case_tables import each_case
 from tests.pools.layouts import predictions, write
-from tests.refusing import refused, says
+from tests.refusing import refusal, says
 
 
 def completions(*answers: str | None) -> dspy.Prediction:
@@ -70,7 +70,7 @@ def test_ids_evidence_and_the_field_that_answers_are_those_of_the_example() -> N
 def test_what_is_not_a_pair_of_example_and_prediction_is_refused(kind: str, pair: Any, sentence: str) -> None:
     # hazard 92
     pairs: list[Any] = [tuple(pair) if isinstance(pair, list) else pair]
-    assert says(sentence, refused(lambda: [*pool_from_completions(pairs, "retrieval")], getattr(errors, kind)))
+    assert says(sentence, refusal(lambda: [*pool_from_completions(pairs, "retrieval")], getattr(errors, kind)))
 
 
 TOWNS = ["Doha", "Dubai", "Oslo"]
@@ -158,7 +158,7 @@ def test_completions_bring_columns_where_they_are_asked_for() -> None:
         assert complete({"logprobs": value}, columns=True) == [candidate(logprobs={"tokens": [-0.5]})]
     wrong: list[dict[str, Any]] = [{"confidence": 0.5}, {"confidence": "high"}]
     assert [one.confidence for one in complete(*wrong)] == [None, None]
-    assert refused(lambda: complete(*wrong, columns=True)) == (
+    assert refusal(lambda: complete(*wrong, columns=True)) == (
         "question 1: candidates[1].confidence must be a number from 0 to 1; got 'high'. Divide a percentage by 100, or "
         "leave it out."
     )

@@ -17,7 +17,7 @@ from eldgr_dspy.programs.pools.predictions import read_predictions
 from eldgr_dspy.programs.pools.question_files import read_questions
 from tests.case_tables import each_case
 from tests.pools import layouts
-from tests.pools.layouts import log, refused, sample, write_file
+from tests.pools.layouts import log, refusal, sample, write_file
 
 READERS: Any = {
     "predictions": read_predictions,
@@ -62,7 +62,7 @@ def test_a_file_is_read_whatever_its_layout(tmp_path: Path, read: Any, name: str
 @each_case("pools", "files that are refused", **WORDS)
 def test_what_is_wrong_with_a_file_is_named(tmp_path: Path, read: Any, name: str, content: Any, sentence: str) -> None:
     path = write_file(tmp_path / name, content)  # hazards 7, 92, 94, 96
-    error = refused(lambda: list(READERS.get(read, read)(path)))
+    error = refusal(lambda: list(READERS.get(read, read)(path)))
     assert error.replace(f"{tmp_path}/", "") == sentence
 
 
@@ -71,7 +71,7 @@ def test_a_date_that_python_cannot_hold_is_named_with_its_file(tmp_path: Path) -
     never = arrow.array([2**31 - 1], arrow.date32())
     table = arrow.table({"id": ["q"], "prediction": ["4"], "until": never})
     pytest.importorskip("pyarrow.parquet").write_table(table, tmp_path / "a.parquet")
-    assert "a.parquet: not a readable Parquet file (" in refused(lambda: list(read_predictions(tmp_path / "a.parquet")))
+    assert "a.parquet: not a readable Parquet file (" in refusal(lambda: list(read_predictions(tmp_path / "a.parquet")))
 
 
 def test_a_failed_log_is_taken_where_that_is_asked_for_and_what_it_lacks_is_told(tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ from eldgr_dspy.pools import Row, open_pool, write_pool
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.rule.ballots import MOST_NUMBERS, NOTHING, Logprobs, Statement
 from tests.case_tables import each_case
-from tests.pools.layouts import WORDS, refused, write_parquet
-from tests.refusing import refused as refused_argument
+from tests.pools.layouts import WORDS, refusal, write_parquet
+from tests.refusing import refusal as refusal_of_argument
 from tests.results.demo_pools import ARTIFACTS
 
 FORMATS = (".jsonl", ".jsonl.gz", ".parquet")
@@ -121,15 +121,15 @@ VALUES["scores"] = lambda n: {f"s{number}": 1 for number in range(n)}
 def test_a_value_that_cannot_be_used_is_refused_with_place_and_remedy(name: str, value: Any, message: str) -> None:
     """In a pool and in a live candidate, with the same words."""
     wrong = record({"answer": "Ada", "confidence": 1}, {"answer": "Bo", name: value})
-    assert refused(lambda: validate(wrong, "p.jsonl, line 7")) == (
+    assert refusal(lambda: validate(wrong, "p.jsonl, line 7")) == (
         f"p.jsonl, line 7, id 'q0': candidates[1].{name}{message}"
     )
-    assert refused_argument(lambda: read_columns({name: value}, "it.{}")) == f"it.{name}{message}"
+    assert refusal_of_argument(lambda: read_columns({name: value}, "it.{}")) == f"it.{name}{message}"
 
 
 @each_case("pools", "refused log probabilities of a chat")
 def test_those_of_a_chat_api_are_refused_by_their_own_names(content: Any, message: str) -> None:
-    assert refused_argument(lambda: read_columns({"logprobs": {"content": content}})) == message
+    assert refusal_of_argument(lambda: read_columns({"logprobs": {"content": content}})) == message
 
 
 def test_the_limits_themselves_are_accepted_and_a_value_is_quoted_on_one_line() -> None:

@@ -18,7 +18,7 @@ from eldgr_dspy.programs.pools.csv_files import _MISSING, _NO_SAMPLE, Columns
 from eldgr_dspy.programs.pools.entries import Entry
 from eldgr_dspy.programs.pools.predictions import read_predictions
 from tests.case_tables import each_case
-from tests.pools.layouts import refused, table
+from tests.pools.layouts import refusal, table
 
 
 def texts(entries: Sequence[Entry]) -> list[tuple[str | None, list[str]]]:
@@ -27,7 +27,7 @@ def texts(entries: Sequence[Entry]) -> list[tuple[str | None, list[str]]]:
 
 def test_ids_that_may_number_rows_or_questions_are_asked_about(tmp_path: Path) -> None:
     path = table(tmp_path / "a.csv", ("id", "question", "prediction"), ("1", "Who?", "a"), ("2", " who?", "b"))
-    assert refused(lambda: list(read_predictions(path))) == (
+    assert refusal(lambda: list(read_predictions(path))) == (
         f"{path}, row 3: has the question of {path}, row 2 but another id, '2' for '1'. Give --by question if ids "
         "number the rows, --by id if they number the questions."
     )
@@ -50,7 +50,7 @@ def test_options_are_read_where_a_cell_prints_them(tmp_path: Path, name: str, ce
     (entry,) = read_predictions(table(tmp_path / "a.csv", *rows))
     assert (entry.options, len(entry.samples)) == (() if cell == "A; B" else ("Nice", "Oslo"), 2)
     path = table(tmp_path / "a.csv", *rows, ("1", "?", '["Nice"]', "", "B"))
-    assert not entry.options or "row 4: its option differs" in refused(lambda: list(read_predictions(path)))
+    assert not entry.options or "row 4: its option differs" in refusal(lambda: list(read_predictions(path)))
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["plain", "marked"])  # hazards 92, 94
@@ -96,6 +96,6 @@ def test_any_bytes_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory,
 def test_a_table_above_the_limit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # hazard 95
     path = table(tmp_path / "a.csv", ("id", "prediction"), ("1", "x"))
     monkeypatch.setattr("eldgr_dspy.programs.pools.csv_files.MAX_TABLE", path.stat().st_size - 1)
-    assert refused(lambda: list(read_predictions(path))).endswith(
+    assert refusal(lambda: list(read_predictions(path))).endswith(
         f"write its rows as JSON lines, which are read one at a time. {RAISE}"
     )

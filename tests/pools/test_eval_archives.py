@@ -25,7 +25,7 @@ from eldgr_dspy.programs.pools.logs import MAX_LOG
 from eldgr_dspy.programs.pools.predictions import read_predictions
 from tests.case_tables import each_case
 from tests.pools import layouts
-from tests.pools.layouts import choice, log, only, refused, rows, sample
+from tests.pools.layouts import choice, log, only, refusal, rows, sample
 from tests.refusing import says
 
 HEADER = {"version": 2, "status": "success", "eval": {"task": "t", "model": "m"}}
@@ -85,9 +85,9 @@ def test_epochs_and_choices_are_samples_and_the_order_is_that_of_the_log_in_json
     assert content_of(path) == expected
     assert content_of(path.rename(tmp_path / "log.json")) == expected  # it is known by its first bytes, too
     assert content_of(packed_by_zstd(path.with_suffix(".json"))) == expected
-    built = build_pool(Recipe([archive(tmp_path / "log.eval", *SAMPLES)], "retrieval"), tmp_path / "pool.jsonl")
-    one = rows(built)[0]
-    assert (built.pool.n, one.gold, len(one.candidates), one.candidates[3].source) == (3, ["Ana"], 4, "log.eval #4")
+    outcome = build_pool(Recipe([archive(tmp_path / "log.eval", *SAMPLES)], "retrieval"), tmp_path / "pool.jsonl")
+    one = rows(outcome)[0]
+    assert (outcome.pool.n, one.gold, len(one.candidates), one.candidates[3].source) == (3, ["Ana"], 4, "log.eval #4")
 
 
 def test_without_pyarrow_the_remedy_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +97,7 @@ def test_without_pyarrow_the_remedy_is_said(tmp_path: Path, monkeypatch: pytest.
             assert source.read("header.json")
             return
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert refused(lambda: content_of(path)) == (
+    assert refusal(lambda: content_of(path)) == (
         f"{path}: is packed by zstd, which needs pyarrow; run: pip install 'eldgr_dspy[parquet]'. Or write the log as "
         "JSON: inspect log dump log.eval > log.json"
     )
@@ -107,7 +107,7 @@ def test_a_log_that_was_never_finished_is_started_and_taken_where_that_is_asked_
     about = {"eval": {"dataset": {"samples": 3}, "config": {"epochs": 4}}}
     files: dict[str, Any] = {"header.json": None, "_journal/start.json": about}
     path = archive(tmp_path / "log.eval", *SAMPLES, **files)
-    assert refused(lambda: content_of(path)).startswith(
+    assert refusal(lambda: content_of(path)).startswith(
         f"{path}: a log of status 'started', with 6 of 12 samples done. Its first questions would represent all of"
     )
     notes = list[str]()
@@ -125,19 +125,19 @@ def test_of_a_sample_that_was_written_again_the_last_one_counts(tmp_path: Path) 
 @each_case("pools", "refused archives", **layouts.WORDS)
 def test_what_is_wrong_with_a_log_is_named(tmp_path: Path, n: int, files: Any, sentence: str) -> None:  # hazard 95
     path = archive(tmp_path / "log.eval", *SAMPLES[:n], **files)
-    assert says(sentence, refused(lambda: content_of(path)).replace(f"{tmp_path}/", ""))
+    assert says(sentence, refusal(lambda: content_of(path)).replace(f"{tmp_path}/", ""))
 
 
 @each_case("pools", "files that are not archives", **layouts.WORDS)
 def test_a_file_that_is_no_such_archive_is_refused(tmp_path: Path, name: str, content: bytes, sentence: str) -> None:
     (tmp_path / name).write_bytes(content)
-    assert says(sentence, refused(lambda: content_of(tmp_path / name)).replace(f"{tmp_path}/", ""))
+    assert says(sentence, refusal(lambda: content_of(tmp_path / name)).replace(f"{tmp_path}/", ""))
 
 
 def test_nothing_of_another_archive_is_loaded(tmp_path: Path) -> None:  # hazard 96
     with zipfile.ZipFile(tmp_path / "weights.npz", "w") as out:
         out.writestr("../data.pkl", b"\x80\x04.")
-    message = refused(lambda: content_of(tmp_path / "weights.npz"))
+    message = refusal(lambda: content_of(tmp_path / "weights.npz"))
     assert "not a log of inspect: the archive has no header.json" in message
 
 
@@ -175,7 +175,7 @@ def test_a_log_has_a_limit_of_its_own_unpacked(tmp_path: Path, monkeypatch: pyte
     assert only(path).id == "1"
     with path.open("ab") as file:
         file.write(b"\n")
-    assert refused(lambda: only(path)) == (
+    assert refusal(lambda: only(path)) == (
         f"{path}: holds more than {path.stat().st_size - 1:,} bytes, the limit for reading it whole; write the "
         f"samples of such a log as JSON lines with id, prediction and gold. {RAISE} The name of a file of JSON "
         "lines ends in .jsonl."
@@ -187,7 +187,7 @@ def test_what_is_read_whole_is_bounded_by_what_it_holds_unpacked(tmp_path: Path,
     path = tmp_path / "f"
     path.write_bytes(pack(b"\xef\xbb\xbf" + b"a\r\n" * 10))
     assert read_whole(path, 33, "split it") == b"a\r\n" * 10
-    assert refused(lambda: read_whole(path, 32, "split it")) == (
+    assert refusal(lambda: read_whole(path, 32, "split it")) == (
         f"{path}: holds more than 32 bytes, the limit for reading it whole; split it. {RAISE}"
     )
 
@@ -196,8 +196,8 @@ def test_what_cannot_be_read_or_expands_too_far_cannot_be_read_whole(tmp_path: P
     path = tmp_path / "f"
     for content, message in ((b"\x80\x04", "a pickle"), (gzip.compress(b"a" * 99)[:-9], "damaged")):
         path.write_bytes(content)
-        assert message in refused(lambda: read_whole(path, 100, "split it"))
-    assert "No such file or directory. Check the name" in refused(lambda: read_whole(tmp_path / "x", 100, "split it"))
+        assert message in refusal(lambda: read_whole(path, 100, "split it"))
+    assert "No such file or directory. Check the name" in refusal(lambda: read_whole(tmp_path / "x", 100, "split it"))
     path.write_bytes(gzip.compress(bytes(80 * 2**20)))
     limit = expansion_limit(path.stat().st_size)
-    assert f"{path}: expands to more than {limit:,} bytes" in refused(lambda: read_whole(path, 2**40, "split it"))
+    assert f"{path}: expands to more than {limit:,} bytes" in refusal(lambda: read_whole(path, 2**40, "split it"))

@@ -21,7 +21,7 @@ from eldgr_dspy.base.files import read_lines, read_object, replacing, require_fi
 from eldgr_dspy.errors import PoolError
 from tests.case_tables import each_case
 from tests.pools import layouts
-from tests.pools.layouts import refused
+from tests.pools.layouts import refusal
 from tests.refusing import refuses
 
 
@@ -171,7 +171,7 @@ def test_a_compressed_file_may_have_several_members_and_damage_is_named_with_its
         (data[:-8] + b"\0" * 8, "CRC check failed"),
     ):
         path.write_bytes(content)
-        message = refused(lambda: lines_of(path))
+        message = refusal(lambda: lines_of(path))
         assert message.startswith(f"{path}: the compressed file is damaged ({reason}")
         assert message.endswith("; fetch or compress it again.")
 
@@ -181,7 +181,7 @@ def test_a_line_has_a_longest_length(tmp_path: Path) -> None:  # hazard 10
     path.write_bytes(b"x" * (MAX_LINE - 1) + b"\n" + b"y" * MAX_LINE + b"\n")
     result, message = read_lines(path), "longer than 16,777,216 bytes; one row a line is expected."
     assert len(next(result)[1]) == MAX_LINE - 1
-    assert refused(lambda: next(result)) == f"{path}, line 2: {message} {RAISE}"
+    assert refusal(lambda: next(result)) == f"{path}, line 2: {message} {RAISE}"
 
 
 @pytest.mark.parametrize("line", [b" " * 2**20 + b"\n", b" " * 2**20], ids=["many lines", "one line"])
@@ -191,7 +191,7 @@ def test_a_gzip_bomb_is_stopped_by_what_it_expands_to(tmp_path: Path, line: byte
         for _ in range(200):
             out.write(line)
     assert path.stat().st_size < 2**20
-    message = refused(lambda: sum(1 for _ in read_lines(path)))
+    message = refusal(lambda: sum(1 for _ in read_lines(path)))
     assert message in (
         f"{path}: expands to more than {expansion_limit(path.stat().st_size):,} bytes, 100 times its size; "
         f"if that is intended, unpack it and give the plain file. {RAISE}",
@@ -215,31 +215,31 @@ BYTES |= {"zip": zip_of, "gzip": lambda of: gzip.compress(of, mtime=0), "utf-16"
 def test_what_is_no_text_is_known_by_how_it_begins(tmp_path: Path, pack: Any, content: bytes, what: str) -> None:
     path = tmp_path / "renamed.jsonl"  # hazards 92, 95, 96
     path.write_bytes(content if content.startswith(b"\x1f\x8b") else pack(content))
-    assert refused(lambda: lines_of(path)) == f"{path}: not a text file but {what}; a pool is JSON lines or Parquet."
+    assert refusal(lambda: lines_of(path)) == f"{path}: not a text file but {what}; a pool is JSON lines or Parquet."
 
 
 def test_a_file_is_named_and_is_no_folder_and_no_pipe_but_may_be_behind_a_link(tmp_path: Path) -> None:
-    assert refused(lambda: lines_of(tmp_path)) == f"{tmp_path}: Is a directory. Give the name of a file."
+    assert refusal(lambda: lines_of(tmp_path)) == f"{tmp_path}: Is a directory. Give the name of a file."
     (tmp_path / "f").write_text("{}")
     (tmp_path / "link").symlink_to("f")
     require_file(tmp_path / "link")
     assert lines_of(tmp_path / "link") == [b"{}"]
     os.mkfifo(tmp_path / "pipe")
     message = "is a pipe or a device, and a pool is read more than once; give a file."
-    assert refused(lambda: require_file(tmp_path / "pipe")) == f"{tmp_path / 'pipe'}: {message}"
-    assert refused(lambda: require_file(Path("a\0b"))) == "'a\\x00b' is not a valid file name; check it."
+    assert refusal(lambda: require_file(tmp_path / "pipe")) == f"{tmp_path / 'pipe'}: {message}"
+    assert refusal(lambda: require_file(Path("a\0b"))) == "'a\\x00b' is not a valid file name; check it."
 
 
 @each_case("pools", "lines that are not objects", **layouts.WORDS)
 def test_what_is_no_object_is_said_with_its_place(line: Any, sentence: str) -> None:  # hazards 63, 92, 94
     content = line.encode() if isinstance(line, str) else line
-    assert refused(lambda: read_object(content, "p.jsonl, line 7")) == sentence
+    assert refusal(lambda: read_object(content, "p.jsonl, line 7")) == sentence
 
 
 def test_a_line_is_nested_a_hundred_deep_at_most_and_keys_are_compared_in_linear_time() -> None:  # hazard 63
     assert read_object(b'{"a": "[[", "b": ' + b"[" * 99 + b"]" * 99 + b"}", "w")
     pairs = ", ".join(f'"k{n}": 0' for n in range(50_000))
-    assert "the key 'k7' occurs twice" in refused(lambda: read_object(f'{{{pairs}, "k7": 1}}'.encode(), "w"))
+    assert "the key 'k7' occurs twice" in refusal(lambda: read_object(f'{{{pairs}, "k7": 1}}'.encode(), "w"))
 
 
 @each_case("pools", "hostile names", **layouts.WORDS)

@@ -18,7 +18,7 @@ from eldgr_dspy.programs.pools.gold_answers import final_answers, gold_at
 from eldgr_dspy.programs.pools.predictions import read_predictions
 from eldgr_dspy.programs.pools.question_files import read_questions
 from tests.case_tables import each_case, tables_of
-from tests.pools.layouts import QUESTION, only, refused, rows, table, write
+from tests.pools.layouts import QUESTION, only, refusal, rows, table, write
 
 PARIS = ("Paris", "City of Paris")
 CELLS = [text for _, text, answers in tables_of("pools")["printed lists"]["cases"] if answers == [*PARIS]][:12]
@@ -31,7 +31,7 @@ def test_a_printed_list_is_its_answers_and_any_other_text_is_one(fields: str, te
 
 @each_case("pools", "printed lists that cannot be read")
 def test_a_printed_list_that_cannot_be_read_is_refused(text: str) -> None:
-    assert refused(lambda: final_answers(text, "target", "f, line 3")) == (
+    assert refusal(lambda: final_answers(text, "target", "f, line 3")) == (
         f"f, line 3: target looks like a printed list, but cannot be read as one: {text!r:.80}. Write a list of texts."
     )
 
@@ -62,7 +62,7 @@ def test_a_long_text_of_open_quotes_is_read_once(unit: str) -> None:
 
 @each_case("pools", "gold answers that cannot be told")
 def test_what_cannot_be_told_is_refused_with_what_was_found(row: dict[str, Any], message: str) -> None:
-    assert refused(lambda: gold_at(row, "f, line 1")).startswith(f"f, line 1: {message}")
+    assert refusal(lambda: gold_at(row, "f, line 1")).startswith(f"f, line 1: {message}")
 
 
 def test_brackets_and_lists_without_end_are_one_answer_or_refused() -> None:
@@ -71,7 +71,7 @@ def test_brackets_and_lists_without_end_are_one_answer_or_refused() -> None:
     for _ in range(5_000):
         deep = [deep]
     assert final_answers(text, "target", "f") == (text,)
-    assert refused(lambda: gold_at({"answer": deep}, "f, line 1")) == (
+    assert refusal(lambda: gold_at({"answer": deep}, "f, line 1")) == (
         "f, line 1: answer is nested too deeply; write the accepted answers as a list."
     )
 
@@ -99,9 +99,9 @@ def test_a_sample_that_stopped_at_its_limit_has_its_marked_answer_alone(tmp_path
     ]
     for row in layouts:
         path = write(tmp_path / "a.jsonl", {"question": QUESTION, **row})
-        built = build_pool(Recipe([path], "arithmetic"), tmp_path / "pool.jsonl")
-        (result,) = rows(built)
-        assert ([one.answer for one in result.candidates], built.cut) == ([None, "12"], 1)
+        outcome = build_pool(Recipe([path], "arithmetic"), tmp_path / "pool.jsonl")
+        (result,) = rows(outcome)
+        assert ([one.answer for one in result.candidates], outcome.cut) == ([None, "12"], 1)
 
 
 def test_what_a_program_is_told_is_not_gold(tmp_path: Path) -> None:

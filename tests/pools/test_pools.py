@@ -20,8 +20,8 @@ from eldgr_dspy.formats.rows import MAX_DEPTH, CandidateRow, PassageRow
 from eldgr_dspy.pools import Row, open_pool, open_pools, pool_name, schema, write_pool
 from tests.case_tables import each_case
 from tests.memory import memory_of
-from tests.pools.layouts import WORDS, refused, write, write_parquet
-from tests.refusing import refused as refused_by
+from tests.pools.layouts import WORDS, refusal, write, write_parquet
+from tests.refusing import refusal as refusal_of
 
 FORMATS = (".jsonl", ".jsonl.gz", ".gz", ".parquet")
 
@@ -79,11 +79,11 @@ def test_rows_come_by_sixteen_if_they_are_those_hashed(
     changes = {20: {"question": "Who else?"}} if n == after else {}
     write(path, *(record(number, **changes.get(number, {})) for number in range(after)))
     values: list[Row] = []
-    message = refused(lambda: values.extend(pool.rows()))
+    message = refusal(lambda: values.extend(pool.rows()))
     assert message == f"{path}, {where}: changed since the pool was opened; restore the file and start again."
     assert len(list(pool.rows(count))) == count
     path.unlink()
-    assert "no such file" in refused(lambda: list(pool.rows()))
+    assert "no such file" in refusal(lambda: list(pool.rows()))
 
 
 def count_rows(path: Path) -> int:
@@ -118,7 +118,7 @@ def test_what_is_no_parquet_or_what_is_lost_on_pyarrow_is_refused(tmp_path: Path
     path = tmp_path / "p.parquet"
     for content in (b"", b"PAR1", b"PAR1" + b"x" * 100 + b"PAR1", json.dumps(record()).encode()):
         path.write_bytes(content)
-        assert refused(lambda: open_pool(path)).startswith(f"{path}: not a readable Parquet file (")
+        assert refusal(lambda: open_pool(path)).startswith(f"{path}: not a readable Parquet file (")
     twice = arrow.table([["q0"], ["Who?"], ["Why?"]], names=["id", "question", "question"])
     categories = arrow.table({"id": ["q0"], "task": arrow.array(["retrieval"]).dictionary_encode()})
     for table, message in (
@@ -126,11 +126,11 @@ def test_what_is_no_parquet_or_what_is_lost_on_pyarrow_is_refused(tmp_path: Path
         (categories, "p.parquet: column 'task' holds categories; write it as plain text."),
     ):
         file.write_table(table, path)
-        assert refused(lambda: open_pool(path)).endswith(message)
+        assert refusal(lambda: open_pool(path)).endswith(message)
     write_pool(path, rows(1))
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     needs = "p.parquet: Parquet needs pyarrow; run: pip install 'eldgr_dspy[parquet]'"
-    assert refused(lambda: open_pool(path)).endswith(needs)
+    assert refusal(lambda: open_pool(path)).endswith(needs)
 
 
 def test_the_hash_is_of_the_content_and_not_of_the_spelling(tmp_path: Path) -> None:
@@ -196,13 +196,13 @@ def test_rows_that_are_no_pool_leave_the_old_file(tmp_path: Path, suffix: str, v
     path = tmp_path / f"p{suffix}"
     before = write_pool(path, rows(2))
     records = (record(**({"id": one} if isinstance(one, str) else one)) for one in values)
-    assert refused(lambda: write_pool(path, map(Row.model_validate, records))) == f"{path}{message}"
+    assert refusal(lambda: write_pool(path, map(Row.model_validate, records))) == f"{path}{message}"
     assert open_pool(path) == before
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_row_that_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
-    message = refused(lambda: write_pool(tmp_path / "p.jsonl", rows(1, candidates=[{"text": "x" * 500_000}] * 34)))
+    message = refusal(lambda: write_pool(tmp_path / "p.jsonl", rows(1, candidates=[{"text": "x" * 500_000}] * 34)))
     assert message.endswith("p.jsonl, id 'q0': a row of 17,001,661 bytes; at most 16,777,216 can be read.")
     assert list(tmp_path.iterdir()) == []
 
@@ -235,8 +235,8 @@ def test_a_pool_is_named_after_its_file_and_pools_of_one_name_are_refused(tmp_pa
     one, other = write_pool(tmp_path / "x.jsonl", rows(1)).path, write_pool(tmp_path / "x.jsonl.gz", rows(1)).path
     for first, second in ((one, other), (one, one)):
         message = f"{first} and {second} are both named 'x'; rename one of the files."
-        assert refused_by(lambda: open_pools([first, second])) == message  # noqa: B023
-    assert refused_by(lambda: open_pools("x.jsonl")) == "'x.jsonl' is one path; give a list of them."
+        assert refusal_of(lambda: open_pools([first, second])) == message  # noqa: B023
+    assert refusal_of(lambda: open_pools("x.jsonl")) == "'x.jsonl' is one path; give a list of them."
 
 
 def test_the_published_schema_is_that_of_the_code() -> None:
@@ -254,7 +254,7 @@ def test_the_published_schema_takes_what_the_code_takes(tmp_path: Path, change: 
     if validator.is_valid(value):
         assert open_pool(path).n == 1
     else:
-        refused(lambda: open_pool(path))
+        refusal(lambda: open_pool(path))
 
 
 @pytest.mark.parametrize("gold", ["the", ".", "A", "-", "A+"])
@@ -278,4 +278,4 @@ def test_a_folder_of_files_is_the_pool_of_their_rows_in_the_order_of_their_names
     assert (result.name, result.n, result.sha256) == ("parts", 6, whole.sha256)
     assert list(result.rows()) == given_rows
     write_pool(folder / "d.jsonl", given_rows[:1])
-    assert "id 'q0' is in a.jsonl.gz, line 1 and in d.jsonl, line 1" in refused(lambda: open_pool(folder))
+    assert "id 'q0' is in a.jsonl.gz, line 1 and in d.jsonl, line 1" in refusal(lambda: open_pool(folder))

@@ -17,7 +17,7 @@ from eldgr_dspy.rule.consultations import Reply, Verdict
 from eldgr_dspy.rule.questions import Settings
 from eldgr_dspy.rule.refusals import REFUSALS, Refusing
 from eldgr_dspy.words import Role
-from tests.deciding import SILENT, decided
+from tests.deciding import SILENT, decide_case
 
 pytestmark = pytest.mark.slow  # whole pools
 
@@ -63,7 +63,7 @@ def test_no_judge_moves_a_certified_or_inapplicable_consensus(pools_dir: Path, n
         case = Case(row.to_question(), Settings(certificate))
         final = case.task == "retrieval" and case.certified(case.consensus) is not False
         for judge in judges(case):
-            decision, roles = decided(case, {**SILENT, "judge": judge})
+            decision, roles = decide_case(case, {**SILENT, "judge": judge})
             assert not final or (decision.answer, decision.branch, roles) == (case.consensus, "consensus", {})
             assert decision.branch == "consensus" or decision.certified is True
             overrides += decision.branch != "consensus"
@@ -75,7 +75,7 @@ def test_lazy_and_always_agree_on_every_question_whatever_the_judge_answers(pool
     for row in rows(pools_dir, name):
         lazy, always = (Case(row.to_question(), Settings(consult=consult)) for consult in ("lazy", "always"))
         for judge in judges(lazy):
-            one, other = (decided(case, {**SILENT, "judge": judge})[0] for case in (lazy, always))
+            one, other = (decide_case(case, {**SILENT, "judge": judge})[0] for case in (lazy, always))
             assert (one.answer, one.branch) == (other.answer, other.branch)
 
 
@@ -98,7 +98,7 @@ def test_at_most_20_questions_for_the_judge_and_23_for_the_repairer_whatever_the
     for row in rows(pools_dir, "hotpotqa-reflexion12"):
         case = Case(row.to_question())
         for judge in judges(case):
-            for role in decided(case, {**SILENT, "judge": judge})[1]:
+            for role in decide_case(case, {**SILENT, "judge": judge})[1]:
                 ids[role].add(row.id)
     assert (len(ids["judge"]), len(ids["repairer"])) == (20, 23)
 

@@ -14,7 +14,7 @@ from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import Abstention, Consultation, Derivation, Repair, Reply, Step, Verdict
 from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.words import Role, Task
-from tests.case_tables import built, tables_of
+from tests.case_tables import build, tables_of
 
 Replies = Mapping[Role, Reply]
 
@@ -81,7 +81,7 @@ WORDS |= {"sound": lambda: SOUND, "faulty": lambda: FAULTY}
 
 def entries(task: Task, case: Callable[[list[str | None]], Case]) -> list[Entry]:
     """The questions of a task in `cases.json`; in retrieval Dubai is nowhere in the evidence, Doha and Lusail are."""
-    table = built(tables_of("results")[f"audited questions of {task}"]["cases"], WORDS)
+    table = build(tables_of("results")[f"audited questions of {task}"]["cases"], WORDS)
     return [(case(answers), gold, replies, failures) for answers, gold, replies, failures in table.values()]
 
 

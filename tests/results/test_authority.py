@@ -136,8 +136,8 @@ def test_the_reference_values(pools_dir: Path) -> None:
     assert (result["bounds_any_span"]["eldgr"], result["bounds_any_span"]["majority"]) == ([58.0, 81.0], [58.0, 58.0])
     assert result["can_change"]["eldgr"] == {"judge": 20.0, "repairer": 23.0}
     assert result["can_change"]["judge"] == {"judge": 86.0, "repairer": 0.0}
-    lost = {rule: (of["lost"], of["of"]) for rule, of in result["price"].items() if of}
-    assert (lost["majority"], lost["judge"], lost["eldgr"]) == ((0, 100), (44, 100), (0, 100))
+    price = {rule: (of["lost"], of["of"]) for rule, of in result["price"].items() if of}
+    assert (price["majority"], price["judge"], price["eldgr"]) == ((0, 100), (44, 100), (0, 100))
 
 
 RULE_NAMES = ("first", "majority", "certified", "eldgr", "near(0)", "near(1)", "judge")
@@ -150,7 +150,7 @@ def read(*rows: dict[str, Any]) -> list[Row]:
     return [Row.model_validate(one) for one in rows]
 
 
-def lost(one: Row, rule: str) -> bool:
+def loses(one: Row, rule: str) -> bool:
     """Whether majority is right, and some judge, tried candidate by candidate, makes the rule ship what is not."""
     case = Case(one.to_question())
     answers = [ship(case, rule, judge, SILENT) for judge in judges(case)]
@@ -162,7 +162,7 @@ def test_a_question_is_lost_where_some_judge_ships_what_is_wrong_and_majority_is
     rows = read(*(row(number, answers=answers) for number, answers in enumerate(pools)))
     price: Any = pool_authority(rows, "retrieval", rules=RULE_NAMES)["price"]
     for rule in RULE_NAMES:
-        assert (price[rule]["lost"], price[rule]["of"]) == (sum(lost(one, rule) for one in rows), len(rows))
+        assert (price[rule]["lost"], price[rule]["of"]) == (sum(loses(one, rule) for one in rows), len(rows))
     for wide in RULE_NAMES:
         assert all(price[rule]["lost"] <= price[wide]["lost"] for rule in RULE_NAMES if at_most(rule, wide))
 
@@ -189,7 +189,7 @@ def test_a_text_counts_once_in_the_price_and_majority_costs_nothing() -> None:
 def test_the_price_is_no_lower_than_what_new_questions_cost_as_often_as_promised() -> None:
     """400 pools of 60 questions, of which a judge can lose 10 %: up to three standard errors, 95 % of prices hold."""
     kinds = read(row(0, answers=("Paris", "Paris", "Paris")), row(0, answers=("Paris", "Paris", "Nice")))
-    under = [frozenset(["judge"] * lost(kind, "judge")) for kind in kinds]
+    under = [frozenset(["judge"] * loses(kind, "judge")) for kind in kinds]
     assert under == [frozenset(), {"judge"}]
     chance, count = random.Random(4), 0
     for _ in range(400):

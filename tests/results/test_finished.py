@@ -17,7 +17,7 @@ from eldgr_dspy.programs.commands import main
 from eldgr_dspy.rule.questions import Settings
 from tests.case_tables import each_case
 from tests.finished_runs import finished_run, unseal
-from tests.refusing import refused, refuses
+from tests.refusing import refusal, refuses
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +121,7 @@ def test_a_result_that_is_missing_or_torn_is_named_with_the_remedy(
     run: Path, name: str, spoil: Callable[[Path], None]
 ) -> None:
     spoil(run / name)
-    message = refused(lambda: read_all(run))
+    message = refusal(lambda: read_all(run))
     assert name in message and "give the same eldgr evaluate command again, without --fresh" in message
 
 
@@ -137,7 +137,7 @@ def test_decisions_that_lack_whole_lines_are_missed(run: Path) -> None:
 def test_a_file_that_was_edited_is_no_result(run: Path, edits: list[list[str]], kind: str, message: str) -> None:
     for name, old, new in edits:
         replace_in(run / name, old, new)
-    assert message in refused(lambda: read_all(run), getattr(errors, kind))
+    assert message in refusal(lambda: read_all(run), getattr(errors, kind))
 
 
 @pytest.mark.parametrize("version", ['["0.0.7"]', '{"a": 1}'], ids=["list", "object"])
@@ -184,6 +184,6 @@ def test_a_journal_that_may_not_be_read_is_an_error_and_no_stop(run: Path, capsy
 def test_a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for(run: Path, name: str) -> None:
     (run / name).unlink()
     os.mkfifo(run / name)
-    finished = read_run(run)
+    read = read_run(run)
     with pytest.raises(EldgrError, match=f"{name}: must be a file; it is a device or a pipe"):
-        _ = finished.record() if name == "record.json" else [*finished.decisions(finished.summary())]
+        _ = read.record() if name == "record.json" else [*read.decisions(read.summary())]

@@ -26,7 +26,7 @@ from eldgr_dspy.tables.record_tables import record_table
 from eldgr_dspy.tables.run import tables_of
 from eldgr_dspy.words import ROLES, Role, Task
 from tests.capitals import obliging, row, selector_with, write_pool
-from tests.case_tables import built, each_case
+from tests.case_tables import build, each_case
 from tests.case_tables import tables_of as tables_in
 from tests.figures import pool_figures, summary_figures
 from tests.finished_runs import finished_run
@@ -56,9 +56,9 @@ def consultations(entries: list[Any]) -> list[Consultation]:
 
 @each_case("results", "consultations and their totals")
 def test_totals_cost_and_parse_failures_count_every_attempt_and_are_unknown_where_one_is(
-    said: list[Any], of: list[str] | None, expected: dict[str, Any]
+    replies: list[Any], of: list[str] | None, expected: dict[str, Any]
 ) -> None:
-    totals = journal_totals(consultations(said), lambda *question: of is None or [*question] == of)
+    totals = journal_totals(consultations(replies), lambda *question: of is None or [*question] == of)
     parts = {**record_from({}, totals), **totals.roles, "deriver calls": totals.roles["deriver"]["calls"]}
     assert {part: parts[part] for part in expected} == expected
 
@@ -136,8 +136,8 @@ def test_a_schema_has_every_field_that_is_written_and_takes_it(run: Path, file: 
 
 
 def test_the_card_states_the_default_the_certificate_the_rates_and_what_was_asked() -> None:
-    card = built(tables_in("results")["the card"], POOLS)
-    record = record_of(card["pools"], consultations(card["said"]), card["heads"])
+    card = build(tables_in("results")["the card"], POOLS)
+    record = record_of(card["pools"], consultations(card["replies"]), card["heads"])
     table = record_table(record)
     assert (table.headers, [*map(list, table.rows)]) == (("what", "stated"), card["rows"])
     assert ("freeze", "abc") in record_table(record | {"confirmation": {"lock": "abc"}}).rows
@@ -161,10 +161,10 @@ WORDS: dict[str, Any] = {
 
 @each_case("results", "remarks", case=case, **WORDS)
 def test_a_pool_without_evidence_answers_or_usable_replies_is_remarked_upon_and_no_other(
-    taken: list[Any], task: Task, expected: list[str]
+    questions: list[Any], task: Task, expected: list[str]
 ) -> None:
     rows = DecidedRows(task, ("majority",))
-    for case, entries in taken:
+    for case, entries in questions:
         rows.add(case, [], {"majority": Outcome(None, None, entries)}, ())
     assert remarks_of(rows) == expected
 

@@ -75,10 +75,10 @@ def test_the_conclusion_is_first_and_then_the_bound_of_what_was_run() -> None:
 
 
 @each_case("results", "judges in the headline")
-def test_the_headline_names_the_model_of_the_judge(changed: dict[str, Any], recorded: int, named: str) -> None:
-    sums = {"ok": 0, "abstained": 0, "failed": 0, "recorded": recorded, "calls": 0, "cached": 0}
+def test_the_headline_names_the_model_of_the_judge(changes: dict[str, Any], n: int, judge: str) -> None:
+    sums = {"ok": 0, "abstained": 0, "failed": 0, "recorded": n, "calls": 0, "cached": 0}
     run = undrawn() | {"consultations": {"judge": sums}}
-    assert f" Judge: {named}. Each question" in words(Page("".join(render_report(run, RECORD | changed))))
+    assert f" Judge: {judge}. Each question" in words(Page("".join(render_report(run, RECORD | changes))))
 
 
 @pytest.mark.parametrize(("em", "moves"), [(80.0, True), (58.0, False), (69.0, False), (57.5, True)])

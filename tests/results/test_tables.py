@@ -53,8 +53,8 @@ def without_gold(**changes: Any) -> Any:
     return pool | changes
 
 
-def with_roles(em: float, asked: dict[str, int], **calls: int) -> Any:
-    return rule_figures(em, **calls) | {"asked": asked}
+def with_roles(em: float, requests: dict[str, int], **calls: int) -> Any:
+    return rule_figures(em, **calls) | {"asked": requests}
 
 
 def with_tokens(em: float, tokens: int | None, **calls: int) -> Any:
@@ -94,15 +94,15 @@ def test_pools_stand_in_their_order_and_the_paper_table_below_the_authority_boun
 
 
 @each_case("results", "notes below the first table")
-def test_what_a_reader_must_know_stands_below_the_first_table(changed: Any, note: str) -> None:
-    table = paper_table("gsm8k", arithmetic_pool(**changed))
+def test_what_a_reader_must_know_stands_below_the_first_table(changes: Any, note: str) -> None:
+    table = paper_table("gsm8k", arithmetic_pool(**changes))
     assert table.notes == (note,)
-    assert ("withheld" in changed) is (table.rows[-1] == ("near(1)", *[UNDEFINED] * 5))
+    assert ("withheld" in changes) is (table.rows[-1] == ("near(1)", *[UNDEFINED] * 5))
 
 
 @each_case("results", "headlines")
-def test_the_headline_says_what_is_known(changed: dict[str, Any], message: str) -> None:
-    assert headline(arithmetic_pool(**changed)) == message
+def test_the_headline_says_what_is_known(changes: dict[str, Any], message: str) -> None:
+    assert headline(arithmetic_pool(**changes)) == message
 
 
 PRINTERS = {one.__name__: one for one in (probability, with_sign, interval, difference, record)}
@@ -111,9 +111,9 @@ UNUSUAL: dict[str, Any] = {"nan": lambda: math.nan, "inf": lambda: math.inf, "po
 
 @each_case("results", "printed numbers", **UNUSUAL)
 def test_a_number_is_rounded_half_up_as_in_the_paper_and_undefined_where_a_part_is(
-    name: str, value: Any, printed: str
+    name: str, value: Any, text: str
 ) -> None:
-    assert PRINTERS[name](value) == printed
+    assert PRINTERS[name](value) == text
 
 
 @given(st.floats(-1e4, 1e4), st.integers(0, 4))
@@ -126,9 +126,9 @@ def test_a_figure_is_within_half_a_unit_of_its_value(value: float, places: int) 
 
 
 @each_case("results", "numbers that no run measures", **UNUSUAL)
-def test_a_number_that_no_run_measures_is_printed_too(value: float, printed: str) -> None:
-    assert figure(value) == printed
-    assert interval([value, value]) == (UNDEFINED if printed == UNDEFINED else f"[{printed}, {printed}]")
+def test_a_number_that_no_run_measures_is_printed_too(value: float, text: str) -> None:
+    assert figure(value) == text
+    assert interval([value, value]) == (UNDEFINED if text == UNDEFINED else f"[{text}, {text}]")
 
 
 def test_contrasts_have_their_rows_and_notes_and_every_table_is_narrow_and_in_every_format() -> None:

@@ -34,7 +34,7 @@ from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.words import TASKS
 from tests.dates import TYPE_LIST, Years
-from tests.refusing import refused, refuses
+from tests.refusing import refusal, refuses
 from tests.rule.keys import cases
 
 NAMES = {"short": "retrieval", "number": "arithmetic"}
@@ -118,14 +118,14 @@ WRONG: list[tuple[Any, str]] = [
 @pytest.mark.parametrize(("kind", "message"), WRONG)
 def test_what_is_not_a_type_or_does_not_say_what_it_must_is_refused(kind: Any, message: str) -> None:
     wrong = kind if isinstance(kind, str) else type("Wrong", (Years,), kind)
-    assert refused(lambda: load_type(wrong)).startswith(message)
+    assert refusal(lambda: load_type(wrong)).startswith(message)
 
 
 @pytest.mark.parametrize("reply", [None, 1, 0.5, "yes"])
 def test_what_is_right_must_be_true_or_false(reply: Any) -> None:
     kind: Any = type("Says", (Years,), {"name": "says", "is_right": lambda *_: reply})()
     expected = f"says.is_right('1976', ['1976']) must be True or False; got {reply!r}."
-    assert refused(lambda: kind.score("1976", ["1976"])) == expected
+    assert refusal(lambda: kind.score("1976", ["1976"])) == expected
 
 
 WRONGLY: list[tuple[str, Any, str]] = [
@@ -152,7 +152,7 @@ def test_what_a_type_of_your_own_returns_is_refused_by_name(method: str, reply: 
             scorer("1976", ["1976"], kind)
         Case(Question("When?", "says", ("1976",), kind=kind)).same("1977", "1976")
 
-    assert refused(use).startswith(message)
+    assert refusal(use).startswith(message)
 
 
 def test_a_type_states_itself_in_files_and_is_found_again_by_its_name() -> None:
@@ -168,7 +168,7 @@ def test_a_type_states_itself_in_files_and_is_found_again_by_its_name() -> None:
     of_figures = StatedType("dates", "evidence", ["EM"])
     assert (of_figures.name, of_figures.way, of_figures.scores) == ("dates", "evidence", ("EM",))
     assert of_figures.class_of("The Paris") == AnswerClass("paris")
-    assert refused(lambda: of_figures.score("Paris", ["Paris"])) == (
+    assert refusal(lambda: of_figures.score("Paris", ["Paris"])) == (
         "The answer type 'dates' must be loaded to score an answer. Give --answer NAME."
     )
     assert is_truth(type("bool_", (int,), {})(1))  # as numpy 1 names it
@@ -243,16 +243,16 @@ def test_an_option_is_certified_inapplicable_right_or_a_refusal_by_letter_as_by_
 
 @pytest.mark.parametrize(("options", "message"), cases("options that are alike"))
 def test_options_that_do_not_tell_answers_apart_are_refused(options: list[str], message: str) -> None:
-    assert refused(lambda: Selector(answer="choice")(question="?", candidates=["A"], options=options)) == message
-    of_a_row = refused(lambda: validate({**RECORD, "options": options}, "pool.jsonl, line 1"), PoolError)
+    assert refusal(lambda: Selector(answer="choice")(question="?", candidates=["A"], options=options)) == message
+    of_a_row = refusal(lambda: validate({**RECORD, "options": options}, "pool.jsonl, line 1"), PoolError)
     assert of_a_row == f"pool.jsonl, line 1, id 'q': row {message}"
 
 
 @pytest.mark.parametrize("options", ["AB", {"A": "Doha"}, 3, [None, "B"], ["A", {}]])
 def test_options_that_are_no_texts_or_of_another_type_are_refused(options: Any) -> None:
     inputs = {"question": "?", "candidates": ["A"]}
-    assert refused(lambda: Selector(answer="choice")(**inputs, options=options)).startswith("options")
-    message = refused(lambda: Selector()(**inputs, options=["A", "B"]))
+    assert refusal(lambda: Selector(answer="choice")(**inputs, options=options)).startswith("options")
+    message = refusal(lambda: Selector()(**inputs, options=["A", "B"]))
     assert message.startswith("options must be empty for the answer type 'short'")
 
 
@@ -309,7 +309,7 @@ def test_a_class_is_what_a_relation_connects_and_one_without_symmetry_or_transit
             return np.bool_(reply) if one < other else reply  # type: ignore[return-value]
 
     assert classes(Comparison(), ["3", "9", "1", "2"]) == ["3", "9", "3", "3"]
-    assert refused(lambda: Above().grouping(["1", "3"])) == (
+    assert refusal(lambda: Above().grouping(["1", "3"])) == (
         "near.alike must be symmetric; alike('1', '3') is True, and the other way round it is False. Compare both ways."
     )
     message = r"near\.alike must be transitive; '1' and '3' are alike through other answers"

@@ -23,7 +23,7 @@ from eldgr_dspy.text.numbers import is_ambiguous, parse_number
 from eldgr_dspy.text.stripping import strip_answer
 from eldgr_dspy.words import TASKS, Task
 from tests.dates import TYPE_LIST
-from tests.refusing import refused
+from tests.refusing import refusal
 from tests.rule.keys import cases, key
 
 any_text = st.text(st.characters())
@@ -81,7 +81,7 @@ def test_gold_must_be_a_sequence_of_at_least_one(scorer: Callable[..., Any], gol
 
 @pytest.mark.parametrize("call", [lambda task: score("1", ["1"], task), lambda task: answer_class("1", task)])
 def test_an_unknown_task_is_named(call: Callable[[Any], object]) -> None:
-    assert refused(lambda: call("maths")) == f"answer must be one of {TYPE_LIST}; got 'maths'."
+    assert refusal(lambda: call("maths")) == f"answer must be one of {TYPE_LIST}; got 'maths'."
 
 
 @pytest.mark.parametrize(("name", "first", "most"), [("gsm8k-openai4", 458, 607), ("hotpotqa-reflexion12", 32, 58)])

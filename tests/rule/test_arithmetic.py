@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.derivation.arithmetic import MAX_BITS, Operand, Operation, evaluate, parse, parse_sides
 from eldgr_dspy.errors import UnexecutableError
-from tests.refusing import refused, refuses
+from tests.refusing import refusal, refuses
 from tests.rule.keys import cases
 
 VALUES = [
@@ -61,7 +61,7 @@ def test_every_space_that_stands_in_a_line_may_stand_in_an_expression(text: str)
 
 @pytest.mark.parametrize(("text", "reason"), ATTACKS)
 def test_an_attack_is_refused_for_one_reason(text: str, reason: str) -> None:
-    assert f" cannot be executed: {reason}. Write only numbers, " in refused(lambda: evaluate(text), UnexecutableError)
+    assert f" cannot be executed: {reason}. Write only numbers, " in refusal(lambda: evaluate(text), UnexecutableError)
 
 
 @pytest.mark.parametrize(("expression", "value"), HAZARDS_OF_NUMBERS)
@@ -74,7 +74,7 @@ def test_a_hazardous_number_is_read_exactly_or_not_at_all(expression: str, value
 
 
 def test_a_refusal_is_a_sentence_also_for_sides_and_quotes_sixty_characters() -> None:
-    assert refused(lambda: evaluate("2 dozen"), UnexecutableError) == (
+    assert refusal(lambda: evaluate("2 dozen"), UnexecutableError) == (
         "The expression '2 dozen' cannot be executed: 'd' is neither a number nor an operator. "
         "Write only numbers, + - * / // % ** and parentheses."
     )

@@ -16,14 +16,13 @@ from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.words import POLICIES, Role
 from tests.case_tables import each_case
 from tests.dates import TYPE_LIST
-from tests.deciding import SILENT
-from tests.deciding import decided as decided_case
+from tests.deciding import SILENT, decide_case
 from tests.refusing import refuses
 from tests.rule.keys import cases
 
 
 def decide(case: Case, values: Mapping[Any, Reply], rule: str = "eldgr") -> Decision:
-    return decided_case(case, values, rule)[0]
+    return decide_case(case, values, rule)[0]
 
 
 def retrieval(answers: list[str | None], *texts: str, **how: Any) -> Case:

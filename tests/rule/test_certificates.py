@@ -12,7 +12,7 @@ from eldgr_dspy.matching.occurrences import FUNCTION_WORDS
 from eldgr_dspy.text.folding import fold
 from eldgr_dspy.words import POLICIES, Policy
 from tests.certificate_cases import value, witness_in, witness_of
-from tests.refusing import refused
+from tests.refusing import refusal
 from tests.rule.keys import cases
 
 LONGEST = "a" * LONGEST_ANSWER
@@ -54,7 +54,7 @@ def test_yes_or_no_is_inapplicable_and_what_is_short_a_stop_word_or_in_the_quest
     assert value("No", "Everyone knows", policy="substring") is False
     assert value("art", "the party", policy="substring") is True
     alien: Any = "verbatim"
-    assert refused(lambda: Evidence([], alien)) == ("policy must be one of substring, token, folded; got 'verbatim'.")
+    assert refusal(lambda: Evidence([], alien)) == ("policy must be one of substring, token, folded; got 'verbatim'.")
     for answer in ["yes", "No", " TRUE.", "false", "ｙｅｓ"]:  # hazard 31
         evidence = [Passage("", f"They said {answer}, no man knows")]
         assert certify(answer, evidence).certified is None

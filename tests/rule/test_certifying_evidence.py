@@ -15,7 +15,7 @@ from eldgr_dspy.rule.consultations import Abstention, Repair
 from eldgr_dspy.rule.evidence import CertifyingEvidence
 from eldgr_dspy.rule.own_certificates import own_certificate
 from eldgr_dspy.rule.questions import Question, Settings
-from tests.refusing import refused
+from tests.refusing import refusal
 
 CAPITAL, QUOTE = "Doha is the capital.", "It is said: Doha"
 QUESTION = Question(
@@ -84,19 +84,19 @@ def test_a_spelling_is_certified_once_also_by_a_function_of_ones_own_or_a_consul
     result = evidence_of(QUESTION, own_certificate(lambda _, evidence: bool(evidence)), Says(answering))
     assert (result.is_consulted, result.certify("Oslo", "oslo").certified, answering.calls) == (False, True, [])
     assert not evidence_of(QUESTION).is_consulted
-    result = evidence_of(QUESTION, own_certificate(consulted))
+    result = evidence_of(QUESTION, own_certificate(on_request))
     result.supply("doha", Certificate(True, "so"))
     assert result.is_consulted
     assert result.certify("DOHA", "doha") == Certificate(True, "so")
     assert result.certify(" ", None) == Certificate(False, "empty answer")
-    assert refused(lambda: result.certify("x" * 99, "x"), CertificateError) == (
-        f"The certificate {__name__}:consulted must be asked about {'x' * 99!r:.60} before a rule is: drive the rule "
+    assert refusal(lambda: result.certify("x" * 99, "x"), CertificateError) == (
+        f"The certificate {__name__}:on_request must be asked about {'x' * 99!r:.60} before a rule is: drive the rule "
         "that `eldgr_dspy.rule.certifying.certifying` returns."
     )
 
 
 def test_a_consulted_certificate_is_asked_once_a_class_and_about_a_repair_of_a_new_one() -> None:
-    settings = Settings(certificate=own_certificate(consulted))
+    settings = Settings(certificate=own_certificate(on_request))
     case = Case(QUESTION, settings)
     assert case.to_certify() == ("Doha", "Dubai")
     replies = Repair("Oslo"), Repair("DOHA"), Repair(" "), Repair(""), Abstention("no")
@@ -112,7 +112,7 @@ def test_a_consulted_certificate_is_asked_once_a_class_and_about_a_repair_of_a_n
 @pytest.mark.parametrize("reply", [True, Certificate("yes", "so"), Certificate(True, "so", "here")])  # type: ignore[arg-type]
 def test_what_is_not_a_certificate_certifies_nothing(reply: Any) -> None:
     result = evidence_of(QUESTION, kind=Says(Answering(reply)))
-    assert refused(lambda: result.certify("x" * 99, None), CertificateError) == (
+    assert refusal(lambda: result.certify("x" * 99, None), CertificateError) == (
         f"certify({'x' * 99!r:.60}) of what short.evidence(passages, policy) returns must be a Certificate of "
         f"True, False or None, with a reason; got {reply!r:.60}."
     )
@@ -120,10 +120,10 @@ def test_what_is_not_a_certificate_certifies_nothing(reply: Any) -> None:
 
 @pytest.mark.parametrize("evidence", [None, 7, ["a passage"] * 20])
 def test_what_cannot_certify_is_no_evidence(evidence: Any) -> None:
-    assert refused(lambda: evidence_of(QUESTION, kind=Says(evidence)), CertificateError) == (
+    assert refusal(lambda: evidence_of(QUESTION, kind=Says(evidence)), CertificateError) == (
         f"short.evidence(passages, policy) must return an object with certify(answer, question); got {evidence!r:.60}."
     )
 
 
-async def consulted(answer: str, evidence: Any) -> bool:
+async def on_request(answer: str, evidence: Any) -> bool:
     return bool(evidence)

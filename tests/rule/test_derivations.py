@@ -14,7 +14,7 @@ from eldgr_dspy.rule.consultations import Derivation, Step
 from eldgr_dspy.rule.derivations import check_derivation, true_equations
 from eldgr_dspy.words import STRICTNESS, Strictness
 from tests.case_tables import each_case
-from tests.refusing import refused
+from tests.refusing import refusal
 from tests.rule.keys import cases
 
 DUCKS = "A duck lays 16 eggs a day. She eats three, bakes with four and sells the rest at $2 each. What does she earn?"
@@ -57,7 +57,7 @@ def test_a_checked_derivation_says_what_holds_and_gives_its_answer() -> None:
     assert check_derivation(derivation(answer="20%"), "", "stated").answer == Fraction(1, 5)
     assert check_derivation(derivation(answer="a fifth"), "", "stated").answer is None
     alien: Any = "strict"
-    assert refused(lambda: check_derivation(derivation(), "", alien)) == (
+    assert refusal(lambda: check_derivation(derivation(), "", alien)) == (
         "level must be one of stated, chained, traced, executed, bounded, agreed; got 'strict'."
     )
 

@@ -21,8 +21,7 @@ from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.text.stripping import strip_answer
 from eldgr_dspy.words import Policy
 from tests.certificate_cases import value
-from tests.deciding import SILENT
-from tests.deciding import decided as decided_case
+from tests.deciding import SILENT, decide_case
 from tests.rule.keys import cases, key
 
 DOHA = (
@@ -33,7 +32,7 @@ DOHA = (
 
 def decide(question: Question, preferred: int | None, policy: Policy = "folded") -> Decision:
     replies = SILENT if preferred is None else {**SILENT, "judge": Verdict(preferred)}
-    return decided_case(Case(question, Settings(certificate=policy)), replies)[0]
+    return decide_case(Case(question, Settings(certificate=policy)), replies)[0]
 
 
 @pytest.mark.parametrize("policy", ["token", "folded"])

@@ -16,7 +16,7 @@ from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import Abstention, Derivation, Repair, Step, Verdict
 from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.rule.refusals import REFUSALS, OwnRefusals, Refusing
-from tests.deciding import SILENT, decided
+from tests.deciding import SILENT, decide_case
 from tests.memory import collect
 from tests.refusing import refuses
 from tests.refusing_function import hedges
@@ -50,23 +50,23 @@ REPLIES = {**SILENT, "judge": Verdict(2)}
 
 def settle(answers: tuple[str | None, ...], replies: Any = REPLIES, **settings: Any) -> tuple[Any, ...]:
     """What ships, by which branch and for which reason, and who was asked."""
-    decision, roles = decided(Case(replace(CAPITAL, answers=answers), Settings(**settings)), replies)
+    decision, roles = decide_case(Case(replace(CAPITAL, answers=answers), Settings(**settings)), replies)
     return decision.answer, decision.branch, decision.reason, tuple(roles)
 
 
 def test_a_refusing_consensus_is_final_and_one_that_does_not_vote_leaves_the_answer_to_others() -> None:
     # Found in use: two refusals and one certified answer let a judge override.
-    result, roles = decided(Case(CAPITAL), REPLIES)
+    result, roles = decide_case(Case(CAPITAL), REPLIES)
     assert (result.answer, result.branch, result.reason) == ("I don't know", "consensus", "consensus_inapplicable")
     assert (result.certified, roles) == (None, {})
     assert "consensus: the answer refuses, and an occurrence does not support a refusal" in result.notes
     case = Case(replace(CAPITAL, answers=("None", "Dubai", "yes", "Doha", "None")))
     assert case.ranking({}) == (2, 3, 0, 1, 4)
-    decision, roles = decided(Case(CAPITAL, Settings(refusal="no_answer")), REPLIES)
+    decision, roles = decide_case(Case(CAPITAL, Settings(refusal="no_answer")), REPLIES)
     assert (decision.answer, decision.branch, decision.reason) == ("Doha", "consensus", "consensus_certified")
     assert (decision.notes, roles) == (("2 of 3 candidates refuse and do not vote",), {})
     answers = ("Dubai", "Dubai", "Doha", "None")
-    result, _ = decided(
+    result, _ = decide_case(
         Case(replace(CAPITAL, answers=answers), Settings(refusal="no_answer")), {**SILENT, "judge": Verdict(3)}
     )
     assert (result.answer, result.abstentions["judge"]) == ("Dubai", "preferred=3 is not a candidate with an answer")
@@ -79,9 +79,9 @@ def test_a_refusing_consensus_is_final_and_one_that_does_not_vote_leaves_the_ans
     pens = Question("Two boxes hold 9 pens each. How many pens?", "arithmetic", ("None", "None", "16"))
     sound = Derivation((Step("2 * 9", "18"),), "18", "18 / 2 = 9")
     silent = {"deriver": Abstention("silent")}
-    assert decided(Case(pens), {"deriver": sound})[0].answer == "18"
-    assert decided(Case(pens), silent)[0].answer == "None"
-    assert decided(Case(pens, Settings(refusal="no_answer", homogeneous="repair")), silent)[0].answer == "16"
+    assert decide_case(Case(pens), {"deriver": sound})[0].answer == "18"
+    assert decide_case(Case(pens), silent)[0].answer == "None"
+    assert decide_case(Case(pens, Settings(refusal="no_answer", homogeneous="repair")), silent)[0].answer == "16"
 
 
 @pytest.mark.parametrize("settings", [{"refusals": ()}, {"certificate": "substring"}], ids=["none", "substring"])
@@ -93,7 +93,7 @@ def test_without_refusals_and_under_the_letter_of_the_paper_a_judge_overrides(se
 @pytest.mark.parametrize("refusal", ["I don't know", "None", "**none.**"])
 def test_a_refusal_that_occurs_in_the_evidence_never_overrides(refusal: str) -> None:
     case = Case(replace(CAPITAL, answers=("Dubai", "Dubai", refusal)))
-    result, roles = decided(case, {**REPLIES, "repairer": Repair(refusal)})
+    result, roles = decide_case(case, {**REPLIES, "repairer": Repair(refusal)})
     assert (result.answer, result.branch, [*roles]) == ("Dubai", "consensus", ["repairer"])
     answers = ("Dubai", "Dubai", refusal, "Doha")
     assert settle(answers, {**REPLIES, "repairer": Repair("None")})[:2] == ("Dubai", "consensus")
@@ -145,7 +145,7 @@ def test_a_function_finds_refusals_inside_answers_by_the_spellings_of_the_pool()
     answers = ("Sorry, I don't know", "Sorry, I don't know", "Sorry i don't know.", "Doha", None, "", " ")
     case = Case(replace(CAPITAL, answers=answers), Settings(refusals=find))  # type: ignore[arg-type]
     assert [case.refuses(one) for one in answers] == [True, True, True, False, False, False, False]
-    assert decided(case, REPLIES)[0].answer == "Sorry, I don't know"
+    assert decide_case(case, REPLIES)[0].answer == "Sorry, I don't know"
     assert calls == ["Sorry, I don't know", "Doha"]
     case = Case(replace(CAPITAL, answers=("i dont know", "I don't know", "Doha")), Settings(refusals=hedges))  # type: ignore[arg-type]
     assert case.refuses("i dont know") and case.refuses("I DONT KNOW")
@@ -219,14 +219,14 @@ def test_a_certificate_of_ones_own_is_not_asked_about_a_refusal() -> None:
         calls.append(answer)
         return True
 
-    async def consulted(answer: str, evidence: Any) -> bool:
+    async def on_request(answer: str, evidence: Any) -> bool:
         return certificate(answer, evidence)
 
     answers = ("Dubai", "I don't know", "Doha")
     case = Case(replace(CAPITAL, answers=answers), Settings(certificate=certificate))  # type: ignore[arg-type]
     assert [case.certified(answer) for answer in answers] == [True, None, True]
     assert calls == ["Dubai", "Doha"]
-    case = Case(replace(CAPITAL, answers=answers), Settings(certificate=consulted))  # type: ignore[arg-type]
+    case = Case(replace(CAPITAL, answers=answers), Settings(certificate=on_request))  # type: ignore[arg-type]
     assert case.to_certify() == ("Dubai", "Doha")
     assert case.to_certify(Repair("None")) == ()
     assert case.certified("None") is None

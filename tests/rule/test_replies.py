@@ -20,7 +20,7 @@ from eldgr_dspy.rule.replies import heard_from, journaled_reply, read_reply, rea
 from eldgr_dspy.words import ROLES, Role
 from tests.case_tables import each_case
 from tests.public_strategies import FIELDS, json_values, raw_contents
-from tests.refusing import refused
+from tests.refusing import refusal
 from tests.rule.keys import cases
 
 ANSWERS = ("Dubai", "Doha", None, " ")
@@ -175,7 +175,7 @@ def test_a_certificate_s_reply_is_read_as_certificates_and_an_invalid_one_is_rai
     line = consultations.Consultation("pool", "q", "certificate", "ok", content=content)
     assert journaled_reply(QUESTION, line) == expected
     message = "The judge returned an invalid reply: preferred=7 is not a whole number from 0 to 3."
-    assert refused(lambda: require_reply("judge", {"preferred": 7}, ANSWERS, 2), ReplyError) == message
+    assert refusal(lambda: require_reply("judge", {"preferred": 7}, ANSWERS, 2), ReplyError) == message
 
 
 @pytest.mark.parametrize(("outcome", "why", "expected"), cases("calls without a reply"))

@@ -119,7 +119,7 @@ def quotes(answer: str, evidence: tuple[Passage, ...], question: str) -> bool:
 
 @pytest.mark.parametrize(("stop", "answers", "certificate", "more"), cases("what settles it"))
 def test_what_settles_it_depends_on_the_rule(stop: Any, answers: list[str], certificate: Any, more: int) -> None:
-    settings = Settings(certificate=quotes if certificate == "quoted" else certificate)  # type: ignore[arg-type]
+    settings = Settings(certificate=quotes if certificate == "quotes" else certificate)  # type: ignore[arg-type]
     case = case_of([(one, "") for one in answers], PASSAGES[:1], "retrieval", settings)
     assert next_batch(Settled(**stop), case, 5) == more
 

@@ -35,7 +35,7 @@ from eldgr_dspy.words import ROLES
 from tests.asking.transport import FINAL, GOOD, log_of, selector_at
 from tests.caching import cached_by_dspy
 from tests.capitals import NO_SPAN, VERDICT, drop_times, obliging, recording, row, selector_with, write_pool
-from tests.deciding import decided
+from tests.deciding import decide_case
 from tests.finished_runs import unseal
 from tests.lm_server import Answer, serving
 from tests.ollama_server import fill
@@ -311,7 +311,7 @@ def test_no_reply_asks_for_more(answers: list[str | None], consult: str, homogen
     verdicts: list[Reply] = [Abstention("silent"), *map(Verdict, range(len(answers)))]
     for name in RULES:
         replies = {role: data.draw(st.sampled_from(verdicts if role == "judge" else REPLIES)) for role in ROLES}
-        assert decided(case, replies, name)[1].keys() <= possible_roles(case.rule(name), case, {})
+        assert decide_case(case, replies, name)[1].keys() <= possible_roles(case.rule(name), case, {})
 
 
 @pytest.mark.parametrize("consult", ["lazy", "always"])
@@ -327,7 +327,7 @@ def test_a_derivation_asks_no_more(answers: list[str | None], consult: Any, homo
     for name in RULES:
         foreseen, branches = possible_roles(case.rule(name), case, {}), set[str]()
         for judge, repairer, deriver in product(verdicts, REPLIES, DERIVATIONS):
-            decision, replies = decided(case, {"judge": judge, "repairer": repairer, "deriver": deriver}, name)
+            decision, replies = decide_case(case, {"judge": judge, "repairer": repairer, "deriver": deriver}, name)
             branches.add(decision.branch)
             assert replies.keys() <= foreseen
         assert name != "eldgr" or answers != ["17", "18", "17"] or "repair" in branches  # so that one was accepted

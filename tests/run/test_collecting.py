@@ -31,7 +31,7 @@ from eldgr_dspy.programs.run.collecting import Collection, CollectionResult, col
 from eldgr_dspy.programs.testing import scripted_lm
 from tests.case_tables import each_case
 from tests.lm_server import Answer, serving
-from tests.refusing import refused, refuses
+from tests.refusing import refusal, refuses
 
 PASSAGES = [{"title": "Qatar", "text": "Its capital is Doha."}, {"title": "France", "text": "Its capital is Paris."}]
 COLLECTING = ["--devset", f"{__name__}:DEVSET", "--out", "pool.jsonl"]
@@ -348,7 +348,7 @@ def test_a_sample_of_five_that_raises_stops_the_collection_or_has_no_answer(retu
 @each_case("run", "unfit programs")
 def test_an_unfit_program_is_refused_at_once(returning: Callable[..., None], reply: Any, message: str) -> None:
     returning(reply)
-    assert (refused(lambda: gather("Returning")), len(Returning.calls)) == (message, 1)
+    assert (refusal(lambda: gather("Returning")), len(Returning.calls)) == (message, 1)
 
 
 def test_one_sample_that_does_not_fit_is_a_failure_once_others_do(returning: Callable[..., None]) -> None:
@@ -396,7 +396,7 @@ def test_bad_input_is_refused_before_anything_is_asked_or_made(options: dict[str
 @each_case("run", "changed collections", answering=answering)
 def test_a_pool_of_another_program_is_refused_with_the_difference(changes: dict[str, Any], line: str) -> None:
     gather(lm=answering())
-    message = refused(lambda: gather(**{"lm": answering(), **changes}), RunChangedError)
+    message = refusal(lambda: gather(**{"lm": answering(), **changes}), RunChangedError)
     assert f"\n  {line.replace('MODULE', __name__)}\n" in message
     assert message.startswith("pool.collected: this run was started with ")
     gather(**{"lm": answering(), **changes, "fresh": True})

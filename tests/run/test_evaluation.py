@@ -31,7 +31,7 @@ from eldgr_dspy.rule.consultations import Consultation
 from tests.capitals import VERDICT, Flaky, drop_times, obliging, recording, row, selector_with, write_pool
 from tests.case_tables import each_case
 from tests.modules import Does, Spans
-from tests.refusing import refused, refuses
+from tests.refusing import refusal, refuses
 from tests.run.freezing import demonstrate, reword
 from tests.run.journals import json_lines, json_of
 from tests.selecting import Program, Returns, with_judge
@@ -246,7 +246,7 @@ def test_a_recording_that_was_made_for_none_of_the_pools_is_refused(pool: Path, 
     lines = [recording(tmp_path / "one", ["q1"], pool=name).read_text() for name in ("towns", "rivers")]
     (replay := tmp_path / "replay.jsonl").write_text("".join(lines))
     selector, lm = selector_with(obliging)
-    assert refused(lambda: run(selector, Plan([pool], tmp_path / "run", replay=replay))) == (
+    assert refusal(lambda: run(selector, Plan([pool], tmp_path / "run", replay=replay))) == (
         f"{replay}: recorded for 'rivers', 'towns', not for 'capitals', so it would answer nothing; give a "
         "pool that it was recorded for, or no --replay. If the questions are the same, name the pool as it was "
         "named then, or give recorded_for= in Python."
@@ -352,14 +352,14 @@ def test_a_signal_ends_a_run_also_where_a_handler_would_raise_in_vain(pool: Path
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     finally:
         signal.signal(signal.SIGINT, before)
-    left = {path.name for path in (tmp_path / "run").glob("*")} - {".lock", "journal.jsonl"}
-    assert (calls, left) == (["interrupted"], set())
+    files = {path.name for path in (tmp_path / "run").glob("*")} - {".lock", "journal.jsonl"}
+    assert (calls, files) == (["interrupted"], set())
 
 
 # -- plans --
 @each_case("run", "plans that are refused", float=float, tuple=lambda *parts: parts, rule=RULES.__getitem__)
 def test_a_plan_that_cannot_be_carried_out_is_refused(changes: dict[str, Any], message: str) -> None:
-    assert refused(lambda: Plan(["p.jsonl"], **changes)) == message
+    assert refusal(lambda: Plan(["p.jsonl"], **changes)) == message
 
 
 def test_a_plan_has_places_for_three_alone_and_what_is_not_a_selector_is_refused_before_anything_is_read() -> None:
@@ -370,7 +370,7 @@ def test_a_plan_has_places_for_three_alone_and_what_is_not_a_selector_is_refused
         ("eldgr", "selector must be a Selector; got str. Give a Selector, such as Selector()."),
     ):
         selector: Any = value
-        assert refused(lambda: evaluate(selector, Plan(["nowhere.jsonl"]))) == message  # noqa: B023 -- called here
+        assert refusal(lambda: evaluate(selector, Plan(["nowhere.jsonl"]))) == message  # noqa: B023 -- called here
 
 
 @each_case("run", "failure budgets")

@@ -32,7 +32,7 @@ from tests.capitals import obliging, row, selector_with, write_pool
 from tests.case_tables import each_case
 from tests.house.package_files import sources
 from tests.modules import Does
-from tests.refusing import refused, refuses
+from tests.refusing import refusal, refuses
 
 
 def wrap(signature: str) -> dspy.Module:
@@ -42,7 +42,7 @@ def wrap(signature: str) -> dspy.Module:
     return Does(max, inner=inner)
 
 
-def bound(**options: Any) -> dspy.Module:
+def judge_with(**options: Any) -> dspy.Module:
     module = Judge()
     module.set_lm(dspy.LM("openai/x", **options))
     return module
@@ -54,9 +54,9 @@ def bound(**options: Any) -> dspy.Module:
         (Does(max, k=0), Does(max, k=3)),  # a custom role with a plain attribute
         (wrap("question -> answer"), wrap("question -> reply")),
         (dspy.Predict("question -> preferred: int"), dspy.Predict("question -> preferred: Literal[0, 1]")),
-        (bound(model_type="chat"), bound(model_type="responses")),
-        (bound(min_tokens=1), bound(min_tokens=2)),
-        (bound(extra_headers={"anthropic-version": "1"}), bound(extra_headers={"anthropic-version": "2"})),
+        (judge_with(model_type="chat"), judge_with(model_type="responses")),
+        (judge_with(min_tokens=1), judge_with(min_tokens=2)),
+        (judge_with(extra_headers={"anthropic-version": "1"}), judge_with(extra_headers={"anthropic-version": "2"})),
     ],
 )
 def test_what_shapes_a_call_changes_the_fingerprint(one: dspy.Module, other: dspy.Module) -> None:
@@ -65,7 +65,7 @@ def test_what_shapes_a_call_changes_the_fingerprint(one: dspy.Module, other: dsp
 
 def test_another_key_does_not_change_it_and_an_option_of_the_adapter_does() -> None:
     headers = {"anthropic-version": "2023-06-01"}
-    one, other = (describe(bound(api_key=f"key-of-{key}", extra_headers=headers)) for key in ("one", "another"))
+    one, other = (describe(judge_with(api_key=f"key-of-{key}", extra_headers=headers)) for key in ("one", "another"))
     assert fingerprint(one) == fingerprint(other)
     with dspy.context(adapter=dspy.ChatAdapter(use_json_adapter_fallback=False)):
         without = describe(Judge())
@@ -79,7 +79,7 @@ SECRET = "q7-canary-12345"
 @each_case("run", "credentials of a role")
 def test_no_credential_is_in_the_journal_whatever_it_is_called(options: dict[str, Any], tmp_path: Path) -> None:
     # hazard 101
-    details = describe(bound(**options))
+    details = describe(judge_with(**options))
     with RunDirectory(tmp_path) as run:
         run.claim_role("judge", details)
     assert SECRET not in (tmp_path / "journal.jsonl").read_text(encoding="utf-8") + repr(details)
@@ -88,7 +88,7 @@ def test_no_credential_is_in_the_journal_whatever_it_is_called(options: dict[str
     assert settings.get("max_tokens") == options.get("max_tokens")
     assert "max_tokens" not in options or settings["api_base"] == "http://***@127.0.0.1/v1"
     assert ("127.0.0.1" in settings.get("api_base", "")) == ("api_base" in options)
-    assert fingerprint(details) == fingerprint(describe(bound(**options)))
+    assert fingerprint(details) == fingerprint(describe(judge_with(**options)))
 
 
 def test_a_long_text_is_shown_around_its_first_difference_and_what_one_side_lacks_is_one_line() -> None:
@@ -123,11 +123,11 @@ def imports_of(module: str) -> Iterator[str]:
 
 def test_the_list_holds_everything_that_reading_and_deciding_import() -> None:
     """Add a module that is lacking to `DECIDING`: a change of it may then change a decision."""
-    left = {name for name in modules() for root in ROOTS if f"{name}.".startswith(f"{root}.")}
+    names = {name for name in modules() for root in ROOTS if f"{name}.".startswith(f"{root}.")}
     result = set[str]()
-    while left:
-        result |= left
-        left = {one for name in left for one in imports_of(name)} - result
+    while names:
+        result |= names
+        names = {one for name in names for one in imports_of(name)} - result
     assert sorted(DECIDING) == sorted(result)
 
 
@@ -275,7 +275,7 @@ def test_whatever_else_is_of_an_lm_is_not_an_address(tmp_path: Path, before: Any
         directory.claim_role("judge", {"module": "M", "lm": before})
     head = ("role", "judge", {"module": "M", "lm": now})
     with RunDirectory(tmp_path) as directory:
-        sentence = refused(partial(require_same, tmp_path, directory.journal.heads, [head]), RunChangedError)
+        sentence = refusal(partial(require_same, tmp_path, directory.journal.heads, [head]), RunChangedError)
         assert "started with another role 'judge'" in sentence and "api_base" not in sentence
         refuses(RunChangedError, "another role 'judge'", directory.claim_role, *head[1:])
 

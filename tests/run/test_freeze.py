@@ -22,7 +22,7 @@ from eldgr_dspy.programs.run.freezes import read_freeze, write_freeze
 from eldgr_dspy.programs.selector import Selector
 from tests.capitals import obliging, row, selector_with, write_pool
 from tests.case_tables import each_case
-from tests.refusing import refused, refuses
+from tests.refusing import refusal, refuses
 from tests.run.freezing import TWO, command, demonstrate, hash_of, imported_anew, reword, rewrite, run
 from tests.run.journals import json_of
 
@@ -163,7 +163,7 @@ def test_a_role_of_ones_own_that_changed_is_refused(
     freeze = write_freeze(selector(ROLE), TWO, Path("rule.freeze.json")).path
     run(pool, freeze, "same", selector(ROLE))
     again = partial(run, pool, freeze, "other", selector(ROLE.replace(was, now)))
-    sentence = refused(again, RunChangedError) if lines else str(again())
+    sentence = refusal(again, RunChangedError) if lines else str(again())
     assert [line.split(": ")[0].strip() for line in sentence.splitlines() if line.startswith("  ")] == lines
 
 

@@ -26,7 +26,7 @@ from eldgr_dspy.rule import lexical
 from eldgr_dspy.words import ROLES
 from tests.capitals import EVIDENCE, NO_SPAN, VERDICT, obliging, row, selector_with, write_pool
 from tests.case_tables import each_case
-from tests.refusing import refused, refuses
+from tests.refusing import refusal, refuses
 from tests.run.freezing import TWO, command, hash_of, imported_anew, rewrite, run
 
 INPUTS = {"question": "Which?", "candidates": ["Nice", "Nice", "Paris"], "evidence": EVIDENCE}
@@ -97,9 +97,9 @@ def test_a_compiled_role_asks_in_the_same_words() -> None:
 def test_the_lm_of_the_settings_is_used_where_the_freeze_names_it() -> None:
     path = freeze_of(command_selector())
     lm = dspy.LM("openai/m", temperature=0.0, api_key="s3cret")
-    bound = dspy.LM("openai/m", temperature=0.0)
-    with dspy.context(lm=bound):
-        assert frozen_selector(path).judge.get_lm() is bound
+    other = dspy.LM("openai/m", temperature=0.0)
+    with dspy.context(lm=other):
+        assert frozen_selector(path).judge.get_lm() is other
     select = Selector()
     for name, one in (("secret.json", lm), ("address.json", lm.copy(api_base="https://me:s3cret@host/v1"))):
         select.set_lm(one)
@@ -154,7 +154,7 @@ def test_a_role_that_cannot_be_made_is_given(mine: Any) -> None:
     select = heuristic_selector()
     select.judge = mine.Cutting(3)
     path = freeze_of(select)
-    message = refused(lambda: frozen_selector(path), RunChangedError)
+    message = refusal(lambda: frozen_selector(path), RunChangedError)
     assert '\n  roles.judge.module: "my_frozen_parts.Cutting" -> "eldgr_dspy.programs.' in message
     assert message.endswith(
         "A role that cannot be made from a freeze can be given: frozen_selector(..., judge=...). So can an LM with "
@@ -175,7 +175,7 @@ def test_another_role_or_model_is_refused_with_its_line(change: dict[str, Any], 
         judge.update({**change, "code": {**judge["code"], **change.get("code", {})}})
 
     rewrite(Path(path), changing)
-    message = refused(lambda: frozen_selector(path), RunChangedError)
+    message = refusal(lambda: frozen_selector(path), RunChangedError)
     assert message.startswith("rule.freeze.json: this is not what was frozen:\n") and f"\n  {line}" in message
 
 
@@ -185,7 +185,7 @@ def test_edited_code_of_a_role_a_rule_or_a_certificate_is_refused(mine: Any, mon
     path = freeze_of(select)
     Path("my_frozen_parts.py").write_text(MINE.replace("    pass", "    edited = True"))
     imported_anew(monkeypatch, "my_frozen_parts")
-    message = refused(lambda: frozen_selector(path, judge="my_frozen_parts:Mine"), RunChangedError)
+    message = refusal(lambda: frozen_selector(path, judge="my_frozen_parts:Mine"), RunChangedError)
     assert [line.split(": ")[0] for line in message.splitlines() if line.startswith("  ")] == ["  code.my_frozen_parts"]
 
 

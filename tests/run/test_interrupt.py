@@ -290,7 +290,7 @@ def test_a_signal_ends_the_command_in_order_whenever_it_comes(
     env = {**os.environ, "SIGNAL": str(int(number))}
     result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=env, timeout=120)
     assert (result.returncode, result.stderr.strip().replace("\n\n", "\n")) == (code, output)
-    left = {path.name for path in tmp_path.iterdir()} - {"run", "__pycache__"}
-    assert left == {"capitals.jsonl", "rules_that_send.py"}
+    files = {path.name for path in tmp_path.iterdir()} - {"run", "__pycache__"}
+    assert files == {"capitals.jsonl", "rules_that_send.py"}
     results = {path.name for path in (tmp_path / "run").glob("*")} - {".lock", "journal.jsonl"}
     assert "summary.json" in results if first is PRINTING else results == set()

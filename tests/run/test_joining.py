@@ -71,10 +71,10 @@ def test_a_part_that_was_killed_within_a_line_is_joined_and_the_rest_asked(parts
     run(pool, whole)
     journal = runs_of(parts)[1] / "journal.jsonl"
     lines = journal.read_bytes().splitlines(keepends=True)
-    first, lost = lines[:-3], lines[-3:]
-    journal.write_bytes(b"".join(first) + lost[0][:100])
+    first, rest = lines[:-3], lines[-3:]
+    journal.write_bytes(b"".join(first) + rest[0][:100])
     join(pool, runs_of(parts), target)
-    assert len(run(pool, target).requests) == sum(b'"role": "repairer"' in line for line in lost)
+    assert len(run(pool, target).requests) == sum(b'"role": "repairer"' in line for line in rest)
     assert (target / "decisions.jsonl").read_bytes() == (whole / "decisions.jsonl").read_bytes()
 
 

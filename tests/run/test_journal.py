@@ -23,7 +23,7 @@ from eldgr_dspy.errors import JournalError
 from eldgr_dspy.journal import Journal, TornLineWarning, read_journal
 from eldgr_dspy.rule.consultations import Consultation
 from tests.memory import memory_of
-from tests.refusing import refused, refuses
+from tests.refusing import refusal, refuses
 from tests.run.journals import journal_with_contents, one
 
 
@@ -62,8 +62,8 @@ def test_a_crash_at_any_byte_loses_at_most_the_line_it_tore(cut: int) -> None:  
                 assert results == replies[:n_whole] + [None] * (5 - n_whole)
                 for consultation in replies[n_whole:]:
                     journal.append(consultation)
-        lost = f"{path}, line {n_whole + 1}: torn after {rest} bytes and dropped; what it recorded will be asked again."
-        assert [(w.category, str(w.message)) for w in notes] == [(TornLineWarning, lost)] * (rest > 0)
+        note = f"{path}, line {n_whole + 1}: torn after {rest} bytes and dropped; what it recorded will be asked again."
+        assert [(w.category, str(w.message)) for w in notes] == [(TornLineWarning, note)] * (rest > 0)
         assert path.read_bytes() == whole
 
 
@@ -147,11 +147,11 @@ def test_another_file_in_the_place_of_a_journal_is_refused_and_left_as_it_is(tmp
         token.write_bytes(content)
         path.unlink(missing_ok=True)
         path.symlink_to(token)
-        assert refused(lambda: Journal(path), JournalError) == (
+        assert refusal(lambda: Journal(path), JournalError) == (
             f"{path}: must be a file of its own; got a link. Give another directory."
         )
         if content != b"{":  # which a killed process may have left
-            assert refused(lambda: Journal(token), JournalError) == (
+            assert refusal(lambda: Journal(token), JournalError) == (
                 f"{token}: must be a journal; got another file. Give another directory."
             )
         assert token.read_bytes() == content
@@ -218,7 +218,7 @@ _GZIP = gzip.compress(_LINE * 9)
 def test_an_unreadable_compressed_recording_is_not_a_torn_journal(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "j.jsonl.gz"
     path.write_bytes(content)
-    sentence = refused(lambda: list(read_journal(path, on_tear=lambda error: None)), JournalError)
+    sentence = refusal(lambda: list(read_journal(path, on_tear=lambda error: None)), JournalError)
     assert message in sentence and sentence.startswith(str(path))
     assert "restore the journal" not in sentence
 
@@ -300,7 +300,7 @@ def test_heads_hold_few_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     read(path)
     path.write_text(head * 26)
     sentence = f"holds more than 200 values, which is the limit; give fewer. {RAISE}"
-    assert refused(lambda: read(path), JournalError) == f"{path}, up to line 26: {sentence}"
+    assert refusal(lambda: read(path), JournalError) == f"{path}, up to line 26: {sentence}"
 
 
 def test_two_keys_of_one_hash_are_told_apart(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from eldgr_dspy.journal import Journal, read_journal
 from eldgr_dspy.redaction import remember
 from eldgr_dspy.rule.consultations import Consultation
 from tests.case_tables import each_case
-from tests.refusing import refused, refuses
+from tests.refusing import refusal, refuses
 from tests.run.journals import journal_with_contents, json_of, one
 
 
@@ -103,12 +103,12 @@ def test_a_line_of_a_recording_is_read_up_to_the_limit_and_no_further(
     path, file = tmp_path / "j", io.BytesIO(b"1234\n123456789\n")
     lines, message = journal_module.short_lines(path, file), f"{path}: a line is longer than 5 bytes"
     assert next(lines) == (1, b"1234\n")
-    assert refused(lambda: next(lines), JournalError).startswith(message)
+    assert refusal(lambda: next(lines), JournalError).startswith(message)
     assert file.tell() == 11
     path.write_bytes(b"123456789\n")
-    assert refused(lambda: [*read_journal(path)], JournalError).startswith(message)
+    assert refusal(lambda: [*read_journal(path)], JournalError).startswith(message)
     path.write_bytes(b"123456789")
-    assert refused(lambda: Journal(path), JournalError).startswith(message)
+    assert refusal(lambda: Journal(path), JournalError).startswith(message)
 
 
 def test_the_last_place_of_a_key_is_found_and_the_earlier_ones_are_returned() -> None:
@@ -154,7 +154,7 @@ def test_a_field_of_another_type_is_named(tmp_path: Path, field: str, expected: 
     path = tmp_path / "j"
     path.write_text(f'{{"kind":"role","name":"judge","details":{{}}}}\n{consultation()[:-1]},{field}}}\n')
     for read in (Journal, read_all):
-        assert refused(partial(read, path), JournalError) == f"{path}, line 2: {expected}"
+        assert refusal(partial(read, path), JournalError) == f"{path}, line 2: {expected}"
 
 
 @pytest.mark.parametrize(("field", "most"), [("calls", 10**15), ("seconds", 10**15), ("cost", 0)])

@@ -118,7 +118,7 @@ def test_a_metered_lm_is_one_copy_and_the_original_keeps_its_retries_and_history
     assert with_meter(two).get_lm() is not two.get_lm()
 
 
-class Bound(dspy.Module):  # a module that is compiled, so that DSPy's own walk over parameters passes it by
+class Opaque(dspy.Module):  # a module that is compiled, so that DSPy's own walk over parameters passes it by
     def __init__(self, lm: Any) -> None:
         super().__init__()
         self.predict = dspy.Predict("question -> answer")
@@ -130,9 +130,9 @@ HOLDERS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "an attribute": (lambda lm: lm, lambda holder: holder),
     "a list": (lambda lm: [lm], lambda holder: holder[0]),
     "a tuple in a dict": (lambda lm: {"first": ("x", lm)}, lambda holder: holder["first"][1]),
-    "a predictor": (lambda lm: Bound(lm).predict, lambda holder: holder.lm),
-    "a compiled module": (Bound, lambda holder: holder.predict.lm),
-    "a list of compiled modules": (lambda lm: [Bound(lm)], lambda holder: holder[0].predict.lm),
+    "a predictor": (lambda lm: Opaque(lm).predict, lambda holder: holder.lm),
+    "a compiled module": (Opaque, lambda holder: holder.predict.lm),
+    "a list of compiled modules": (lambda lm: [Opaque(lm)], lambda holder: holder[0].predict.lm),
 }
 
 
@@ -360,11 +360,11 @@ def test_a_request_that_is_given_up_is_counted_once_and_its_late_price_too() -> 
 
 
 # -- sessions of one run, killed --
-class Kills:  # sessions of one run, each on the journal that the one before left; `lost` was under way at a kill
+class Kills:  # sessions of one run, each on the journal that the one before left; `losses` were under way at a kill
     def __init__(self, max_calls: int | None, max_cost: float | None) -> None:
         self.limits = (max_calls, max_cost)
         self.journal = list[Consultation]()
-        self.requests = self.under_way = self.lost = 0
+        self.requests = self.under_way = self.losses = 0
         self.spending = Spending(max_calls, max_cost)
 
     def send(self) -> None:
@@ -397,7 +397,7 @@ class Kills:  # sessions of one run, each on the journal that the one before lef
 
     def kill(self) -> None:
         """End the process at once: what is under way is in no consultation."""
-        self.lost, self.under_way = self.lost + self.under_way, 0
+        self.losses, self.under_way = self.losses + self.under_way, 0
         self.spending = Spending(*self.limits, self.journal)
 
 
@@ -416,5 +416,5 @@ def test_a_kill_passes_a_limit_by_what_was_under_way(steps: list[str], limits: t
     run = Kills(*limits)
     for name in steps:
         getattr(run, name)()
-        assert run.requests <= FEW + run.lost or limits[0] != FEW
+        assert run.requests <= FEW + run.losses or limits[0] != FEW
         assert sum(one.cost or 0.0 for one in run.journal) <= FEW

@@ -38,7 +38,7 @@ from eldgr_dspy.rule.questions import Settings
 from tests.asking.transport import log_of
 from tests.capitals import EVIDENCE, row, selector_with, write_pool
 from tests.case_tables import each_case
-from tests.refusing import refused, refuses, says
+from tests.refusing import refusal, refuses, says
 from tests.run.journals import json_lines, json_of
 from tests.selecting import verdict
 
@@ -181,7 +181,7 @@ def test_one_that_fails_is_named_with_its_question(pool: Path, tmp_path: Path, n
     certificate = globals()[name]
     for workers in (1, 4):
         out = tmp_path / f"run{workers}"
-        sentence = refused(partial(run_of, pool, out, certificate, workers=workers), CertificateError)
+        sentence = refusal(partial(run_of, pool, out, certificate, workers=workers), CertificateError)
         assert says(f"...Question 'q...of pool 'capitals': ...{ME}:{name}...", sentence)
         assert message.replace("Nice", "Lyon") in sentence.replace("Nice", "Lyon")
     if certificate is raises:  # also in a bound
@@ -236,7 +236,7 @@ def test_a_run_with_a_changed_certificate_is_not_resumed_or_read(pool: Path, tmp
     refuses(RunChangedError, f"certificate.{change}", run_of, pool, out, certificate)
     again = partial(read_run, out, certificate=certificate)
     reads = (lambda: decide_again(again(), ["majority"]), lambda: question_of(again(), "q0"))
-    messages = [*map(refused, reads), write_pages(again(), again().summary(), tmp_path / "again.html") or ""]
+    messages = [*map(refusal, reads), write_pages(again(), again().summary(), tmp_path / "again.html") or ""]
     assert all(one.endswith(f"is not what the file states: {change}. Undo the change.") for one in messages)
 
 

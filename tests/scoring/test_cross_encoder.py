@@ -156,9 +156,9 @@ def test_separators_and_the_invisible_change_nothing_and_foreign_letters_are_rea
 @given(st.lists(st.tuples(st.text(max_size=60), st.text(max_size=60)), max_size=4))
 def test_any_row_is_a_distribution_or_nothing(nli: CrossEncoderNLI, pairs: list[tuple[str, str]]) -> None:
     result = nli.probabilities(pairs)
-    lost = np.isnan(result).all(axis=1)
+    nothing = np.isnan(result).all(axis=1)
     assert result.shape == (len(pairs), 3) and result.dtype == np.float64
-    assert result[~lost].sum(axis=1) == pytest.approx(1) and (result[~lost] >= 0).all()
+    assert result[~nothing].sum(axis=1) == pytest.approx(1) and (result[~nothing] >= 0).all()
 
 
 @pytest.mark.parametrize("pairs", [["ab"], [("one", None)], [("one", "two", "three")], ["a premise", "a hypothesis"]])

@@ -35,8 +35,8 @@ reasonings = st.builds(
 groups = st.lists(reasonings, max_size=4)
 CHANCE = by_chance("contradiction", "neutral", "entailment", "entailment", "nothing")
 LABELS = by_chance("contradiction", "neutral", "entailment")
-SOME_LOST = by_chance("contradiction", "neutral", "entailment", "nothing")
-models = st.sampled_from([LABELS, SOME_LOST, by_chance("neutral"), by_chance("nothing")])
+WITH_GAPS = by_chance("contradiction", "neutral", "entailment", "nothing")
+models = st.sampled_from([LABELS, WITH_GAPS, by_chance("neutral"), by_chance("nothing")])
 corpora = st.none() | st.lists(passages, max_size=7).map(lambda documents: Everything(*documents))
 QATAR = Reasoning(
     "The capital of Qatar is Doha.\nThe capital of Qatar is Lima.",

@@ -173,9 +173,9 @@ def test_passages_of_every_kind_are_documents_in_their_order(result: Any) -> Non
 def test_dspy_retrievers_and_modules_are_asked_as_they_are_and_scores_kept_where_there_are_some() -> None:
     with dspy.context(rm=lambda query, k: [SimpleNamespace(long_text=text) for text in THREE[:k]]):
         assert len(DSPyRetriever(dspy.Retrieve(k=2)).search(["capital"])[0]) == 2
-    embedded = DSPyRetriever(dspy.retrievers.Embeddings(THREE, letters, k=2))
-    (hits,) = embedded.search([THREE[1]])
-    assert embedded.documents[hits[0].document] == QATAR and [hit.score for hit in hits] == [1, 0.5]
+    retriever = DSPyRetriever(dspy.retrievers.Embeddings(THREE, letters, k=2))
+    (hits,) = retriever.search([THREE[1]])
+    assert retriever.documents[hits[0].document] == QATAR and [hit.score for hit in hits] == [1, 0.5]
     module = DSPyRetriever(Searching())
     assert module.search(["capital"]) == [[Hit(0, 1.0)]] and list(module.documents) == [Passage("Qatar", "capital")]
     index = DSPyRetriever(dspy.retrievers.EmbeddingsWithScores([*THREE, "xyz"], letters, k=4))

@@ -17,7 +17,7 @@ from eldgr_dspy.programs.scoring.retrieval import DSPyRetriever
 from eldgr_dspy.programs.scoring.weights import find_model
 from eldgr_dspy.programs.testing import scripted_lm
 from tests.case_tables import agrees, each_case
-from tests.refusing import refused, says
+from tests.refusing import refusal, says
 from tests.scoring.asking import INPUTS
 from tests.scoring.readers import Everything, Reader
 
@@ -62,7 +62,7 @@ WORDS |= {"Prediction": dspy.Prediction, "Passage": Passage}
 @each_case("scoring", "refusals", **WORDS)
 def test_each_refusal_is_its_sentence(call: str, arguments: dict[str, Any], sentence: str) -> None:
     with dspy.context(lm=scripted_lm([])):
-        assert says(sentence, refused(lambda: CALLS[call](**arguments)))
+        assert says(sentence, refusal(lambda: CALLS[call](**arguments)))
 
 
 def numbers(documents: list[str], query: str, k: int = 5) -> list[int]:

@@ -18,7 +18,7 @@ from eldgr_dspy.programs.scoring.channel_scorer import ChannelScorer
 from eldgr_dspy.programs.testing import Line, scripted_lm
 from eldgr_dspy.testing import json_values, lm_replies, raw_text
 from eldgr_dspy.words import CHANNELS
-from tests.case_tables import TEXTS, built, each_case, tables_of
+from tests.case_tables import TEXTS, build, each_case, tables_of
 from tests.scoring.asking import DOCUMENTS, QUESTION, TEXT, entry, fields, obliging, reasons_of, scores_of
 from tests.selecting import Returns
 
@@ -41,7 +41,7 @@ def whole(**changes: Any) -> dict[str, Any]:
 WORDS: dict[str, Callable[..., Any]] = {**TEXTS, "text": json.dumps, "whole": whole, "steps": fields, "float": float}
 WORDS |= {"entries": lambda *further: fields([*WHOLE, *further]), "entry": lambda **changes: {**WHOLE[0], **changes}}
 # hazards 57, 59, 60, 61, 62, 63 and 66
-FAULTS: dict[str, Any] = built(tables_of("scoring")["wrong replies"]["cases"], WORDS)
+FAULTS: dict[str, Any] = build(tables_of("scoring")["wrong replies"]["cases"], WORDS)
 
 
 @pytest.mark.parametrize("reply", FAULTS.values(), ids=FAULTS)

@@ -15,7 +15,7 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.scoring.cross_encoder import DEFAULT, LABELS, CrossEncoderNLI, stated_columns
 from eldgr_dspy.programs.scoring.weights import commit_of, find_model, revision_of
 from tests.case_tables import each_case
-from tests.refusing import refused, refuses
+from tests.refusing import refusal, refuses
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -69,7 +69,7 @@ def test_a_whole_model_in_the_cache_needs_no_network_and_a_part_is_fetched(cache
 
 
 def test_a_model_that_is_not_on_the_disk_is_missed_in_one_sentence_with_its_revision(cache: Path) -> None:
-    message = refused(CrossEncoderNLI)
+    message = refusal(CrossEncoderNLI)
     assert message == (
         f"model='{DEFAULT}' is not on this disk and could not be fetched; where there is a network, run `hf download "
         f"{DEFAULT} --exclude '*/*' --exclude '*.bin' --local-dir nli`, bring the folder nli here, and give its path."
@@ -121,7 +121,7 @@ def test_a_model_without_exactly_the_three_labels_is_refused_with_what_to_write(
     """A library would fill in labels of its own, two of them, and find that the weights do not fit."""
     plain = json.loads(json.dumps(config))
     labels = plain.get("id2label") if isinstance(plain, dict) else None
-    assert refused(lambda: columns(config, tmp_path)) == (
+    assert refusal(lambda: columns(config, tmp_path)) == (
         "model='some/model' must have exactly the labels contradiction, neutral and entailment; its config.json has "
         f"{labels!r:.120} as id2label. If it is a three-way NLI model, name its columns there in the order of its "
         'training, as "id2label": {"0": "contradiction", "1": "entailment", "2": "neutral"}.'
@@ -129,7 +129,7 @@ def test_a_model_without_exactly_the_three_labels_is_refused_with_what_to_write(
 
 
 def test_what_the_sentence_says_to_write_is_read(tmp_path: Path) -> None:
-    labels = refused(lambda: columns([], tmp_path)).partition('"id2label": ')[2].removesuffix(".")
+    labels = refusal(lambda: columns([], tmp_path)).partition('"id2label": ')[2].removesuffix(".")
     assert columns({"id2label": json.loads(labels)}, tmp_path) == (0, 2, 1)
 
 

@@ -48,7 +48,7 @@ def unreachable() -> Any:
     return scripted_lm([])  # any request to it is one too many
 
 
-def bound() -> Selector:
+def with_own_lms() -> Selector:
     select = Selector(certificate="token", answer_field="reply")
     select.set_lm(unreachable())
     return select
@@ -63,7 +63,7 @@ def optimize() -> Selector:
 
 LAWFUL: dict[str, Callable[[], Selector]] = {
     "plain": Selector,
-    "with LMs and a field of its own": bound,
+    "with LMs and a field of its own": with_own_lms,
     "compiled": optimize,
     "with a judge of its own signature that holds an LM in a list": lambda: with_judge(
         Does(judge_by_best, predict=dspy.Predict(BEST), lms=[unreachable()])

@@ -37,7 +37,7 @@ from tests.selecting import Returns, each_call, each_way, inputs_of, roles_of, s
 
 REFUSAL, SPAN = lm15.AuthError("no key"), repair("Persian Gulf", 1)
 SOON, LONG = 0.05, 60.0  # seconds; what waits for an event is late whenever they end
-each_binding = pytest.mark.parametrize("bound", [False, True])
+each_binding = pytest.mark.parametrize("is_own", [False, True])
 
 
 class Late(dspy.Module):  # a judge that answers when it is released; awaited, it waits until it is cancelled
@@ -251,11 +251,11 @@ def test_nothing_of_a_late_call_is_used_and_a_role_without_async_is_late_too(lat
 @each_call
 @pytest.mark.parametrize("timeout", [None, 60])
 @each_binding
-def test_the_trace_names_the_roles_own_predictors_and_keeps_to_its_size(call: Any, timeout: Any, bound: bool) -> None:
+def test_the_trace_names_the_roles_own_predictors_and_keeps_to_its_size(call: Any, timeout: Any, is_own: bool) -> None:
     select, lm = Selector(timeout=timeout), saying(verdict(0), SPAN)
-    if bound:
+    if is_own:
         select.set_lm(lm)
-    with dspy.context(lm=None if bound else lm, trace=[], max_trace_size=3):
+    with dspy.context(lm=None if is_own else lm, trace=[], max_trace_size=3):
         call(select, CONTESTED)
         assert [one for one, *_ in dspy.settings.trace] == [one for _, one in select.named_predictors()]
         assert [reply.toDict() for *_, reply in dspy.settings.trace][1] == SPAN
@@ -273,24 +273,24 @@ def test_a_reply_within_a_timeout_is_cached(call: Any) -> None:
 
 
 @contextmanager
-def asking(behaviour: Any, *, bound: bool = False, **options: Any) -> Iterator[tuple[Selector, Any, Any]]:
+def asking(behaviour: Any, *, is_own: bool = False, **options: Any) -> Iterator[tuple[Selector, Any, Any]]:
     """A selector whose LM, its own or that of the settings, has a server that behaves so; the LM, and the server."""
     with serving(behaviour) as server:
         lm, select = lm_at(server.address), Selector(on_failure="abstain", **options)
-        if bound:
+        if is_own:
             select.set_lm(lm)
-        with dspy.context(lm=None if bound else lm):
+        with dspy.context(lm=None if is_own else lm):
             yield select, lm, server
 
 
 @each_binding
-def test_a_call_of_a_server_that_hangs_leaves_no_thread(bound: bool) -> None:
+def test_a_call_of_a_server_that_hangs_leaves_no_thread(is_own: bool) -> None:
     """The LM gets a timeout, and is not asked again once the call is late."""
     over, judge = threading.Event(), Late()
     judge.go.set()
     with asking(lambda _: Answer("{}" if over.wait(30) else ""), timeout=0.2) as (select, lm, server):
         select.judge = judge
-        if bound:
+        if is_own:
             select.set_lm(lm)
         pred = select(**CONTESTED)
         assert judge.end.wait(20)
@@ -303,9 +303,9 @@ def test_a_call_of_a_server_that_hangs_leaves_no_thread(bound: bool) -> None:
 @each_call
 @pytest.mark.parametrize(("status", "error"), [(503, "LMServerError: "), (429, "LMRateLimitError: ")])
 @each_binding
-def test_a_retried_error_of_the_server_is_reported_as_such(call: Any, status: int, error: str, bound: bool) -> None:
+def test_a_retried_error_of_the_server_is_reported_as_such(call: Any, status: int, error: str, is_own: bool) -> None:
     """If the server asks to wait for longer than the call may take, it fails at once."""
-    with asking(lambda _: Answer(status=status, retry_after="30"), bound=bound, timeout=LONG / 3) as (select, *_):
+    with asking(lambda _: Answer(status=status, retry_after="30"), is_own=is_own, timeout=LONG / 3) as (select, *_):
         failures = call(select, CONTESTED).failures
     assert {role: text.startswith(error) for role, text in failures.items()} == {"judge": True, "repairer": True}
 

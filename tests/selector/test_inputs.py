@@ -29,7 +29,7 @@ from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.words import TASKS, Task
 from tests.case_tables import each_case
 from tests.public_strategies import answers as any_answer
-from tests.refusing import refused, says
+from tests.refusing import refusal, says
 from tests.scenes import CONTESTED, SETTLED, verdict
 from tests.scorers import Rewards
 from tests.selecting import example_of, saying, select_acall
@@ -38,7 +38,7 @@ Found = namedtuple("Found", ["title", "text"])
 
 
 @dataclass(frozen=True, slots=True)
-class Slotted:
+class Slots:
     long_text: str
     title: str | None = None
 
@@ -49,7 +49,7 @@ def pool(candidates: Any, *, task: Task = "retrieval", field: str = "answer") ->
 
 ANSWERS = ("Doha", "Dubai", None)
 KINDS: dict[str, Any] = {"Prediction": dspy.Prediction, "Example": dspy.Example, "UserDict": UserDict, "Found": Found}
-KINDS |= {"Completions": dspy.Completions, "from_completions": dspy.Prediction.from_completions, "Slotted": Slotted}
+KINDS |= {"Completions": dspy.Completions, "from_completions": dspy.Prediction.from_completions, "Slots": Slots}
 KINDS |= {"generator": lambda *values: (value for value in values), "tuple": lambda *values: values, "Passage": Passage}
 KINDS |= {"Reasoning": dspy.Reasoning, "int64": np.int64, "float64": np.float64, "float32": np.float32}
 KINDS["Decimal"] = Decimal
@@ -145,5 +145,5 @@ KINDS |= {"name": NAMES.get, "times": mul, "power": pow, "bytes": str.encode}
 def test_it_is_refused_in_a_sentence(call: str, arguments: dict[str, Any], sentence: str) -> None:
     lm = saying(verdict(2))
     with dspy.context(lm=lm):
-        message = refused(lambda: CALLS[call](**arguments))
+        message = refusal(lambda: CALLS[call](**arguments))
     assert says(sentence, message) and lm.requests == []

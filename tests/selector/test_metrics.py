@@ -148,8 +148,8 @@ def test_no_optimizer_breaks_a_law(kind: str, question: Question, whim: int, spa
 
 POOLS = Path(__file__).resolve().parents[2] / "artifacts"
 DOHA = example_of(CONTESTED, gold=["Doha"])
-UNPARSED = {"abstained": "unparsable: The reply is not exactly one JSON object"}
-NAMES: dict[str, Any] = {"UNPARSED": UNPARSED, "SILENT": SILENT}
+UNREADABLE = {"abstained": "unparsable: The reply is not exactly one JSON object"}
+NAMES: dict[str, Any] = {"UNREADABLE": UNREADABLE, "SILENT": SILENT}
 
 
 def feedback(pred: Any, predictor: str | None, gold: dspy.Example = DOHA) -> str:
@@ -157,7 +157,7 @@ def feedback(pred: Any, predictor: str | None, gold: dspy.Example = DOHA) -> str
     return text
 
 
-def prediction(judge: Any = UNPARSED, repairer: Any = SILENT, **inputs: Any) -> Any:
+def prediction(judge: Any = UNREADABLE, repairer: Any = SILENT, **inputs: Any) -> Any:
     return selector_of(judge, repairer, consult="always")(**{**CONTESTED, **inputs})
 
 

@@ -26,7 +26,7 @@ from eldgr_dspy.programs.sampled import Sampled
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm
 from eldgr_dspy.programs.typed_answers import outputs
-from tests.case_tables import built, each_case
+from tests.case_tables import build, each_case
 from tests.modules import Announce, Spans
 from tests.refusing import refuses
 from tests.scenes import CONTESTED, DERIVATION, PENS, SETTLED, in_style, repair, verdict
@@ -92,7 +92,7 @@ KINDS |= {"PairwiseJudge": PairwiseJudge, "PointwiseJudge": PointwiseJudge}
 @each_case("selector", "spans of judges")
 def test_each_role_is_one_span(call: Callable[..., Any], judge: Any, tree: list[Any]) -> None:
     spans = Spans()
-    select = selector_of(built(judge, KINDS), Repairer(), DERIVATION)
+    select = selector_of(build(judge, KINDS), Repairer(), DERIVATION)
     with dspy.context(lm=OBLIGING, callbacks=[spans]):
         call(select, CONTESTED)
         call(select, PENS)

@@ -33,12 +33,12 @@ ASK = "context: list[str], question -> answer"
 
 def answering(answers: list[Any], *, roles: Any = None, **options: Any) -> ScriptedLM:
     """An LM whose samples have these answers, in order of arrival, again and again."""
-    left = itertools.cycle(answers)
+    cycle = itertools.cycle(answers)
 
     def reply(request: Any) -> Any:
         if role_of(request) is not None:
             return SILENT if roles is None else roles
-        answer = next(left)
+        answer = next(cycle)
         text = answer if isinstance(answer, str) else json.dumps(answer)
         return f"[[ ## reasoning ## ]]\nI say {text}\n\n[[ ## answer ## ]]\n{text}\n\n[[ ## completed ## ]]"
 
@@ -331,12 +331,12 @@ def test_a_late_sample_that_cleans_up_is_not_waited_for() -> None:
 
 
 def test_no_sample_is_drawn_in_vain_and_a_program_without_the_answer_field_says_how_to_name_it() -> None:
-    left = Answers(*answers("Doha", "Dubai"), AWAY, *answers("Doha", "Doha"))
-    refuses(dspy.LMServerError, "away", Sampled(left, stop="settled", num_threads=1), **QUESTION)
-    assert len([*left.left]) == 2
-    left = Answers(*answers("Doha"))
-    refuses(ArgumentError, "evidence must be a list", Sampled(left, n=1), question="?", evidence=5)
-    assert len([*left.left]) == 1
+    inner = Answers(*answers("Doha", "Dubai"), AWAY, *answers("Doha", "Doha"))
+    refuses(dspy.LMServerError, "away", Sampled(inner, stop="settled", num_threads=1), **QUESTION)
+    assert len([*inner.answers]) == 2
+    inner = Answers(*answers("Doha"))
+    refuses(ArgumentError, "evidence must be a list", Sampled(inner, n=1), question="?", evidence=5)
+    assert len([*inner.answers]) == 1
     reply = dspy.Prediction(reasoning="So.", response="Doha")
     program = Sampled(Answers(*[reply] * 5), num_threads=1)
     refuses(ArgumentError, "has no field 'answer'; it has 'reasoning', 'response'", program, question="?")
@@ -371,9 +371,9 @@ def test_how_a_program_may_be_called_whose_its_predictors_are_and_which_outputs_
 def test_an_optimizer_gets_the_sample_that_shipped_and_many_threads_mix_nothing_up() -> None:
     """Two of three samples are right; a demonstration of the wrong one would teach the wrong answer."""
     trainset = [example_of(QUESTION, number=str(number), gold="Doha") for number in range(2)]
-    for bound in (False, True):
+    for is_own in (False, True):
         lm, program = answering(["Dubai", "Doha", "Doha"]), Sampled(dspy.Predict(ASK), n=3, num_threads=1)
-        if bound:
+        if is_own:
             program.set_lm(lm)
         optimizer = dspy.BootstrapFewShot(metric=right, max_bootstrapped_demos=2, max_labeled_demos=0)
         with dspy.context(lm=lm):
@@ -391,12 +391,12 @@ def test_an_optimizer_gets_the_sample_that_shipped_and_many_threads_mix_nothing_
     assert len(lm.requests) == 3 * 36
 
 
-@pytest.mark.parametrize("bound", [False, True])
+@pytest.mark.parametrize("is_own", [False, True])
 @pytest.mark.parametrize("is_async", [False, True])
-def test_a_program_that_streams_is_sampled(is_async: bool, bound: bool) -> None:
+def test_a_program_that_streams_is_sampled(is_async: bool, is_own: bool) -> None:
     """DSPy streams a program that is not async from one thread alone, so samples are drawn there, in turn."""
     lm, program = answering(["Doha", "Dubai"]), Sampled(dspy.Predict(ASK), n=2, num_threads=1)
-    if bound:
+    if is_own:
         program.program.set_lm(lm)
     listeners: Any = [dspy.streaming.StreamListener("answer", allow_reuse=True)]
     stream: Any = dspy.streamify(program, stream_listeners=listeners, is_async_program=is_async, async_streaming=False)

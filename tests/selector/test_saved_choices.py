@@ -28,7 +28,7 @@ from eldgr_dspy.rule.stopping import Posterior
 from tests.asking.transport import Silent
 from tests.case_tables import Words, each_case
 from tests.modules import Does
-from tests.refusing import refused, refuses, says
+from tests.refusing import refusal, refuses, says
 from tests.scenes import CONTESTED, DERIVATION, PENS, SILENT, repair, verdict
 from tests.scorers import Rewards, ScoringModule
 from tests.selecting import each_call, example_of, right, roles_of, saying
@@ -52,7 +52,7 @@ def cautious(case: Any) -> Steps:
     return Choice("consensus", case.consensus)
 
 
-def quoted(answer: str, evidence: Any) -> bool:
+def quotes(answer: str, evidence: Any) -> bool:
     return any(answer in passage.text for passage in evidence)
 
 
@@ -60,7 +60,7 @@ def sampled(**options: Any) -> Sampled:
     return Sampled(dspy.ChainOfThought("question, evidence: list[str], candidates: list[str] -> answer"), **options)
 
 
-NAMES = {"Selector": Selector, "sampled": sampled, "cautious": cautious, "quoted": quoted}
+NAMES = {"Selector": Selector, "sampled": sampled, "cautious": cautious, "quotes": quotes}
 each_file = pytest.mark.parametrize("name", ["saved.json", "saved.pkl"])
 each_place = pytest.mark.parametrize("around", [lambda one: one, Program], ids=["itself", "nested"])
 VALUES = {**verdict(0, 1), **repair("Doha"), **DERIVATION, "text": "t", "reward": 0.5, "reasoning": "So."}
@@ -100,7 +100,7 @@ def outcome(module: Any, inputs: dict[str, Any] = CONTESTED) -> tuple[dict[str, 
 PROGRAMS: dict[str, Callable[[], Any]] = {
     "selector": lambda: Selector(consult="always"),
     "scorer": lambda: Selector(scorers=[ScoringModule()]),
-    "own rule": lambda: Selector(rule=cautious, certificate=quoted, timeout=60),
+    "own rule": lambda: Selector(rule=cautious, certificate=quotes, timeout=60),
     "sampled": lambda: sampled(n=3, stop=Posterior(), num_threads=1),
     "judge": Judge,
     "deriver": Deriver,
@@ -174,7 +174,7 @@ def test_a_type_that_is_set_is_saved_a_difference_named_and_what_serves_one_depl
     ):
         program.save(tmp_path / "saved.json")
         loaded_into(program, tmp_path / "saved.json")
-        assert difference in refused(partial(other.load, tmp_path / "saved.json"))
+        assert difference in refusal(partial(other.load, tmp_path / "saved.json"))
     Selector(timeout=5).save(tmp_path / "saved.json")
     assert loaded_into(Selector(timeout=60, scorers=Rewards([])), tmp_path / "saved.json").timeout == 60
 
@@ -190,13 +190,13 @@ def without(*path: Any) -> Callable[[Any], Any]:
     return change
 
 
-def refused_after(change: Callable[[Any], Any], make: Callable[[], Any], folder: Path, error: type[Exception]) -> str:
+def refusal_after(change: Callable[[Any], Any], make: Callable[[], Any], folder: Path, error: type[Exception]) -> str:
     """The words with which a program refuses its own file after a change; nothing of the file is loaded."""
     file, program = folder / "saved.json", teach(make())
     make().save(file)
     file.write_text(json.dumps(change(json.loads(file.read_text()))))
     before = program.dump_state()
-    message = refused(lambda: program.load(file), error)
+    message = refusal(lambda: program.load(file), error)
     assert program.dump_state() == before
     return message
 
@@ -218,7 +218,7 @@ CHANGING |= {"instead": lambda value: lambda state: value, "change": CHANGES.get
 @each_case("selector", "files of other programs", **CHANGING)
 def test_a_file_of_another_program_is_refused_whole(change: Any, sentence: str, tmp_path: Path) -> None:
     rule = cautious if change is of_another_source else "eldgr"
-    assert says(sentence, refused_after(change, lambda: Selector(rule=rule), tmp_path, ArgumentError))
+    assert says(sentence, refusal_after(change, lambda: Selector(rule=rule), tmp_path, ArgumentError))
 
 
 EVIL = "http://evil.test/v1"
@@ -247,15 +247,15 @@ def test_a_file_cannot_say_where_a_key_is_sent(
     if sentence is None:
         assert "api_base" not in loaded_into(Selector(), file).judge.predict.lm.kwargs
     else:
-        assert sentence in refused(lambda: Selector().load(file), ArgumentError)
+        assert sentence in refusal(lambda: Selector().load(file), ArgumentError)
 
 
 @pytest.mark.parametrize("key", ["choices", "select.choices"])
 def test_a_sampled_program_without_choices_is_refused_by_the_key_that_misses(key: str, tmp_path: Path) -> None:
     message = f"the keys of this Sampled; it lacks '{key}'. Make the program as it was"
-    assert message in refused_after(without(key), sampled, tmp_path, ArgumentError)
+    assert message in refusal_after(without(key), sampled, tmp_path, ArgumentError)
     path = f"inner['select'].{key}"  # as DSPy refuses a file that lacks a key
-    assert path in refused_after(without(path), lambda: Program(sampled()), tmp_path, KeyError)
+    assert path in refusal_after(without(path), lambda: Program(sampled()), tmp_path, KeyError)
 
 
 @each_case("selector", "roles that a rule may ask", name=NAMES.get)

@@ -19,7 +19,7 @@ from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm, text_of
 from eldgr_dspy.signatures import DeriveAnswer, JudgeCandidates, RepairAnswer
 from tests.capitals import VERDICT, selector_with
-from tests.case_tables import Words, built, each_case, tables_of
+from tests.case_tables import Words, build, each_case, tables_of
 from tests.finished_runs import finished_run
 from tests.refusing import refuses
 from tests.scenes import CONTESTED, DERIVATION, PENS, repair, verdict
@@ -52,7 +52,7 @@ WRITING: Words = {
 
 
 def replies(table: str) -> dict[str, Any]:
-    return {name: built(reply, WRITING) for name, reply in tables_of("selector")[table]["cases"].items()}
+    return {name: build(reply, WRITING) for name, reply in tables_of("selector")[table]["cases"].items()}
 
 
 REFUSALS = replies("replies that are refused")

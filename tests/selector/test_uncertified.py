@@ -25,7 +25,7 @@ from eldgr_dspy.words import HOMOGENEOUS, POLICIES
 from tests.case_tables import each_case
 from tests.modules import Answers, Does
 from tests.public_strategies import questions
-from tests.refusing import refused, refuses, says
+from tests.refusing import refusal, refuses, says
 from tests.scenes import ABSTAINS, CONTESTED, DERIVATION, SETTLED, SILENT, WORDS, repair, verdict
 from tests.selecting import each_call, each_way, evaluating, example_of, inputs_of, pick, roles_of, saying, selector_of
 
@@ -162,7 +162,7 @@ CAPITAL, SAYS = "Doha is the capital.", "It says:\nDoha"
 PASSAGES = (CAPITAL, "The answer is Doha.", SAYS, "A short one\nDubai", "Dubai. I don't know.")
 
 
-def quoted(answer: str, evidence: Sequence[Passage], question: str) -> bool:
+def quotes(answer: str, evidence: Sequence[Passage], question: str) -> bool:
     return any(answer in passage.text for passage in evidence)
 
 
@@ -211,7 +211,7 @@ def ship(
 
 option_sets = st.fixed_dictionaries({
     "rule": st.sampled_from(SETTLED_BY), "answer": st.sampled_from(("short", "number")),
-    "certificate": st.sampled_from((*POLICIES, quoted, rare, fickle)), "derives": st.booleans(),
+    "certificate": st.sampled_from((*POLICIES, quotes, rare, fickle)), "derives": st.booleans(),
     "uncertified": st.sampled_from(("consensus", "abstain")), "consult": st.sampled_from(("lazy", "always")),
     "homogeneous": st.sampled_from((None, *HOMOGENEOUS)),
 })  # fmt: skip
@@ -251,7 +251,7 @@ def test_stopping_never_changes_what_ships(
 
 
 FUNCTIONS = {
-    "quoted": quoted,
+    "quotes": quotes,
     "confirm": confirm,
     "ascii_alone": ascii_alone,
     "own_rule": own_rule,
@@ -269,6 +269,6 @@ def test_how_many_samples_settle_it(options: dict[str, Any], answer: Any, is_giv
 @each_case("selector", "selectors that do not settle", name=FUNCTIONS.get)
 def test_a_selector_for_which_it_is_not_proved_is_refused(options: dict[str, Any], sentence: str) -> None:
     select = selector_of(**options)
-    message = refused(lambda: Sampled(Answers(), select=select, stop="settled"))
+    message = refusal(lambda: Sampled(Answers(), select=select, stop="settled"))
     assert says(f"With stop='settled', select's {sentence} Give another, or use stop=None or a Posterior.", message)
     assert Sampled(Answers(), select=select).stop is None

@@ -13,7 +13,7 @@ from scipy.stats import norm, t
 from eldgr_dspy.statistics import Interval, SeedVariance, contrast, contrast_of_units, seed_variance
 from tests.case_tables import each_case
 from tests.listed_contrasts import by_cluster
-from tests.refusing import refused, says
+from tests.refusing import refusal, says
 
 outcomes = st.lists(st.tuples(st.integers(0, 4), st.booleans(), st.booleans()), min_size=1, max_size=30)
 
@@ -144,4 +144,4 @@ def test_seeds_that_agree_add_nothing_and_identical_arms_have_a_point() -> None:
 
 @each_case("statistics", "of seeds")
 def test_what_is_not_a_table_is_refused(scores: Any, message: str) -> None:  # hazards 103, 105, and 106
-    assert says(message, refused(lambda: seed_variance(scores)))
+    assert says(message, refusal(lambda: seed_variance(scores)))

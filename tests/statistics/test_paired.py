@@ -27,7 +27,7 @@ from eldgr_dspy.statistics.resampling import Sample, resampled_means
 from tests.case_tables import each_case
 from tests.listed_contrasts import from_counts
 from tests.memory import memory_of
-from tests.refusing import refused, says
+from tests.refusing import refusal, says
 
 scores = st.lists(st.tuples(st.floats(-100, 100), st.floats(-100, 100)), min_size=1, max_size=30)
 outcomes = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=60)
@@ -201,7 +201,7 @@ def test_any_ordinary_container_of_numbers_is_read_alike_but_what_lies_under_a_m
     assert contrast(np.array([1, 0, 1], dtype=np.int8), (0.0, 0.0, 1.0)) == expected
     assert contrast(np.array([True, 0, 1.0], dtype=object), np.array([np.bool_(False), 0, Fraction(1)])) == expected
     column = np.ma.masked_array([1.0, 1.0, 0.0], mask=[False, True, False])
-    assert refused(lambda: contrast(column, [0, 0, 1])) == f"rule[1] must be a finite number; got None. {ADVICE}"
+    assert refusal(lambda: contrast(column, [0, 0, 1])) == f"rule[1] must be a finite number; got None. {ADVICE}"
     assert contrast(np.ma.masked_array([1, 0], mask=False), [0, 0]) == contrast([1, 0], [0, 0])
 
 
@@ -209,7 +209,7 @@ def test_any_ordinary_container_of_numbers_is_read_alike_but_what_lies_under_a_m
 def test_a_value_that_is_not_a_finite_number_is_named_by_its_position(value: Any) -> None:  # hazard 106
     # Beside text NumPy makes text of all, so the position is found in what was given.
     expected = f"against[1] must be a finite number; got {value!r:.80}. {ADVICE}"
-    assert refused(lambda: contrast([1, 0, 1], [0, value, 1])) == expected
+    assert refusal(lambda: contrast([1, 0, 1], [0, value, 1])) == expected
 
 
 def units(*counts: list[float]) -> Any:
@@ -218,7 +218,7 @@ def units(*counts: list[float]) -> Any:
 
 @each_case("statistics", "paired", nan=lambda: math.nan, power=pow, counts=units)
 def test_what_cannot_be_compared_or_planned_is_refused(call: str, options: dict[str, Any], message: str) -> None:
-    assert says(message, refused(lambda: getattr(statistics, call)(**options)))  # hazards 103, 104, and 105
+    assert says(message, refusal(lambda: getattr(statistics, call)(**options)))  # hazards 103, 104, and 105
 
 
 @cache

@@ -14,7 +14,7 @@ from scipy import stats
 from eldgr_dspy import statistics
 from eldgr_dspy.statistics import holm, passing, proportion_upper_bound, questions_without_loss
 from tests.case_tables import each_case
-from tests.refusing import refused, says
+from tests.refusing import refusal, says
 
 counts = st.integers(1, 10_000).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n)))
 
@@ -49,7 +49,7 @@ def test_more_events_raise_it_and_more_questions_without_one_lower_it(of: tuple[
 
 @each_case("statistics", "proportions", nan=lambda: math.nan)
 def test_impossible_numbers_are_refused(call: str, options: dict[str, Any], message: str) -> None:
-    assert says(message, refused(lambda: getattr(statistics, call)(**options)))
+    assert says(message, refusal(lambda: getattr(statistics, call)(**options)))
 
 
 def closure(probabilities: list[float]) -> list[float]:

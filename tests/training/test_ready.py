@@ -15,7 +15,7 @@ from eldgr_dspy.programs.scoring.cross_encoder import DEFAULT
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.training import Conditioned, GroupReward, Reward, StepReward, format, orm, prm, require_columns
 from eldgr_dspy.training.named_rewards import NLI_VARIABLE, NamedNLI, process_reward
-from tests.refusing import refused as refused_by
+from tests.refusing import refusal as refusal_of
 from tests.refusing import refuses
 from tests.training.calling import Steady, rows
 from tests.training.training_on import ROWS
@@ -93,7 +93,7 @@ def repr_of(reward: Reward) -> str:
 
 
 def refusal(rows: Any, rewards: Any = ()) -> str:
-    return refused_by(lambda: require_columns(rows, rewards))
+    return refusal_of(lambda: require_columns(rows, rewards))
 
 
 @pytest.mark.parametrize("column", ["task", "gold", "question", "evidence"])

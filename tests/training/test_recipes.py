@@ -18,7 +18,7 @@ from eldgr_dspy.training.question_rows import training_rows
 from eldgr_dspy.training.recipe import RECIPES, RewardArguments, recipe_path, rewards_of
 from eldgr_dspy.words import CHANNELS
 from tests.case_tables import each_case, tables_of
-from tests.refusing import refused, refuses
+from tests.refusing import refusal, refuses
 from tests.training.calling import ra_msd as fake
 from tests.training.training_on import SMALL, trains
 
@@ -95,7 +95,7 @@ def test_only_the_first_rows_are_trained_on(streaming: str, tmp_path: Path) -> N
 
     assert rows("--train_rows", "2") == [0, 1]
     assert rows("--train_rows", "9") == [0, 1, 2, 3, 4]
-    assert refused(lambda: rows("--train_rows", "0")) == (
+    assert refusal(lambda: rows("--train_rows", "0")) == (
         "train_rows must be a whole number of at least 1; got 0. Leave it out for all rows."
     )
 
@@ -140,14 +140,14 @@ def test_weights_gate_threshold_and_reading_are_those_of_recipe_or_flags_and_fie
     first, second, third = rewards_of(reading)
     assert [one.scorer.reading for one in (first, second, third.parts[1])] == ["settled"] * 3
     alien: Any = {"rewards": ["prm"], "reading": "labels"}
-    assert "reading='labels' is not known" in refused(lambda: rewards_of(RewardArguments(**alien)))
+    assert "reading='labels' is not known" in refusal(lambda: rewards_of(RewardArguments(**alien)))
     flags = ["--vllm_mode", "server", "--loss_type", "dr_grpo", "--beta", "0.04", "--load_in_4bit", "true"]
     recipe = parse_arguments(["--config", SMALL, *flags])
     assert (recipe.training.vllm_mode, recipe.training.loss_type, recipe.training.beta) == ("server", "dr_grpo", 0.04)
     assert recipe.model.load_in_4bit
     flags = ["--config", "grpo", "--use_cpu", "true", "--remove_unused_columns", "true"]
     message = "remove_unused_columns must be false, for rewards read columns; got true. Leave it out."
-    assert refused(lambda: parse_arguments(flags)) == message
+    assert refusal(lambda: parse_arguments(flags)) == message
 
 
 @pytest.mark.parametrize("name", ["prm", "ra_msd"])
@@ -169,7 +169,7 @@ def test_a_corpus_stands_for_all_evidence_and_the_remedy_for_csv_is_right(tmp_pa
     assert rewards_of(RewardArguments(rewards=names)) == [orm, fake, format]
     monkeypatch.chdir(tmp_path)
     Path("corpus.csv").write_text("title,text\nCup,The host was Qatar.\n,Doha is a city.\n", "utf-8")
-    message = refused(lambda: rewards_of(RewardArguments(rewards=["ra_msd"], corpus="corpus.csv")))
+    message = refusal(lambda: rewards_of(RewardArguments(rewards=["ra_msd"], corpus="corpus.csv")))
     assert "CSV is not read" in message
     code = message.partition("in Python: ")[2].partition(". Then ")[0]
     exec(code, {})  # noqa: S102 -- our own remedy
@@ -177,8 +177,8 @@ def test_a_corpus_stands_for_all_evidence_and_the_remedy_for_csv_is_right(tmp_pa
 
 
 @each_case("training", "refused fields")
-def test_a_field_that_cannot_be_is_named(changed: dict[str, Any], message: str) -> None:
-    assert message in refused(lambda: rewards_of(RewardArguments(**{"rewards": ["ra_msd"], **changed})))
+def test_a_field_that_cannot_be_is_named(changes: dict[str, Any], message: str) -> None:
+    assert message in refusal(lambda: rewards_of(RewardArguments(**{"rewards": ["ra_msd"], **changes})))
 
 
 @each_case("training", "refused corpora")
@@ -239,7 +239,7 @@ def test_rows_of_gsm8k_and_hotpotqa_become_rows_to_train_on_or_are_refused_with_
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     assert [row["gold"] for row in training_rows(path, "number")] == [["7"], []]
     path.write_text("".join(json.dumps(row) + "\n" for row in [*rows, {"question": "?", "gold": "a few"}]), "utf-8")
-    assert refused(lambda: list(training_rows(path, "number"))) == (
+    assert refusal(lambda: list(training_rows(path, "number"))) == (
         f"{path}, line 3: gold must be an answer of the type 'arithmetic', or a text that states one, as '#### 72'; "
         "got 'a few'. Fix the row of the dataset."
     )

@@ -266,8 +266,8 @@ def test_no_appended_padding_raises_a_reward(text: str, answer: str, padding: li
 def test_a_step_that_cannot_be_measured_counts_as_0() -> None:
     """A display of LaTeX is a step without words; so is what the scorer left undefined."""
     log, columns = Log(), rows(1)
-    lost = silent(Steady(MISSING, MISSING))
-    assert lost(["?"], [SHORT], **columns, **log.arguments) == [0.0] and log.metrics["ra_msd/undefined"] == 1
+    reward = silent(Steady(MISSING, MISSING))
+    assert reward(["?"], [SHORT], **columns, **log.arguments) == [0.0] and log.metrics["ra_msd/undefined"] == 1
     assert silent(Steady())(["?"], [SHORT], **columns, **log.arguments) == [1.0] and log.metrics["ra_msd/padding"] == 0
     halves, whole = rewards_of("The host was Qatar.\n\\[ x = 7 \\]"), rewards_of("The host was Qatar.")
     assert halves == {name: pytest.approx(reward / 2) for name, reward in whole.items()}

@@ -22,7 +22,7 @@ from eldgr_dspy.training.generation import Sampling, complete, numbers
 from eldgr_dspy.training.policy import token_logps
 from eldgr_dspy.training.sampling import sample_pool
 from tests.case_tables import each_case
-from tests.refusing import refused, refuses
+from tests.refusing import refusal, refuses
 from tests.tiny_policy import tiny_tokenizer
 from tests.training.saved import saved_adapter, saved_policy
 from tests.training.training_on import ROWS
@@ -197,14 +197,14 @@ def test_tokens_are_drawn_as_often_as_they_are_probable_and_none_outside_the_cut
 def test_an_adapter_is_read_on_the_base_that_it_names_or_that_is_given(pool: Pool, tmp_path: Path) -> None:
     base = json.loads((saved_adapter() / "adapter_config.json").read_text("utf-8"))["base_model_name_or_path"]
     assert Path(base) == saved_policy()
-    lost = copy(saved_adapter(), tmp_path / "adapter", adapter_config={"base_model_name_or_path": "/nowhere/base"})
-    other = sample(tmp_path / "pool.jsonl", checkpoints={"adapted": lost}, base=saved_policy())
+    orphan = copy(saved_adapter(), tmp_path / "adapter", adapter_config={"base_model_name_or_path": "/nowhere/base"})
+    other = sample(tmp_path / "pool.jsonl", checkpoints={"adapted": orphan}, base=saved_policy())
     assert texts(other).items() <= texts(pool).items()
     assert texts(pool)["q1", "adapted/1"] != texts(pool)["q1", "whole/1"]
     bare = copy(saved_adapter(), tmp_path / "unnamed", adapter_config={"base_model_name_or_path": None})
     nameless = "The adapter of the checkpoint 'adapted' names no base; give it as base="
     nowhere = "model='/nowhere/base' must be a folder on this disk; give the folder"
-    for folder, message in ((bare, nameless), (lost, nowhere)):
+    for folder, message in ((bare, nameless), (orphan, nowhere)):
         refuses(ArgumentError, message, sample, tmp_path / "other.jsonl", checkpoints={"adapted": folder})
 
 
@@ -252,12 +252,12 @@ def test_a_call_resumes_where_it_broke_off_and_adds_to_what_is_there(pool: Pool,
 
 
 @each_case("training", "contradicted samples", Sampling=Sampling, **{"first question": first_question})
-def test_what_contradicts_samples_is_refused(changed: dict[str, Any], message: str, pool: Pool, tmp_path: Path) -> None:
+def test_what_contradicts_samples_is_refused(changes: dict[str, Any], message: str, pool: Pool, tmp_path: Path) -> None:
     copy(saved_policy(), tmp_path / "other", config={"rope_theta": 10.0})
     shutil.copy(pool.path.with_name("pool.samples.jsonl"), tmp_path)
-    if "checkpoints" in changed:
-        changed = {"checkpoints": {"whole": tmp_path / "other"}}
-    assert message in refused(lambda: sample(tmp_path / "pool.jsonl", **changed), RunChangedError)
+    if "checkpoints" in changes:
+        changes = {"checkpoints": {"whole": tmp_path / "other"}}
+    assert message in refusal(lambda: sample(tmp_path / "pool.jsonl", **changes), RunChangedError)
 
 
 def test_what_a_trainer_logs_beside_the_weights_does_not_make_it_another_checkpoint(tmp_path: Path) -> None:
@@ -270,13 +270,13 @@ def test_what_a_trainer_logs_beside_the_weights_does_not_make_it_another_checkpo
 @each_case("training", "files that were not sampled")
 def test_what_was_not_sampled_is_left_alone(name: str, kind: str, message: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text("{}\n", "utf-8")
-    assert message in refused(lambda: sample(tmp_path / "pool.jsonl"), getattr(errors, kind))
+    assert message in refusal(lambda: sample(tmp_path / "pool.jsonl"), getattr(errors, kind))
     assert (tmp_path / name).read_text("utf-8") == "{}\n"
 
 
 @each_case("training", "questions that are not a pool")
-def test_questions_that_are_no_pool_are_refused(changed: Any, kind: str, message: str, tmp_path: Path) -> None:
-    questions = [first_question(**changed), QUESTIONS[1]]
+def test_questions_that_are_no_pool_are_refused(changes: Any, kind: str, message: str, tmp_path: Path) -> None:
+    questions = [first_question(**changes), QUESTIONS[1]]
     refuses(getattr(errors, kind), message, sample, tmp_path / "pool.jsonl", questions)
     assert not list(tmp_path.iterdir())
 
@@ -290,5 +290,5 @@ def test_gold_may_be_a_text_a_list_or_nothing_and_is_read_for_the_number_that_it
 
 
 @each_case("training", "refused arguments of sampling")
-def test_arguments_outside_their_range_are_refused(changed: dict[str, Any], message: str, tmp_path: Path) -> None:
-    refuses(ArgumentError, message, sample, tmp_path / "pool.jsonl", **changed)
+def test_arguments_outside_their_range_are_refused(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
+    refuses(ArgumentError, message, sample, tmp_path / "pool.jsonl", **changes)

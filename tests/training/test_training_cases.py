@@ -14,7 +14,7 @@ from eldgr_dspy.training.generation import Sampling
 from eldgr_dspy.training.padding import without_padding
 from eldgr_dspy.training.reward_base import require_columns
 from tests.case_tables import agrees, each_case
-from tests.refusing import refused, says
+from tests.refusing import refusal, says
 from tests.training.calling import Steady, places, rows
 
 
@@ -32,9 +32,9 @@ def steps(n: int = 1, scorer: Any = None, **columns: Any) -> list[float]:
 
 
 def split(text: str) -> tuple[str, int]:
-    left, padding = without_padding(text)
-    assert all(text.startswith(line, start) for line, start in left)
-    return "".join(line for line, _ in left), padding
+    lines, padding = without_padding(text)
+    assert all(text.startswith(line, start) for line, start in lines)
+    return "".join(line for line, _ in lines), padding
 
 
 CALLS: dict[str, Callable[..., Any]] = {
@@ -68,7 +68,7 @@ WORDS |= {"Undefined": Undefined}
 @each_case("training", "refusals", **WORDS)
 def test_each_refusal_is_its_sentence(call: str, arguments: dict[str, Any], sentence: str) -> None:
     kind = ScoringError if call == "scorer" else ArgumentError
-    assert says(sentence, refused(lambda: CALLS[call](**arguments), kind))
+    assert says(sentence, refusal(lambda: CALLS[call](**arguments), kind))
 
 
 @each_case("training", "results", **WORDS)

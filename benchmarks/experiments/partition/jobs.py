@@ -35,14 +35,14 @@ def do_all(folder: Path, jobs: Sequence[Job], processes: int, say: Callable[[str
     Raises:
         Exception: That of the first job that failed, once those under way have ended; finished ones stay done.
     """
-    left = [job for job in jobs if not _file(folder, job.name).exists()]
+    todo = [job for job in jobs if not _file(folder, job.name).exists()]
     if processes == 1:
-        for job in left:
+        for job in todo:
             say(_line(job, do(folder, job)))
         return
     spawning = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(processes, len(left)) or 1, mp_context=spawning) as pool:
-        under_way = {pool.submit(do, folder, job): job for job in left}
+    with ProcessPoolExecutor(min(processes, len(todo)) or 1, mp_context=spawning) as pool:
+        under_way = {pool.submit(do, folder, job): job for job in todo}
         try:
             for future in as_completed(under_way):
                 say(_line(under_way[future], future.result()))

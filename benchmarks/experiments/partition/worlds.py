@@ -96,13 +96,13 @@ def tell(facts: Facts, subject: str, relation: Relation) -> str:
 
 def drawn_world(people: int, rng: random.Random) -> tuple[tuple[str, ...], dict[tuple[str, Relation], str]]:
     """Return the subjects of a world, people first and then their towns and firms, and all facts about them."""
-    left = {kind: iter(rng.sample(names, len(names))) for kind, names in NAMES.items()}
-    persons = [next(left["person"]) for _ in range(people)]
+    supply = {kind: iter(rng.sample(names, len(names))) for kind, names in NAMES.items()}
+    persons = [next(supply["person"]) for _ in range(people)]
     facts: dict[tuple[str, Relation], str] = {}
 
     def settle(subject: str, kind: str) -> None:
         for relation in ABOUT[kind]:
-            facts[subject, relation] = next(left[OBJECTS[relation]])
+            facts[subject, relation] = next(supply[OBJECTS[relation]])
 
     for person in persons:
         settle(person, "person")

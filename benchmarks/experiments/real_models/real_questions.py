@@ -22,9 +22,9 @@ def records(path: Path) -> Iterator[dict[str, Any]]:
 
 def sample(rows: list[dict[str, Any]], past: set[str], n: int) -> list[dict[str, Any]]:
     """Return n rows in the order of the draw; a larger n adds to those of a smaller one."""
-    left = sorted((row for row in rows if row["id"] not in past), key=lambda row: str(row["id"]))
-    random.Random(SEED).shuffle(left)
-    return left[:n]
+    rest = sorted((row for row in rows if row["id"] not in past), key=lambda row: str(row["id"]))
+    random.Random(SEED).shuffle(rest)
+    return rest[:n]
 
 
 def hotpotqa(data: Path, n: int) -> list[dict[str, Any]]:
@@ -37,8 +37,8 @@ def gsm8k(data: Path, n: int) -> list[dict[str, Any]]:
     """Return n test questions."""
     past = {row["question"] for row in records(data / "first-try" / "gsm8k-qwen15b-20.jsonl.gz")}
     rows = list(records(data / "gsm8k-openai4.jsonl.gz"))
-    left = sample(rows, {row["id"] for row in rows if row["question"] in past}, n)
-    return [{key: row[key] for key in ("id", "question", "gold")} for row in left]
+    rest = sample(rows, {row["id"] for row in rows if row["question"] in past}, n)
+    return [{key: row[key] for key in ("id", "question", "gold")} for row in rest]
 
 
 def _with_passages(row: dict[str, Any]) -> dict[str, Any]:

@@ -122,14 +122,14 @@ def _locked_against_alone(runs: dict[str, Run]) -> Verdict:
 
 def _flips(runs: dict[str, Run]) -> Verdict:
     run = runs["hotpotqa"]
-    lost = {
+    losses = {
         judge: [run.against(f"{rule}[{judge}]", "majority").losses for rule in ("eldgr", "judge")]
         for judge in run.judges
     }
-    text = "; ".join(f"{judge}: {lock} locked, {alone} alone" for judge, (lock, alone) in lost.items())
-    if any(lock > alone for lock, alone in lost.values()):
+    text = "; ".join(f"{judge}: {lock} locked, {alone} alone" for judge, (lock, alone) in losses.items())
+    if any(lock > alone for lock, alone in losses.values()):
         return "refuted", text
-    return "confirmed" if all(3 * lock <= alone for lock, alone in lost.values()) else "inconclusive", text
+    return "confirmed" if all(3 * lock <= alone for lock, alone in losses.values()) else "inconclusive", text
 
 
 def _certificate(runs: dict[str, Run]) -> Verdict:
@@ -144,7 +144,7 @@ def _authority(runs: dict[str, Run]) -> Verdict:
     return "confirmed" if share < 1 / 2 else "refuted" if share >= 2 / 3 else "inconclusive", f"{100 * share:.1f} %"
 
 
-def _bound(runs: dict[str, Run]) -> Verdict:
+def _bounds(runs: dict[str, Run]) -> Verdict:
     shares = {
         (run, rule): 100 * sum(run.without_repairs[rule].values()) / run.figures["n_scored"]
         for run in runs.values()
@@ -184,7 +184,7 @@ CLAIMS: dict[str, tuple[set[str], Callable[[dict[str, Run]], Verdict]]] = {
     "flips": ({"hotpotqa"}, _flips),
     "certified": ({"hotpotqa"}, _certificate),
     "authority": ({"hotpotqa"}, _authority),
-    "bound": ({"hotpotqa"}, _bound),
+    "bound": ({"hotpotqa"}, _bounds),
     "arithmetic": ({"gsm8k"}, _arithmetic),
     "arithmetic_lock": ({"gsm8k"}, _arithmetic_lock),
 }
