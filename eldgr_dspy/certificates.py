@@ -111,7 +111,7 @@ class Evidence:
         self.passages = tuple(passages)
         self.policy: Policy = policy
         self._sources: list[Source] = []
-        self._asked = self._source("")
+        self._question = self._source("")
 
     def certify(self, answer: str | None, question: str = "") -> Certificate:
         """Return the certificate of an answer, which may be any text. The question only sets the flag `in_question`."""
@@ -154,9 +154,9 @@ class Evidence:
         return Letter(text) if self.policy == "substring" else Source(text, self.policy == "token", is_title)
 
     def _in_question(self, target: Target, question: str) -> bool:
-        if self._asked.text != question:  # several answers to one question are certified
-            self._asked = self._source(question)
-        return self._asked.first(target) is not None
+        if self._question.text != question:  # several answers to one question are certified
+            self._question = self._source(question)
+        return self._question.first(target) is not None
 
     def _certificate(self, number: int, span: tuple[int, int], target: Target, question: str) -> Certificate:
         flags = {

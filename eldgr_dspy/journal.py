@@ -97,7 +97,7 @@ class Journal:
         is_new = not path.exists()
         self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
         self._write_lock, self._sync_lock = threading.Lock(), threading.Lock()
-        self._synced = self._end = 0
+        self._on_disk = self._end = 0
         try:
             if is_new:
                 sync_folder(path.parent)
@@ -178,22 +178,22 @@ class Journal:
             return self._end
 
     @property
-    def synced(self) -> int:
+    def on_disk(self) -> int:
         """Up to which byte the journal is known to be on the disk."""
-        return self._synced
+        return self._on_disk
 
     def flush(self, upto: int | None = None) -> None:
         """Flush to the disk up to a byte, or everything. Threads that wait for one another share a flush."""
         upto = self._end if upto is None else upto
-        if self._synced >= upto:
+        if self._on_disk >= upto:
             return
         with self._sync_lock:
-            if self._synced < upto:
+            if self._on_disk < upto:
                 with self._write_lock:
                     end = self._end
                 with naming(self.path):
                     os.fsync(self._file)
-                self._synced = end
+                self._on_disk = end
 
     def consultations(self) -> Iterator[Consultation]:
         """Yield all consultations, in order, also those that were appended since the journal was opened."""

@@ -37,7 +37,7 @@ from eldgr_dspy.laws.literals import around, literals
 from eldgr_dspy.laws.of_rules import OF_RULES
 from eldgr_dspy.laws.of_types import LAWS_OF_TYPES, laws_of_type
 from eldgr_dspy.laws.situations import classes_of_examples, derived_sum, situations, trials_of_type
-from eldgr_dspy.laws.trials import SILENT, Outcome, Subject, Trial, laws_left, require_laws
+from eldgr_dspy.laws.trials import SILENT, Outcome, Subject, Trial, choose_laws, require_laws
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import OUTPUTS, Abstention, Derivation, Repair, Reply, Step, Verdict
 from eldgr_dspy.rule.own_certificates import own_certificate
@@ -255,7 +255,7 @@ def check_laws(
             raise ArgumentError("certificate is async, and it was called without await; give a function that is not.")
         subject = Subject(rule, lambda question, settings: Case(question, replace(settings, certificate=own)))
     kind = None if answer is None else answer_type(answer, "answer", BUILT_IN)
-    selection = laws_left(OF_RULES, laws, without)
+    selection = choose_laws(OF_RULES, laws, without)
     plain = getattr(rule, "__wrapped__", rule)
     texts = around(literals(plain, own and own.function), "retrieval" if rule is evidence_locked else kind)
     return _check(subject.settle_twice, selection, kind, chain(situations(kind), texts), max_examples)
@@ -279,7 +279,7 @@ def check_answer_type(
         Exception: What the type raises, with the trial as its note.
     """
     __tracebackhide__ = True
-    kind, selection = load_type(answer), laws_left(LAWS_OF_TYPES, None, without)
+    kind, selection = load_type(answer), choose_laws(LAWS_OF_TYPES, None, without)
     return _check(Subject(RULES["majority"]).settle, selection, kind, situations(kind), max_examples)
 
 

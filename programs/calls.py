@@ -167,8 +167,8 @@ class Calls:
         self._scorers -= who == SCORER
         if self._ends is None or self._timeout is None:
             return None if own is None else Limit(now + own, own)
-        left = self._ends - now
-        if left <= 0:
+        rest = self._ends - now
+        if rest <= 0:
             self.unasked.add(who)
             slowest = max(self.seconds, key=self.seconds.__getitem__, default=None)
             raise TimeoutError(
@@ -179,8 +179,8 @@ class Calls:
             others = [self._timeouts.get(name) for name in (*later, *[SCORER] * self._scorers)]
             others = others if self._on_failure == "abstain" else []  # after a failure that is raised nobody is called
             share = sum(seconds for seconds in others if seconds is not None)
-            own = max(left - share, 0.0) / (1 + others.count(None)) or left / (1 + len(others))
-        return Limit(now + min(own, left), min(self._timeouts.get(who) or self._timeout, self._timeout))
+            own = max(rest - share, 0.0) / (1 + others.count(None)) or rest / (1 + len(others))
+        return Limit(now + min(own, rest), min(self._timeouts.get(who) or self._timeout, self._timeout))
 
     def _late(self, who: str, limit: Limit) -> TimeoutError:
         whole, own = self._ends is not None and limit.ends > self._ends - _ROUNDING, self._timeouts.get(who)

@@ -36,9 +36,9 @@ def later_roles(
     # `near(K)` and a rule of one's own may ask a role after any other.
     roles, free = roles_of(rule, kind), rule.startswith("near(") or rule not in _MAY_ASK[kind.task]
     later = roles if free or name not in roles else roles[roles.index(name) :]
-    left: list[Consulted] = [role for role in later if role != name and role not in replies]
+    rest: list[Consulted] = [role for role in later if role != name and role not in replies]
     # A consulted certificate is asked about a repair too.
-    return [*left, "repair_certificate"] if certifies and "repairer" in (name, *left) else left
+    return [*rest, "repair_certificate"] if certifies and "repairer" in (name, *rest) else rest
 
 
 def roles_of(rule: str, kind: AnswerType) -> tuple[Role, ...]:

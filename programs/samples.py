@@ -103,14 +103,14 @@ def passages_of_sample(
     if values := [place[name] for place in (fields, output) for name in names if place.get(name) is not None]:
         return to_passages(values[0])
     passages: list[Passage] | None = None
-    written = set[Any]()
+    texts = set[Any]()
     for _, inputs, prediction in trace:  # in order: what an LM copies from a passage was not written by it
         for value in (inputs[name] for name in names if inputs.get(name) is not None):
             with nullcontext() if field else suppress(ArgumentError):  # an inner input of such a name may be anything
-                passages = [*(passages or ()), *(one for one in to_passages(value) if one.text not in written)]
+                passages = [*(passages or ()), *(one for one in to_passages(value) if one.text not in texts)]
         for value in prediction.values():
             with suppress(ArgumentError):
-                written.update(as_candidate([value]).leaves())
+                texts.update(as_candidate([value]).leaves())
     return None if passages is None else tuple(dict.fromkeys(passages))
 
 
@@ -162,8 +162,8 @@ def with_completions(
     names = dict.fromkeys(name for one in predictions if one is not None for name, _ in one.items())
     columns = {name: [None if one is None else one.get(name) for one in predictions] for name in names}
     prediction = dspy.Prediction.from_completions(columns)
-    shipped = {name: None if index is None else column[index] for name, column in columns.items()}
-    for name, value in {**shipped, **values}.items():
+    fields = {name: None if index is None else column[index] for name, column in columns.items()}
+    for name, value in {**fields, **values}.items():
         prediction[name] = value
     return prediction
 

@@ -63,19 +63,19 @@ class Comparisons:
         self.late, self.is_close, self._ends = [*self._equal], bool(records), ends
         more = _AGAIN if records else 1
         self._pair, self._half = SECONDS * more, QUESTION_SECONDS * more / 2
-        self._left = dict.fromkeys(_WAYS.values(), QUESTION_SECONDS * more)
+        self._budget = dict.fromkeys(_WAYS.values(), QUESTION_SECONDS * more)
 
     def equal(self, gold: str, answer: str, *, both: bool) -> bool | None:
         """Return what `compare` finds; None if the pair, or the question, runs out of time."""
         pair = Pair(gold, answer, both)
         if pair not in self._equal:
-            seconds = min(self._pair, self._left[both])
+            seconds = min(self._pair, self._budget[both])
             result = compare(*pair, seconds=seconds, ends=self._ends) if seconds > 0 else Comparison(None, 0.0)
             self._equal[pair] = result.equal
-            self._left[both] -= result.seconds
+            self._budget[both] -= result.seconds
             if result.equal is None:
                 self.late.append(pair)
-            self.is_close |= result.equal is None or result.seconds > self._pair / 2 or self._left[both] < self._half
+            self.is_close |= result.equal is None or result.seconds > self._pair / 2 or self._budget[both] < self._half
         return self._equal[pair]
 
     def record(self, id: str) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def number_class(answer: str) -> AnswerClass | None:
     """Return the class of an answer that is a number, or should be one."""
     number = number_in(answer)
     if number is not None:
-        notes = ["currency sign dropped"] if number.priced else []
+        notes = ["currency sign dropped"] if number.is_price else []
         return AnswerClass(f"{number.value}{'%' * number.percent}", note_on(answer, *notes))
     text = class_of_text(answer)
     if text is None:

@@ -84,10 +84,10 @@ def progress(steps: Sequence[str], question: str, answer: str = "") -> Scores:
     """
     if not (target := _content(question) | _content(answer)):
         return Scores.of([Undefined("question and answer have only stop words")] * len(steps))
-    left, shares = set(target), list[float]()
+    rest, shares = set(target), list[float]()
     for step in steps:
-        hits = left & _content(step)
-        left -= hits
+        hits = rest & _content(step)
+        rest -= hits
         shares.append(len(hits) / len(target))
     return Scores.of(shares, "progress", 0, 1)
 

@@ -125,7 +125,7 @@ class _Search:
 
     def __init__(self, quantities: list[Quantity], conversions: frozenset[Exact]) -> None:
         self._conversions = conversions
-        self._pairs_left = MOST_PAIRS
+        self._budget = MOST_PAIRS
         self._groups = _groups(quantities)
 
     def numbers(self, detours: int) -> set[Exact]:
@@ -173,8 +173,8 @@ class _Search:
             results[money].update(number * factor for number in numbers for factor in factors)
 
     def _try(self, pairs: int) -> None:
-        self._pairs_left -= pairs
-        if self._pairs_left < 0:
+        self._budget -= pairs
+        if self._budget < 0:
             raise _ExhaustedError
 
 

@@ -45,7 +45,7 @@ class QuestionBounds(NamedTuple):
 
     silent: _EndsOfRules  # whether each rule is right under all judges, and under some; the other roles silent
     widest: _EndsOfRules  # also over all spans as repair, or all derivers
-    lost: frozenset[str]  # rules that some judge or deriver makes wrong, the others silent, where majority is right
+    losses: frozenset[str]  # rules that some judge or deriver makes wrong, the others silent, where majority is right
 
 
 def question_bounds(
@@ -60,7 +60,7 @@ def question_bounds(
     derives = case.type.way == "derivation"
     derivations = derivable(case, gold) if derives else []
     spans: list[str] | None = None
-    silent, widest, lost = dict[str, tuple[bool, bool]](), dict[str, tuple[bool, bool] | None](), set[str]()
+    silent, widest, losses = dict[str, tuple[bool, bool]](), dict[str, tuple[bool, bool] | None](), set[str]()
     for name in rules:
         rule = case.rule(name)
         ends = ends_of(by_judge[name] if by_judge else answers_over_any(rule, case), correct)
@@ -68,7 +68,7 @@ def question_bounds(
         if derives and name not in ASKING_NOBODY:
             ends = ends_of(answers_over_any(rule, case, derivations=derivations), correct)
         if correct(case.consensus) and not ends[0]:
-            lost.add(name)
+            losses.add(name)
         has_bounds = True
         if is_own(name):
             has_bounds = roles_over_any(rule, case, derivations) <= {"judge", *(["deriver"] if derives else [])}
@@ -78,13 +78,13 @@ def question_bounds(
                 spans = extreme_spans(case, gold, correct) if spans is None else spans
                 ends = ends_of(answers_over_any(rule, case, spans=spans), correct)
         widest[name] = ends if has_bounds else None
-    return QuestionBounds(tuple(silent.items()), tuple(widest.items()), frozenset(lost))
+    return QuestionBounds(tuple(silent.items()), tuple(widest.items()), frozenset(losses))
 
 
 def bounds_of(task: Task, rules: Sequence[str], units: Units[QuestionBounds], *, withheld: bool = False) -> Bounds:
     """Return `bounds`, `bounds_any_span`, `bounds_any_deriver` and `price` as `summary.json` has them."""
     kind, bounds = answer_type(task), questions_in(units)
-    lost = counts_by(units, lambda unit: tuple(of.lost for of in unit))
+    losses = counts_by(units, lambda unit: tuple(of.losses for of in unit))
 
     def percentages(rule: str, part: Callable[[QuestionBounds], _EndsOfRules]) -> list[float] | None:
         ends: Any = [dict(part(of))[name_in(rule)] for of in bounds]
@@ -99,18 +99,18 @@ def bounds_of(task: Task, rules: Sequence[str], units: Units[QuestionBounds], *,
         "task": kind.name_in_files,
         "bounds": {rule: percentages(rule, lambda of: of.silent) for rule in rules},
         "bounds_any_span": widest if kind.enumerates_spans else dict.fromkeys(rules),
-        "price": {rule: None if withheld else price_of(name_in(rule), lost) for rule in rules},
+        "price": {rule: None if withheld else price_of(name_in(rule), losses) for rule in rules},
     }
     if kind.way == "derivation":
         figures["bounds_any_deriver"] = widest
     return figures
 
 
-def price_of(rule: str, lost: Units[frozenset[str]]) -> Price | None:
+def price_of(rule: str, losses: Units[frozenset[str]]) -> Price | None:
     """Return the price of a rule: the most accuracy that any judge can cost against majority on new questions."""
     # Whether a question can be lost does not depend on an LM, so the upper bound of Clopper and Pearson on the share of
     # lost questions holds for all LMs. Copies of a question are lost once, if any of them is. Source: ours.
-    n, count = sum(lost.values()), sum(times for unit, times in lost.items() if any(rule in one for one in unit))
+    n, count = sum(losses.values()), sum(times for unit, times in losses.items() if any(rule in one for one in unit))
     if not n:
         return None
     return {"lost": count, "of": n, "at_most": 0.0 if rule == "majority" else 100.0 * proportion_upper_bound(n, count)}
@@ -190,12 +190,12 @@ def allowance(prices: Mapping[str, Price | None], worst: float, task: Task = "re
     if not 0 < worst < 100:
         raise ArgumentError(f"worst must be between 0 and 100 percentage points; got {worst!r}. Give 2 for 2 points.")
     groups, share = chains(prices, task), worst / 100
-    lost = {rule: price["lost"] if price else 0 for rule, price in prices.items()}
+    losses = {rule: price["lost"] if price else 0 for rule, price in prices.items()}
     n = max((price["of"] for price in prices.values() if price), default=0)
     return {
         "worst": worst,
         "chains": groups,
-        "passing": [chain[-1] for chain in passing(groups, lost, n, share) if chain],
+        "passing": [chain[-1] for chain in passing(groups, losses, n, share) if chain],
         "questions": n,
         "needed": questions_without_loss(share, chains=len(groups)),
     }

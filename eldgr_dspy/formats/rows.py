@@ -71,11 +71,11 @@ def _plain(meta: dict[str, Any]) -> dict[str, Any]:
     return meta
 
 
-def _refuse_deep(value: Any, left: int) -> None:
-    if left < 0:
+def _refuse_deep(value: Any, levels: int) -> None:
+    if levels < 0:
         raise ValueError(f"is nested more than {MAX_DEPTH} deep: flatten or drop it")
     for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ():
-        _refuse_deep(inner, left - 1)
+        _refuse_deep(inner, levels - 1)
 
 
 Text = Annotated[str, Field(max_length=MAX_CHARACTERS)]

@@ -153,10 +153,10 @@ def more_evidence_never_uncertifies(outcome: Outcome) -> Finding | None:
     if not (outcome.trial.more and firm):
         return None
     other = outcome.again(outcome.trial.about(passages=(*outcome.trial.question.passages, *outcome.trial.more)))
-    lost = [answer for answer in firm if other.case.certified(answer) not in {outcome.case.certified(answer), True}]
+    gaps = [answer for answer in firm if other.case.certified(answer) not in {outcome.case.certified(answer), True}]
     final = outcome.case.task == "retrieval" and outcome.mark is not False
     more = [passage.text for passage in outcome.trial.more]
-    return Finding(not lost and (outcome.agrees(other) or not final), f"the same certificates with {more} added", other)
+    return Finding(not gaps and (outcome.agrees(other) or not final), f"the same certificates with {more} added", other)
 
 
 @law(13, "Whatever the scores, the ranking has supported candidates first, and what ships is of the same stratum.")

@@ -84,9 +84,9 @@ def a_gold_answer_is_right(outcome: Outcome) -> Finding | None:
     if not (right := [answer for answer in (None, *answers) if gold and kind.is_right(answer, [gold])]):
         return None
     wrong = [answer for answer in answers if answer and answer.strip() and answer not in right][:1]
-    accepted = [gold], [gold, *wrong], [*wrong, gold]
-    holds = None not in right and all(kind.is_right(one, golds) for golds in accepted for one in (gold, *right))
-    same = all(kind.is_right(one, accepted[1]) == kind.is_right(one, accepted[2]) for one in wrong)
+    lists = [gold], [gold, *wrong], [*wrong, gold]
+    holds = None not in right and all(kind.is_right(one, golds) for golds in lists for one in (gold, *right))
+    same = all(kind.is_right(one, lists[1]) == kind.is_right(one, lists[2]) for one in wrong)
     beside = f", alone or beside {_join(wrong)}," if wrong else ","
     return Finding(holds and same, f"{gold!r} as right if it is gold{beside} and not None")
 

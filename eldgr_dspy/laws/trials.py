@@ -270,14 +270,14 @@ def require_laws(laws: Sequence[Law], outcome: Outcome) -> list[str]:
     return [law.name for law, _ in applicable]
 
 
-def laws_left(among: Sequence[Law], laws: Sequence[str] | None, without: Sequence[str]) -> list[Law]:
+def choose_laws(among: Sequence[Law], laws: Sequence[str] | None, without: Sequence[str]) -> list[Law]:
     """Return those of some laws that are named, or all, without those that are left out; at least one."""
     choice, left_out = among if laws is None else find_laws("laws", laws, among), find_laws("without", without, among)
-    if not (left := [law for law in choice if law not in left_out]):
+    if not (selection := [law for law in choice if law not in left_out]):
         raise ArgumentError(
             f"laws={laws!r} and without={without!r} must leave at least one law to try. Leave out fewer."
         )
-    return left
+    return selection
 
 
 def find_laws(argument: str, names: Sequence[str], among: Sequence[Law], what: str = "is tried here") -> list[Law]:

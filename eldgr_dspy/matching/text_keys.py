@@ -32,7 +32,7 @@ _LETTER = rf"[^\W\d_{_NUMERAL}]"
 _SHORT_WORD_ENDS = rf"(?:(?<=(?<!{_LETTER_OR_DIGIT}){_LETTER})|(?<=(?<!{_LETTER_OR_DIGIT}){_LETTER}{{2}}))"
 _GRADE = rf"{_SHORT_WORD_ENDS}(?:[-+\#]++(?!{_LETTER_OR_DIGIT})|\+{{2,}}+(?![-\#]))"
 _CONTRACTION = r"'(?=(?:d|ll|m|re|ve)(?!\w))"  # "he'll" is not "hell"
-_GUARD_NEEDED = re.compile(rf"{_DIGIT}|\A-|{_GRADE}|['\"][-+#]|;|(?<=\w){_CONTRACTION}", re.IGNORECASE)
+_NEEDS_GUARD = re.compile(rf"{_DIGIT}|\A-|{_GRADE}|['\"][-+#]|;|(?<=\w){_CONTRACTION}", re.IGNORECASE)
 # A quotation; its closing quote does not mean feet, minutes or inches, even directly after a digit.
 _QUOTATION = re.compile(
     r"""(?<!\w)(?:"(?=\S)[^"]*+" | '(?=\S)(?>(?:[^']|(?<=\w)'(?=\w))*)')(?![^\w\s]{0,3}\w)""", re.VERBOSE
@@ -108,7 +108,7 @@ def text_key(folded: str) -> str:
         text = "".join(parts)
     numerals = "" if text.isascii() else "".join(sign for sign in text if unicodedata.category(sign) in ("No", "Nl"))
     alike = text.translate(dict.fromkeys(map(ord, numerals), _NUMERAL))
-    plain = _guard(alike) if _GUARD_NEEDED.search(alike) else alike.translate(_NO_PUNCTUATION)
+    plain = _guard(alike) if _NEEDS_GUARD.search(alike) else alike.translate(_NO_PUNCTUATION)
     key = " ".join(plain.split()).replace(_END, ".")
     following = iter(numerals)
     key = re.sub(_NUMERAL, lambda _: next(following), key)

@@ -32,8 +32,8 @@ def tables_of(summary: Summary) -> Iterator[Table]:
 def main_tables(summary: Summary) -> Iterator[Table]:
     """Yield the main table, judges, baselines and bounds of each pool; remarks on the run are below the last."""
     builds = (paper_table, judges_table, baselines_table, bounds_table)
-    built = (build(name, pool) for name, pool in summary["pools"].items() for build in builds)
-    if tables := [table for table in built if table is not None]:
+    results = (build(name, pool) for name, pool in summary["pools"].items() for build in builds)
+    if tables := [table for table in results if table is not None]:
         tables[-1] = replace(tables[-1], notes=(*tables[-1].notes, *summary["remarks"]))
     return iter(tables)
 

@@ -69,14 +69,14 @@ _DECIMAL_COMMA = re.compile(rf"{_BEFORE}(?:[0-9]{{1,3}}(?>(?:\.[0-9]{{3}})+)|[0-
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """An exact number as written: 5 for '5%', with `percent` set. `priced` says whether it has a currency sign.
+    """An exact number as written: 5 for '5%', with `percent` set. `is_price` says whether it has a currency sign.
 
     Two numbers are equal if value and percent agree. The currency sign does not count.
     """
 
     value: Fraction
     percent: bool = False
-    priced: bool = field(default=False, compare=False)
+    is_price: bool = field(default=False, compare=False)
 
 
 def fold_digits(text: str) -> str:

@@ -22,7 +22,7 @@ from eldgr_dspy.laws.literals import around, literals
 from eldgr_dspy.laws.of_rules import is_stratified
 from eldgr_dspy.laws.of_types import laws_of_type
 from eldgr_dspy.laws.situations import repeats, situations, trials_of_type
-from eldgr_dspy.laws.trials import SILENT, Finding, Outcome, Subject, Trial, as_code, laws_left, require_laws, weight
+from eldgr_dspy.laws.trials import SILENT, Finding, Outcome, Subject, Trial, as_code, choose_laws, require_laws, weight
 from eldgr_dspy.programs.calls import Calls
 from eldgr_dspy.programs.checks.program_checks import Inputs, check_return
 from eldgr_dspy.programs.inputs import to_question
@@ -101,12 +101,12 @@ def check_selector(
         )
     if questions is not None and max_examples == 0:
         raise ArgumentError("max_examples must be from 1 for questions of your own; got 0, so nothing would be tried.")
-    left = laws_left(_LAWS, None, without)
-    laws, counts = laws_of_type(selector.type, left), Counter[str]()
+    choice = choose_laws(_LAWS, None, without)
+    laws, counts = laws_of_type(selector.type, choice), Counter[str]()
     pairs = scenes(questions_of(selector.type) if questions is None else questions)
     standard = _standard(selector) if questions is None else ()
     falsify(pairs, lambda several: counts.update(check_scenes(selector, several, laws)), max_examples, standard)
-    return {law.name: counts[law.name] for law in left}
+    return {law.name: counts[law.name] for law in choice}
 
 
 def _standard(selector: Selector) -> Iterator[Sequence[Trial]]:

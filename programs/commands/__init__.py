@@ -43,9 +43,9 @@ class Session:
         if self._is_quiet:
             return ""
         self._is_quiet = True
-        lost = "The calls under way were abandoned." if has_abandoned_calls() else ""
+        calls = "The calls under way were abandoned." if has_abandoned_calls() else ""
         state = f"The replies so far are in the journal; {self.resume}." if self.is_open else self.before_open
-        return f"{' '.join(filter(None, ('Interrupted.', lost, state)))}\n"
+        return f"{' '.join(filter(None, ('Interrupted.', calls, state)))}\n"
 
 
 def main(argv: list[str] | None = None) -> int:

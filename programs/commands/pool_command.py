@@ -99,21 +99,21 @@ def build(
 
     task = answer_type(answer).name_in_files
     with writing(out):
-        built = build_pool(Recipe(sources, task, questions, columns=column, **options), out)
-    _show([built.pool], notes=built.lacking)
-    for lacking in built.lacking:
+        result = build_pool(Recipe(sources, task, questions, columns=column, **options), out)
+    _show([result.pool], notes=result.lacking)
+    for lacking in result.lacking:
         say(lacking)
-    forms = built.forms
+    forms = result.forms
     guess = "the last number" if forms["last_number"] else "the whole text"
     guesses = forms["last_number"] + forms["whole"]
     for what, count, of in (
-        (f"Left out of {questions}, because no file has a prediction", built.left_out, ""),
+        (f"Left out of {questions}, because no file has a prediction", result.left_out, ""),
         (f"Answers guessed as {guess}, because nothing marks the answer", guesses, f" of {forms.total():,}"),
-        ("Samples without an answer, because they stopped at their limit before they marked one", built.cut, ""),
+        ("Samples without an answer, because they stopped at their limit before they marked one", result.cut, ""),
     ):
         if count:
             say(f"{what}: {count:,}{of}.")
-    say(f"Written to {out}, matched by {built.by}.")
+    say(f"Written to {out}, matched by {result.by}.")
 
 
 @pool.command()

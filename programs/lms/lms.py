@@ -18,9 +18,9 @@ RECORDS = frozenset(("history", "callbacks", "traces", "train", "demos"))
 
 def sub_modules(module: dspy.Module, kind: Any) -> Iterator[tuple[str, Any]]:
     """Yield the parts of a module of this kind with their paths, as its `named_sub_modules`, but for its `RECORDS`."""
-    left, ids = deque[tuple[str, Any]]([("self", module)]), {id(module)}
-    while left:
-        name, one = left.popleft()
+    queue, ids = deque[tuple[str, Any]]([("self", module)]), {id(module)}
+    while queue:
+        name, one = queue.popleft()
         if isinstance(one, kind):
             yield name, one
         if isinstance(one, dspy.Module):
@@ -32,7 +32,7 @@ def sub_modules(module: dspy.Module, kind: Any) -> Iterator[tuple[str, Any]]:
         for path, part in parts:
             if id(part) not in ids and (isinstance(part, dspy.Module | dspy.BaseLM | dict) or _is_list(part)):
                 ids.add(id(part))
-                left.append((path, part))
+                queue.append((path, part))
 
 
 def _is_list(value: Any) -> bool:

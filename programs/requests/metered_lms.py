@@ -136,14 +136,14 @@ class _MeteredLM(Resending):
                 self.close()
             self.lane.fresh = True
             return
-        meter, left = current_meter(), again.pause_after(error)
-        if left is None or not (meter is None or meter.spending.may_retry()):
+        meter, pause = current_meter(), again.pause_after(error)
+        if pause is None or not (meter is None or meter.spending.may_retry()):
             raise error
         while meter is None or not (meter.over or meter.is_stopped()):
-            if left <= 0:
+            if pause <= 0:
                 return
-            yield min(left, 0.1)
-            left -= 0.1
+            yield min(pause, 0.1)
+            pause -= 0.1
         raise error
 
 

@@ -21,11 +21,11 @@ class Retries:
     """The requests that a call may still send."""
 
     def __init__(self, retries: int) -> None:
-        self._left, self._repeats = retries, 0
+        self._most, self._repeats = retries, 0
 
     def pause_after(self, error: Exception) -> float | None:
         """Return the seconds before the request is sent again, and count it, or None if it is not sent again."""
-        if self._repeats >= self._left or not is_transient(error):
+        if self._repeats >= self._most or not is_transient(error):
             return None
         self._repeats += 1
         return min(_asked_pause(error, 2.0 ** (self._repeats - 1)), _LONGEST_PAUSE)

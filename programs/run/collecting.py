@@ -104,9 +104,9 @@ def collect(collection: Collection, watcher: Watcher | None = None, lm: dspy.Bas
         directory.claim(("settings", "collection", _settings(collection)), ("role", PROGRAM, call.details))
         books = Books(directory, collection, len(questions))
         missing = [(one, number) for one in questions for number in _missing(collection, one, books.journal, watcher)]
-        left = Counter(one.entry.name for one, _ in missing)
+        to_draw = Counter(one.entry.name for one, _ in missing)
         watcher.on_start(len(questions))
-        for _ in range(len(questions) - len(left)):
+        for _ in range(len(questions) - len(to_draw)):
             watcher.on_row()
 
         def steps(item: tuple[DevQuestion, int]) -> Generator[_SampleQuery, Consultation, None]:
@@ -116,8 +116,8 @@ def collect(collection: Collection, watcher: Watcher | None = None, lm: dspy.Bas
         try:
             with map_in_order(steps, missing, collection.workers, collection.timeout, stop, signals.look) as results:
                 for (one, _), _ in zip(missing, results, strict=True):
-                    left[one.entry.name] -= 1
-                    if not left[one.entry.name]:
+                    to_draw[one.entry.name] -= 1
+                    if not to_draw[one.entry.name]:
                         watcher.on_row()
         finally:
             books.spending.close()

@@ -130,8 +130,8 @@ def _lm(module: dspy.Module) -> Any:
     """Return the LMs of a module: one description if they are all the same, else one each, or None without LMs."""
     lms = {name: p.lm or dspy.settings.lm for name, p in predictors(module)}
     lms |= {"settings": dspy.settings.lm} if asks_by_code(module) else {}
-    bound = {id(lm) for lm in lms.values()}
-    lms |= {name: lm for name, lm in sub_modules(module, dspy.BaseLM) if id(lm) not in bound}
+    ids = {id(lm) for lm in lms.values()}
+    lms |= {name: lm for name, lm in sub_modules(module, dspy.BaseLM) if id(lm) not in ids}
     descriptions = {name: describe_lm(lm) for name, lm in lms.items()}
     distinct = {_canonical(description) for description in descriptions.values()}
     return next(iter(descriptions.values())) if len(distinct) == 1 else descriptions or None

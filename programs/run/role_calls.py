@@ -66,8 +66,8 @@ def role_call(module: dspy.Module) -> RoleCall:
     """Return a role module as a run calls it, in the settings that the run will have."""
     details = describe(module)
     lms = [predictor.lm or dspy.settings.lm for _, predictor in predictors(module)]
-    bound = [lm for _, lm in sub_modules(module, dspy.BaseLM)]
-    all_lms = [*lms, *bound, *([dspy.settings.lm] if asks_by_code(module) else [])]
+    own_lms = [lm for _, lm in sub_modules(module, dspy.BaseLM)]
+    all_lms = [*lms, *own_lms, *([dspy.settings.lm] if asks_by_code(module) else [])]
     model = "+".join(sorted({lm.model for lm in all_lms if lm is not None})) or None
     parts = (part for _, part in sub_modules(module, dspy.Module) if not isinstance(part, dspy.Predict))
     # A part that does not say whether it sets an LM when it is called may do so.

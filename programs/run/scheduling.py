@@ -259,7 +259,7 @@ class _Calls:
 
     def _give_up_late_ones(self) -> float:
         """Abandon the late calls, and return how long to wait until one may be late again."""
-        now, left = time.monotonic(), min(self._seconds, _TICK)
+        now, pause = time.monotonic(), min(self._seconds, _TICK)
         with self._lock:
             first = next(iter(self._starts.values()), now)
             if first + self._seconds > now:
@@ -268,7 +268,7 @@ class _Calls:
             ends = {job: since + self._seconds + job.call.wait for job, since in self._starts.items()}
         for job, end in ends.items():
             if end > now:
-                left = min(left, end - now)
+                pause = min(pause, end - now)
             elif self._claim(job, late=True):
                 failure = job.call.failure  # what the server did, if it did anything
                 fault = "nothing was said" if failure is None else "no reply could be used"
@@ -279,4 +279,4 @@ class _Calls:
                 with self._lock:
                     self._at_work.discard(job.worker)
                 self._start()  # another thread, in its place
-        return left
+        return pause

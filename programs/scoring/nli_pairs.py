@@ -39,8 +39,8 @@ class Readings:
         if isinstance(row, Undefined):
             return row
         values: Floats = self.probabilities[[self.places[pair] for pair in row.pairs]]
-        lost = int(np.isnan(values).any(axis=1).sum())
-        return Undefined(f"the NLI model gave no number for {lost} of {len(values)} pairs") if lost else values
+        gaps = int(np.isnan(values).any(axis=1).sum())
+        return Undefined(f"the NLI model gave no number for {gaps} of {len(values)} pairs") if gaps else values
 
     def nothing_of(self, *rows: MaybeRow) -> bool:
         """Return whether there were pairs to read in these rows, and the model gave no number for any."""

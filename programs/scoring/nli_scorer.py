@@ -86,7 +86,7 @@ def _mark_gaps(group: Group, readings: Readings) -> Group:
     """Return the group; a step for which the model gave no number under any premise can't be scored."""
     nothing: Any = dict.fromkeys(("silent", "before", "documents", "change", "claims"), NO_READING)
     gaps = [readings.nothing_of(step.before, step.documents) for step in group.steps]
-    steps = [replace(step, **nothing) if lost else step for step, lost in zip(group.steps, gaps, strict=True)]
+    steps = [replace(step, **nothing) if is_gap else step for step, is_gap in zip(group.steps, gaps, strict=True)]
     return replace(group, steps=tuple(steps))
 
 

@@ -34,7 +34,7 @@ def test_signs_of_currency_and_percent_are_told_and_an_ambiguous_comma_too(
 ) -> None:
     number = parse_number(text)
     assert (number and number.value) == (expected and Fraction(expected))
-    names = [name for name in ("percent", "priced") if getattr(number, name, False)]
+    names = [name for name in ("percent", "is_price") if getattr(number, name, False)]
     assert [*names, *["ambiguous"] * is_ambiguous(text)] == marks
     assert "percent" not in marks or number == Number(Fraction(5), percent=True) != parse_number("5")
     assert number is None or "percent" not in marks or number != parse_number("0.05")

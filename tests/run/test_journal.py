@@ -84,17 +84,17 @@ def test_a_line_that_took_a_call_is_flushed_and_with_it_what_came_before(tmp_pat
     path = tmp_path / "j"
     with Journal(path) as journal:
         folder, file = tmp_path.stat().st_ino, path.stat().st_ino
-        assert (inodes, journal.synced) == ([folder], 0)  # its name is on the disk before a line is
+        assert (inodes, journal.on_disk) == ([folder], 0)  # its name is on the disk before a line is
         journal.append(one("q1"))
         journal.append(one("q1", "abstained"))
-        assert (inodes, journal.synced) == ([folder], 0)
+        assert (inodes, journal.on_disk) == ([folder], 0)
         for more in ({"calls": 1}, {"outcome": "failed"}):
             del inodes[:]
             journal.append(one("q2", **more))
-            assert (inodes, journal.synced) == ([file], path.stat().st_size)
+            assert (inodes, journal.on_disk) == ([file], path.stat().st_size)
         journal.append(one("q3"), flush=True)
         journal.append_head({"kind": "role", "name": "judge", "details": {}})
-        assert (inodes, journal.synced) == ([file] * 3, path.stat().st_size)
+        assert (inodes, journal.on_disk) == ([file] * 3, path.stat().st_size)
         journal.flush()
         journal.flush(1)
         assert inodes == [file] * 3
@@ -106,7 +106,7 @@ def test_what_an_earlier_process_left_unflushed_is_flushed_at_the_close(tmp_path
     journal_with_contents(tmp_path)
     del inodes[:]
     journal = Journal(tmp_path / "j")
-    assert (inodes, journal.synced) == ([], 0)
+    assert (inodes, journal.on_disk) == ([], 0)
     journal.close()
     refuses(OSError, "Bad file descriptor", journal.append, one())
     journal.close()
