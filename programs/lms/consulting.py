@@ -45,7 +45,7 @@ FATAL = (
 )
 """Failures that would repeat themselves on every question; `is_fatal` also knows those without a class of their own."""
 
-_NOWHERE, _FIRST_REFUSAL = 404, 300
+_NOT_FOUND, _FIRST_REFUSAL = 404, 300
 _ENDS = {
     "length": Abstention.of("cut off", "the LM reached its limit of output tokens; give it a larger max_tokens"),
     "content_filter": Abstention.of("withheld", "the server's content filter ended the reply"),
@@ -106,7 +106,7 @@ def is_too_long(error: BaseException) -> bool:
 
 def is_fatal(error: Exception) -> bool:
     """Return whether a failure would only repeat itself: one of `FATAL`, or no such model, address or provider."""
-    absent = isinstance(error, dspy.LMProviderError) and error.status == _NOWHERE
+    absent = isinstance(error, dspy.LMProviderError) and error.status == _NOT_FOUND
     return absent or isinstance(error, FATAL) or (isinstance(error, dspy.LMError) and _NO_PROVIDER in str(error))
 
 
