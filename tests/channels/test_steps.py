@@ -171,5 +171,4 @@ def test_a_claim_is_new_unless_it_is_like_any_that_was_made_before(claims: list[
     every = [claim for own in claims for claim in own]
     fresh = iter(all(sources((one, ""), (old, "")) == 2 for old in every[:at]) for at, one in enumerate(every))
     for own, count in zip(claims, counts, strict=True):
-        new = sum(islice(fresh, len(own)))
-        assert count == new if own else isinstance(count, Undefined)
+        assert count == sum(islice(fresh, len(own))) if own else isinstance(count, Undefined)

@@ -156,8 +156,7 @@ def test_questions_without_gold_answers_are_left_out_of_all_and_counted(tmp_path
 
 def test_the_tables_show_scores_contrasts_cost_and_settings(runs: tuple[Path, Path], eldgr: Eldgr) -> None:
     out, _ = eldgr("compare", *runs)
-    one = against(*runs)
-    assert f"{difference(one)} │" in out and lacking(out, "lines of a comparison") == []
+    assert f"{difference(against(*runs))} │" in out and lacking(out, "lines of a comparison") == []
     assert json.loads(eldgr("compare", *runs, "--json").out) == compare(*runs)
     result = compare(*runs)["runs"]  # after a judge that keeps consensus, the repairer is asked
     assert f"repairer: asked only by {runs[1]}" in result[str(runs[1])]["differences"]

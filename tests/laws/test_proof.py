@@ -76,6 +76,5 @@ def test_every_case_of_eq_3_and_of_the_other_rules_is_possible_and_so_is_every_r
 
 def test_a_repair_of_consensus_class_may_be_certified_where_consensus_is_not() -> None:
     """A spelling that no candidate has: this is why the rule compares classes beside reading certificates."""
-    own = z3.And(same(R, M), mark(R) == CERTIFIED, mark(M) == UNCERTIFIED)
-    assert possible(WORLD, own)
+    assert possible(WORLD, z3.And(same(R, M), mark(R) == CERTIFIED, mark(M) == UNCERTIFIED))
     assert not possible(WORLD, same(P, M), mark(P) == CERTIFIED, mark(M) == UNCERTIFIED)

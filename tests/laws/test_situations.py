@@ -239,8 +239,7 @@ def certificate(answer: str, passages: slips.Passages, prefix: str = "by ", *, w
 
 
 def test_literals_are_those_of_code_defaults_closures_globals_patterns_and_attributes_of_others() -> None:
-    texts = literals(certificate)
-    assert {"Doubtful", "seven", "by ", "disproved", "retracted"} <= {*texts}
+    assert {"Doubtful", "seven", "by ", "disproved", "retracted"} <= {*literals(certificate)}
     assert "burg" in literals(partial(certificate, word="burg"))
     assert {"not so", "Saint "} <= {*literals(WithAttributes().certify)}
     assert "debunked" in literals(slips.vetoed_by("debunked"))

@@ -55,8 +55,7 @@ def test_every_figure_and_the_record_stand_in_the_page_and_lost_questions_are_li
 
 
 def test_the_conclusion_is_first_and_then_the_bound_of_what_was_run() -> None:
-    text = words(page())
-    assert text.startswith("EL-DGR evaluation: hotpot EL-DGR evaluation hotpot ")
+    assert words(page()).startswith("EL-DGR evaluation: hotpot EL-DGR evaluation hotpot ")
     of: Any = summary()
     reply = bound(of["pools"]["hotpot"])
     assert f"EL-DGR evaluation hotpot No judge was compared here. {reply} Each question" in words(page(of=of))

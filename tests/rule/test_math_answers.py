@@ -68,8 +68,7 @@ POOL = [*dict.fromkeys(answer for pair in (*ALIKE[:8], *APART[:6]) for answer in
 @settings(max_examples=20, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_the_order_of_the_pool_changes_no_class(random: Random) -> None:
-    order = random.sample(POOL, len(POOL))
-    assert parts(order) == parts(POOL)
+    assert parts(random.sample(POOL, len(POOL))) == parts(POOL)
 
 
 def test_classes_are_a_partition_of_which_the_shortest_answers_are_compared() -> None:

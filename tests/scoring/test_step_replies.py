@@ -56,8 +56,7 @@ def test_a_reply_that_is_wrong_in_one_place_is_an_abstention_on_the_whole(reply:
 def test_a_reply_that_was_cut_and_a_prompt_that_is_too_long_are_abstentions_that_say_so() -> None:  # hazards 58 and 82
     error = lm15.ContextLengthError("too long: 9,000 tokens")
     for reply, why in ((Line(json.dumps(whole())[:-1], cut=True), "cut off"), (error, "prompt too long")):
-        reasons = reasons_of(scores_of(scripted_lm([reply] * 2)))
-        assert reasons["logic"].startswith(f"the LM abstained: {why}")
+        assert reasons_of(scores_of(scripted_lm([reply] * 2)))["logic"].startswith(f"the LM abstained: {why}")
 
 
 def test_a_step_that_is_left_out_or_scored_null_is_undefined_alone() -> None:

@@ -105,6 +105,5 @@ def test_the_reward_trainer_takes_the_margin(tmp_path: Path) -> None:
     arguments = RewardConfig(str(tmp_path / "run"), max_steps=1, **SETTINGS)
     rows = pairs_in(tmp_path, score="prm", messages=True)
     one = trainer(RewardTrainer, arguments, rows, of(model.config), tokenizer)
-    batch = next(iter(one.get_train_dataloader()))
-    assert batch["margin"].tolist() == [0.75, 0.75]
+    assert next(iter(one.get_train_dataloader()))["margin"].tolist() == [0.75, 0.75]
     one.train()
