@@ -121,7 +121,7 @@ class Calls:
                 return call(records.module)
 
         with self._time(who) as since:
-            (future,) = call_within(record, limit.ends - since)
+            future = call_within(record, limit.ends - since)
         if not future.done():
             records.usage.is_late = True
             raise limit.error or self._late(who, limit)
@@ -245,12 +245,11 @@ class _Records:
         keep_trace([(self._originals.get(id(one), one), *call) for one, *call in self._own_trace or ()])
 
 
-def call_within(call: Callable[[], T], seconds: float | None, n: int = 1) -> "list[Future[T]]":
-    """Make a call in `n` threads, in a stream in one, and return their futures once they are done or late."""
+def call_within(call: Callable[[], T], seconds: float | None) -> "Future[T]":
+    """Make a call in another thread, and return its future once it is done or late."""
     if not is_streaming_thread():
-        futures = [start(call) for _ in range(n)]
-        wait(futures, seconds)
-        return futures
+        wait([future := start(call)], seconds)
+        return future
     future = Future[T]()
 
     def job() -> None:
@@ -264,7 +263,7 @@ def call_within(call: Callable[[], T], seconds: float | None, n: int = 1) -> "li
             await anyio.to_thread.run_sync(job, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1))
 
     anyio.from_thread.run(run)
-    return [future]
+    return future
 
 
 def is_streaming_thread() -> bool:

@@ -71,7 +71,7 @@ def to_passages(evidence: Any) -> tuple[Passage, ...]:
 
 
 def _options(options: Any, kind: AnswerType) -> tuple[str, ...]:
-    texts = [_number_as_text(option) for option in _list(options, "options", "texts")]
+    texts = [number_as_text(option) for option in _list(options, "options", "texts")]
     _require_at_most(MAX_OPTIONS, len(texts), "options")
     for index, option in enumerate(texts):
         if not isinstance(option, str):
@@ -117,7 +117,7 @@ def _candidate(value: Any, index: int, kind: AnswerType, answer_field: str) -> t
     is_nan = isinstance(value, float | np.floating) and math.isnan(value)  # as a table writes what is missing
     if value is None or is_nan:
         return _cap(reasoning, name), None
-    value = value if isinstance(value, str) else _number_as_text(value)
+    value = value if isinstance(value, str) else number_as_text(value)
     if not isinstance(value, str):
         raise _wrong(name, value, need)
     text = f"{reasoning}\n{value}" if reasoning and reasoning.strip() != value.strip() else value
@@ -135,7 +135,7 @@ def _values_of(pool: Sequence[Any]) -> Iterator[Statement]:
         yield columns.to_statement(source if isinstance(source, str) else None)
 
 
-def _number_as_text(value: Any) -> Any:
+def number_as_text(value: Any) -> Any:
     """Return a finite number of few digits as its shortest text without an exponent, 4.0 as "4"; all else unchanged."""
     value = float(str(value)) if isinstance(value, np.floating) else value  # of its own shortest text: 0.1 of 32 bits
     if isinstance(value, bool) or not isinstance(value, Integral | float | Decimal):

@@ -12,7 +12,8 @@ import dspy
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.formats.rows import Row
-from eldgr_dspy.programs.inputs import to_question
+from eldgr_dspy.programs.inputs import number_as_text, to_question
+from eldgr_dspy.programs.typed_answers import as_candidate
 from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.rule.reasons import REFUSAL_NOTE, refusal_of_derivation
 from eldgr_dspy.words import ROLES, Role, Task, is_role
@@ -51,7 +52,7 @@ def selection_score(gold: dspy.Example, pred: dspy.Prediction, trace: Any = None
     prediction for a yes.
 
     Args:
-        gold: An example with `gold`, an accepted answer or a list of them, and perhaps `task`, the
+        gold: An example with `gold`, an accepted answer, perhaps typed, or a list of them, and perhaps `task`, the
             answer type as rows state it (short text by default).
         pred: The selector's prediction. DSPy also gives a trace, which is not used.
     """
@@ -64,7 +65,8 @@ def selection_feedback(
     """Score a selection as `selection_score` does, and explain the outcome in words. A metric for `dspy.GEPA`.
 
     Args:
-        gold: As for `selection_score`. Its `candidates` tell whether the judge's preference was right.
+        gold: As for `selection_score`. Its `candidates`, or else the samples of a program, tell whether the judge's
+            preference was right.
         pred: The selector's prediction. From a program around it, one that keeps the fields of the decision.
         pred_name: The predictor that the feedback is for, such as `judge.predict` or `select.repairer.predict`; None
             for the program as a whole. The score is the same for all of them.
@@ -86,16 +88,24 @@ def role_of_predictor(name: str) -> Role | None:
 
 
 def _is_right(answer: Any, gold: dspy.Example) -> bool:
-    return _type(gold).right(answer if isinstance(answer, str) else None, _gold_answers(gold))
+    return _type(gold).right(_text_of(answer), _gold_answers(gold))
+
+
+def _text_of(answer: Any) -> str | None:
+    """Return an answer, which may be typed, as it votes."""
+    value = number_as_text(as_candidate(answer))
+    return None if value is None else str(value)
 
 
 def _gold_answers(gold: dspy.Example) -> Sequence[str]:
     answers = gold.get("gold")
-    if not answers:
+    several = answers if isinstance(answers, list | tuple) else [answers]
+    texts = [text for text in map(_text_of, several) if text]
+    if not texts:
         raise ArgumentError(
             f"gold of an example must be an answer or a list of answers, such as ['Doha']; got {answers!r}."
         )
-    return [answers] if isinstance(answers, str) else list(answers)
+    return texts
 
 
 def _task(gold: dspy.Example) -> Task:
@@ -136,8 +146,13 @@ def _on_role(role: Role, gold: dspy.Example, pred: dspy.Prediction) -> Iterator[
 
 
 def _of_judge(gold: dspy.Example, pred: dspy.Prediction) -> Iterator[str]:
-    options = gold.get("options") or ()
-    pool = to_question(gold.question, gold.candidates, gold.get("evidence"), _task(gold), "answer", options)
+    candidates, options = gold.get("candidates"), gold.get("options") or ()
+    if pred.completions is not None:  # the samples of a program are its candidates
+        field = next((name for name, _ in pred.completions.items() if pred.get(name) == pred.answer), "answer")
+        candidates = [{"answer": as_candidate(one)} for one in pred.completions[field]]
+    if candidates is None:
+        return
+    pool = to_question(gold.question, candidates, gold.get("evidence"), _task(gold), "answer", options)
     kind, answers = _type(gold), _gold_answers(gold)  # one type, and so one limit of time, for all candidates
     right = [index for index, answer in enumerate(pool.answers) if kind.right(answer, answers)]
     preferred: int = pred.preference

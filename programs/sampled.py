@@ -2,12 +2,12 @@
 
 import asyncio
 import logging
-import math
-from collections import deque
-from collections.abc import Generator, Mapping, Sequence
-from contextvars import copy_context
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
+from time import monotonic
 from typing import Any, Literal, TypeAlias
 
 import dspy
@@ -17,13 +17,14 @@ from eldgr_dspy.errors import ArgumentError, describe_failure, result_of
 from eldgr_dspy.formats.rows import MAX_CANDIDATES
 from eldgr_dspy.programs.calls import call_within, is_streaming_thread
 from eldgr_dspy.programs.inputs import to_question
-from eldgr_dspy.programs.lms.consulting import awaitable, is_failed_call
-from eldgr_dspy.programs.lms.lms import holds_lm, replace_lms
+from eldgr_dspy.programs.lms.consulting import awaitable, callable_of, is_failed_call
+from eldgr_dspy.programs.lms.lms import holds_lm, replace_lms, reveal_compiled
 from eldgr_dspy.programs.lms.rollouts import Trace, keep_trace, numbered_lm, own_trace, rollout
 from eldgr_dspy.programs.samples import (
     Sample,
     by_name,
     candidate_of,
+    copy_collections,
     evidence_of,
     gives_evidence,
     passages_of_sample,
@@ -36,7 +37,7 @@ from eldgr_dspy.programs.samples import (
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.service.saved_state import CHOICES, Saved, SavedChoices
 from eldgr_dspy.programs.service.service_log import LOG
-from eldgr_dspy.programs.service.threads import at_once, in_thread
+from eldgr_dspy.programs.service.threads import at_once, in_thread, start
 from eldgr_dspy.programs.typed_answers import outputs
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.questions import Question
@@ -154,12 +155,25 @@ class Sampled(Saved):
         """Return the choices that `save` keeps, and the parameters of program and selector."""
         return [(CHOICES, SavedChoices("Sampled", self._choices)), *super().named_parameters()]
 
+    def dump_state(self, *args: Any, **options: Any) -> dict[str, Any]:
+        """Return what `save` keeps, also of a program or a selector that is compiled."""
+        with reveal_compiled(self):
+            state: dict[str, Any] = super().dump_state(*args, **options)
+        return state
+
+    def load_state(self, state: Mapping[str, Any], **options: Any) -> None:
+        """Load a state that has what this program saves, no less and no more."""
+        with reveal_compiled(self):
+            super().load_state(state, **options)
+
     def _choices(self) -> dict[str, Any]:
         stop = {"posterior": self.stop.threshold} if isinstance(self.stop, Posterior) else self.stop
         return {"n": self.n, "stop": stop, "temperature": self.temperature}
 
     def _call(self, args: tuple[Any, ...], inputs: Mapping[str, Any]) -> "_Call":
-        return _Call(by_name(self.program, args, inputs), holds_lm(self.program), outputs(self.program))
+        names = by_name(self.program, args, inputs)
+        values = {name: list(value) if isinstance(value, Iterator) else value for name, value in names.items()}
+        return _Call(values, holds_lm(self.program), outputs(self.program))
 
     # -- sampling -----------------------------------------------------------------------------------------------------
 
@@ -184,49 +198,52 @@ class Sampled(Saved):
 
     def _draw(self, call: "_Call", numbers: range) -> list[Sample]:
         """Draw samples in threads, each in a copy of this context: DSPy's settings, usage and callbacks hold in it."""
-        samples, left = dict[int, Sample](), iter(numbers)
-
-        def draw() -> None:
-            for number in left:  # which the threads share
-                samples[number] = copy_context().run(self._sample, call, number)
-
-        n_threads = 1 if is_streaming_thread() else len(numbers[: self.num_threads])
-        try:
-            threads = call_within(draw, self._seconds(len(numbers), n_threads), n_threads)
-        finally:
-            deque(left, maxlen=0)  # a late thread begins no further sample
-        for thread in threads:
-            if thread.done():
-                thread.result()
-        return [samples.get(number) or self._late(number) for number in numbers]
+        timeout = self.select.timeout
+        if is_streaming_thread():  # one after another, or the listeners hear nothing
+            futures = {number: call_within(partial(self._sample, call, number), timeout) for number in numbers}
+            return [futures[number].result() if futures[number].done() else self._late(number) for number in numbers]
+        samples, left, ends = dict[int, Sample](), iter(numbers), dict[Future[Sample], tuple[int, float]]()
+        while True:
+            for number in islice(left, len(numbers[: self.num_threads]) - len(ends)):
+                ends[start(partial(self._sample, call, number))] = number, monotonic() + (timeout or 0.0)
+            if not ends:
+                return [samples.get(number) or self._late(number) for number in numbers]
+            first = min(end for _, end in ends.values())
+            wait(ends, timeout and max(first - monotonic(), 0.0), FIRST_COMPLETED)
+            for future, (number, end) in [*ends.items()]:
+                if future.done():
+                    samples[number] = future.result()
+                if future.done() or (timeout and end <= monotonic()):  # a late one is left behind
+                    del ends[future]
 
     async def _adraw(self, call: "_Call", numbers: range) -> list[Sample]:
-        n_places = len(numbers[: self.num_threads])
-        samples, places = dict[int, Sample](), asyncio.Semaphore(n_places)
+        samples, places = dict[int, Sample](), asyncio.Semaphore(len(numbers[: self.num_threads]))
 
         async def sample(number: int) -> None:
             async with places:
-                samples[number] = await self._asample(call, number)
+                draw = asyncio.create_task(self._asample(call, number))
+                try:
+                    await asyncio.wait([draw], timeout=self.select.timeout)
+                finally:
+                    draw.cancel()  # without effect on one that is done; a late one is not waited for
+                    draw.add_done_callback(lambda late: late.cancelled() or late.exception())
+                if draw.done():
+                    samples[number] = draw.result()
 
         tasks = [asyncio.create_task(sample(number)) for number in numbers]
         try:
-            ready, _ = await asyncio.wait(tasks, timeout=self._seconds(len(numbers), n_places))
+            await asyncio.wait(tasks)
         finally:
             for task in tasks:
-                task.cancel()  # without effect on one that is done; a late one is not waited for
-                task.add_done_callback(lambda late: late.cancelled() or late.exception())
-        for task in ready:
+                task.cancel()
+        for task in tasks:
             task.result()
         return [samples.get(number) or self._late(number) for number in numbers]
-
-    def _seconds(self, n: int, n_at_once: int) -> float | None:
-        """Return the limit for n samples: each has the selector's timeout, and waits for those before it."""
-        return None if self.select.timeout is None else self.select.timeout * math.ceil(n / n_at_once)
 
     def _sample(self, call: "_Call", number: int) -> Sample:
         with rollout(self.program, number, self.n, self.temperature, bound=call.bound) as (program, trace):
             try:
-                output = program(**self._with_number(call, number))
+                output = callable_of(program)(**self._with_number(call, number))
                 output = result_of(output, "program", "await it: await sampled.acall(...)")
                 return self._read(output, call, trace)
             except Exception as error:  # noqa: BLE001 - the selector says what a failing sample does
@@ -240,8 +257,9 @@ class Sampled(Saved):
                 return Sample(trace, self._with_note(error, number))
 
     def _with_number(self, call: "_Call", number: int) -> Any:
-        """Return the inputs with the LM that the call may set in them numbered as the program's own."""
-        return replace_lms(call.inputs, partial(numbered_lm, sample=number, of=self.n, temperature=self.temperature))
+        """Return the inputs for one sample, with the LM that the call may set in them numbered as the program's own."""
+        lm = partial(numbered_lm, sample=number, of=self.n, temperature=self.temperature)
+        return replace_lms(copy_collections(call.inputs), lm)
 
     def _late(self, number: int) -> Sample:
         error = TimeoutError(f"the program did not answer within the selector's timeout of {self.select.timeout:g} s")

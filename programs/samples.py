@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Container, Mapping, Sequence
 from contextlib import nullcontext, suppress
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Literal, get_origin
 
@@ -76,6 +77,11 @@ def parameters_of(program: dspy.Module) -> list[inspect.Parameter]:
     """Return the parameters of a program's `forward`, or of its `aforward` if it has no other."""
     kind: Any = type(program)
     return [*inspect.signature(kind.forward if hasattr(kind, "forward") else kind.aforward).parameters.values()][1:]
+
+
+def copy_collections(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return inputs of which a program may change the lists, sets and dicts, without effect on the caller's."""
+    return {name: copy(value) if isinstance(value, list | set | dict) else value for name, value in inputs.items()}
 
 
 def question_of(inputs: Mapping[str, Any]) -> str:

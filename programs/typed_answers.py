@@ -1,7 +1,9 @@
 """Typed answers: as the text of a candidate, and back in the type that the program declares."""
 
 import json
+import math
 from contextlib import suppress
+from datetime import date, time, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -44,6 +46,8 @@ def _plain(value: Any) -> Any:
         return [_plain(one) for one in value]
     if isinstance(value, float) and value.is_integer():
         return int(value)
+    if isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) < 100:
+        return int(value) if value == int(value) else f"{value.normalize():f}"
     if value is None or isinstance(value, str | int | float):
         return to_jsonable_python(value)
     return _plain(to_jsonable_python(value))
@@ -60,10 +64,17 @@ def outputs(program: dspy.Module) -> dict[str, Any]:
 def as_type(text: str, kind: Any) -> Any:
     """Return a text, such as a span of the evidence, as a value of a type; raise a ValueError if it is not one."""
     adapter: TypeAdapter[Any] = TypeAdapter(kind)
-    number = parse_number(text)
+    number, values = parse_number(text), list[Any]()
     for parse in (adapter.validate_python, adapter.validate_json):
         with suppress(ValueError):
-            return parse(text)
-    if number is None or number.percent:
+            values.append(parse(text))
+    if not values and number is not None and not number.percent:
+        with suppress(OverflowError):
+            plain = int(number.value) if number.value.denominator == 1 else float(number.value)
+            values.append(adapter.validate_python(plain))
+    # Pydantic reads a number as seconds since 1970, and "Infinity" as a number.
+    value = values[0] if values else None
+    is_time = number is not None and isinstance(value, date | time | timedelta)
+    if not values or is_time or (isinstance(value, float | Decimal) and not math.isfinite(value)):
         raise ValueError(f"{text!r:.80} is not a value of {kind}")
-    return adapter.validate_python(int(number.value) if number.value.denominator == 1 else float(number.value))
+    return value

@@ -204,7 +204,7 @@ def ask(module: dspy.Module, inputs: Mapping[str, object], role: str | None = No
     try:
         with _reading(last), numeric_temperatures(module):
             result = result_of(
-                module(**inputs),
+                callable_of(module)(**inputs),
                 f"The role module {type(module).__name__}",
                 "name its async method aforward and await the selector, or give it a forward that is not async",
             )
@@ -267,6 +267,11 @@ def _reading(last: _Last) -> Iterator[None]:
                 raise
             text = f"{type(error).__name__}: {error}"
             raise dspy.AdapterParseError(parse.adapter, parse.signature, parse.reply, text) from error
+
+
+def callable_of(module: dspy.Module) -> Callable[..., Any]:
+    """Return what makes a call of a module: a coroutine for one that has `aforward` alone."""
+    return module if hasattr(type(module), "forward") else module.acall
 
 
 def awaitable(program: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:

@@ -60,6 +60,19 @@ def numeric_temperatures(module: dspy.Module) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def reveal_compiled(program: dspy.Module) -> Iterator[None]:
+    """Show DSPy the parameters of compiled sub-modules, which it hides from optimizers, and so from `save`."""
+    frozen: list[Any] = [part for _, part in sub_modules(program, dspy.Module) if getattr(part, "_compiled", False)]
+    try:
+        for part in frozen:
+            part._compiled = False
+        yield
+    finally:
+        for part in frozen:
+            part._compiled = True
+
+
 def with_lms(module: dspy.Module, change: Callable[[Any], Any]) -> Any:
     """Return a copy of a module in which each LM that it holds is `change(lm)`; each LM is changed once."""
     # LMs are found within modules, lists, tuples and dicts, but not in a closure or in an object of another kind.

@@ -39,7 +39,13 @@ from eldgr_dspy.programs.run.role_calls import Books, Query, RoleCall, metered_s
 from eldgr_dspy.programs.run.run_directory import RunDirectory
 from eldgr_dspy.programs.run.scheduling import map_in_order
 from eldgr_dspy.programs.run.signals import Signals
-from eldgr_dspy.programs.samples import UnfitProgramError, candidate_of, passages_of_sample, require_prediction
+from eldgr_dspy.programs.samples import (
+    UnfitProgramError,
+    candidate_of,
+    copy_collections,
+    passages_of_sample,
+    require_prediction,
+)
 from eldgr_dspy.programs.service.threads import reused_threads
 from eldgr_dspy.programs.typed_answers import outputs
 from eldgr_dspy.redaction import redact_value
@@ -177,7 +183,8 @@ class _SampleQuery(Query):
         with draw as (program, trace):
             try:
                 is_sync = hasattr(type(program), "forward")
-                prediction = program(**inputs) if is_sync else asyncio.run(program.acall(**inputs))
+                own = copy_collections(inputs)
+                prediction = program(**own) if is_sync else asyncio.run(program.acall(**own))
                 remedy = "give it a forward that is not async, or none besides aforward"
                 prediction = result_of(prediction, "program", remedy)
             except (dspy.AdapterParseError, dspy.LMError) as error:

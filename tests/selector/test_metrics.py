@@ -20,6 +20,7 @@ from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.judges import PairwiseJudge, PointwiseJudge, SliceJudge, SwapConsistent
 from eldgr_dspy.programs.metrics import examples_of, role_of_predictor, selection_feedback, selection_score
 from eldgr_dspy.programs.roles import Judge
+from eldgr_dspy.programs.samples import with_completions
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import ScriptedLM, role_of, scripted_lm, text_of
 from eldgr_dspy.rule.questions import Question, Settings
@@ -214,6 +215,11 @@ def test_the_score_is_the_same_for_every_predictor_and_without_a_decision_that_o
     assert feedback(dspy.Prediction(answer="Doha"), None).startswith("The answer 'Doha' shipped, and it is right.")
     assert feedback(dspy.Prediction(answer="Doha"), "judge.predict").endswith("and it is right.")  # asked or not?
     assert selection_score(DOHA, dspy.Prediction()) is False
+    for answer, golds in ((52, (52, "52", [51, 52.0])), (True, (True,)), (["Ann"], ([["Ann"]],)), (0, (0,))):
+        assert all(selection_score(dspy.Example(gold=gold), dspy.Prediction(answer=answer)) for gold in golds)
+    cities = [dspy.Prediction(city=city) for city in ("Dubai", "Doha")]
+    samples = with_completions({**prediction(verdict(2)).toDict(), "preference": 1}, cities, 1)
+    assert "which is right" in feedback(samples, "judge.predict", dspy.Example(question="?", gold="Doha"))
     # Pinned, for it is why there are two metrics: a prediction with the score 0.0 is true.
     assert bool(selection_feedback(DOHA, prediction())) is True
     assert selection_score(DOHA, prediction()) is False

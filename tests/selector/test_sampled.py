@@ -4,6 +4,8 @@ import asyncio
 import itertools
 import json
 import logging
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from operator import mul
 from threading import Barrier, Event
 from typing import Any
@@ -17,7 +19,8 @@ from eldgr_dspy.answer_types import comparing
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.samples import question_of
 from eldgr_dspy.programs.service.service_log import LOG
-from eldgr_dspy.programs.testing import ScriptedLM, role_of, scripted_lm
+from eldgr_dspy.programs.testing import ScriptedLM, role_of, scripted_lm, text_of
+from eldgr_dspy.programs.typed_answers import as_candidate, as_type
 from eldgr_dspy.rule.stopping import Posterior
 from tests.caching import cached_by_dspy
 from tests.case_tables import each_case
@@ -215,7 +218,7 @@ def test_a_typed_answer_comes_back_in_its_type(kind: str, reply: Any, value: Any
 @each_case("selector", "repairs of typed answers")
 def test_a_repair_of_another_type_is_an_abstention(kind: str, reply: Any, span: str, value: Any, branch: str) -> None:
     lm = answering(reply, roles={"repaired_answer": span, "repair_passage": 0})
-    passages = [*PASSAGES, "There are 12 gates."]
+    passages = [*PASSAGES, "There are 12 gates, and Infinity is one."]
     program = Sampled(dspy.Predict(signature_of(kind)), n=len(reply), num_threads=1)
     pred = run(program, lm, question="?", context=passages)
     assert (pred.answer, type(pred.answer), pred.branch) == (value, type(value), branch)
@@ -223,6 +226,14 @@ def test_a_repair_of_another_type_is_an_abstention(kind: str, reply: Any, span: 
     assert pred.certified is (branch == "repair")
     program.select.uncertified = "abstain"
     assert run(program, lm, question="?", context=passages).answer == (value if branch == "repair" else None)
+
+
+def test_a_number_is_no_date_and_equal_values_vote_together() -> None:
+    for kind in (datetime, date, time, timedelta):
+        refuses(ValueError, "not a value of|validation error", as_type, "1854", kind)
+    assert as_type("1862-01-01", date) == date(1862, 1, 1)
+    refuses(ValueError, "not a value of", as_type, f"1{',000' * 110}.5", float)
+    assert as_candidate([Decimal("1.50"), Decimal("9.00")]) == as_candidate([Decimal("1.5"), 9])
 
 
 def test_passages_that_the_samples_retrieve_are_evidence_together_and_read_once() -> None:
@@ -291,7 +302,8 @@ def test_on_failure_is_about_calls(error: str, on_failure: Any, on_error: Any, w
 
 
 @ways
-def test_each_sample_has_the_selector_s_timeout_also_if_it_waits_for_a_thread_and_a_later_one_failed(way: str) -> None:
+@pytest.mark.parametrize("n", [None, 1])
+def test_each_sample_has_the_selector_s_timeout_also_if_it_waits_for_a_thread(way: str, n: int | None) -> None:
     first, over = itertools.count(), Event()
 
     def hang(_: Any, **inputs: Any) -> Any:
@@ -299,10 +311,10 @@ def test_each_sample_has_the_selector_s_timeout_also_if_it_waits_for_a_thread_an
             over.wait(30)
         return dspy.Prediction(answer="Doha")
 
-    program = Sampled(Does(hang), n=3, select=Selector(on_failure="abstain", timeout=0.1))
+    program = Sampled(Does(hang), n=3, num_threads=n, select=Selector(on_failure="abstain", timeout=0.5))
     pred: Any = run(program, None, way)
     over.set()
-    error = "TimeoutError: the program did not answer within the selector's timeout of 0.1 s"
+    error = "TimeoutError: the program did not answer within the selector's timeout of 0.5 s"
     assert (pred.votes, [one["error"] for one in pred.failed_samples]) == ({"Doha": 2}, [error])
     slow = Does(lambda *_, **inputs: Event().wait(0.2) or dspy.Prediction(answer="Doha"))
     pred = run(Sampled(slow, n=3, num_threads=1, select=Selector(timeout=0.5)), None, way)
@@ -361,6 +373,7 @@ def test_how_a_program_may_be_called_whose_its_predictors_are_and_which_outputs_
     sampler = Sampled(program_of(aforward=later))
     assert run(sampler, None, "async", question="?", evidence=PASSAGES).votes == {"Doha": 5}
     refuses(ArgumentError, "program is async", Sampled(program_of(forward=later)), question="?")
+    refuses(ArgumentError, "program is async", sampler, question="?")
     for kind in (dspy.Predict, dspy.ChainOfThought):
         program = kind("question -> answer, votes: int")
         refuses(ArgumentError, "^program must have no output 'votes' beside 'answer'", Sampled, program)
@@ -427,6 +440,13 @@ def test_what_is_evidence_and_what_is_not() -> None:
     assert (pred.answer, pred.certified, pred.passages) == ("Nice", False, [])
     program = Does(lambda self, question: self.ask(context=["Doha", "Qatar"], question=question), ask=dspy.Predict(ASK))
     assert run(Sampled(program, n=2), answering(["Doha"]), question="?").certified
+    # Nor does what a program adds to the list that it is given, and no other sample sees it.
+    notes = Does(lambda self, **of: of["context"].append("Nice is it.") or self.ask(**of), ask=dspy.Predict(ASK))
+    lm = answering(["Nice"], roles=SILENT)
+    pred = run(Sampled(notes, n=3, num_threads=1), lm, question="?", context=[PASSAGES[0]])
+    assert (pred.certified, pred.passages) == (False, PASSAGES[:1])
+    assert not any(text_of(request).count("Nice is it.") > 1 for request in lm.requests)
+    assert run(Sampled(dspy.Predict(ASK), n=2), answering(["Doha"]), question="?", context=iter(PASSAGES)).certified
     # The passages that a program finds by itself certify, whether an optional input is left out or None.
     program = Does(lambda self, question, context: self.ask(question=question, context=PASSAGES), ask=dspy.Predict(ASK))
     pred = run(Sampled(program, n=2), answering(["Doha"]), question=QUESTION["question"], context=None)

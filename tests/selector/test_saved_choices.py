@@ -359,3 +359,12 @@ def test_another_process_finds_what_a_pickle_names_and_settings_are_equal_after_
         settings = Settings(answer=answer, certificate="token", refusals=("Pass",))
         again = repickle(settings)
         assert again == settings and again.type is settings.type
+
+
+def test_a_compiled_selector_is_saved_with_the_program_that_it_selects_for(tmp_path: Path) -> None:
+    """DSPy hides the parameters of a compiled module, so that its `save` of a program around it has none of them."""
+    select: Any = teach(Selector())
+    select._compiled = True
+    sampled(select=select).save(path := tmp_path / "saved.json")
+    assert (loaded_into(sampled(), path).select.dump_state(), select._compiled) == (select.dump_state(), True)
+    refuses(ArgumentError, "certificate: ", loaded_into, sampled(select=Selector(certificate="token")), path)
