@@ -49,8 +49,6 @@ from tests.crash_runs import (
     write_pools,
 )
 
-# -- the server's side -----------------------------------------------------------------------------------------------
-
 
 @contextmanager
 def server() -> Iterator[str]:
@@ -99,9 +97,6 @@ def account(tally: Tally, counts: Mapping[str, Counter[Key]]) -> dict[str, int]:
         sums[start.stage] += start.dead
     sums.update(episodes=tally.episodes, cuts=tally.cuts, undone=tally.undos)
     return dict(sums)
-
-
-# -- jobs ------------------------------------------------------------------------------------------------------------
 
 
 def job(name: str, address: str, folder: Path, kills: int, seed: int) -> dict[str, int]:

@@ -60,9 +60,6 @@ class Tally:
     undos: int = 0
 
 
-# -- the pools and the reference -------------------------------------------------------------------------------------
-
-
 def write_pools(folder: Path) -> list[str]:
     """Write pools on which every role is asked, and return their paths."""
     paths = []
@@ -89,9 +86,6 @@ def command(pools: list[str], address: str, out: Path) -> list[str]:
     """The arguments of the command that is killed."""
     model = ["--lm", "openai/gpt-4o-mini", "--api-base", address, "--workers", str(WORKERS)]
     return ["evaluate", *pools, *model, "--out", str(out), "--quiet"]
-
-
-# -- a start of the command ------------------------------------------------------------------------------------------
 
 
 def fork(token: str, arguments: list[str], log: Path) -> int:

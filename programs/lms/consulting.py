@@ -269,9 +269,10 @@ def _reading(last: _Last) -> Iterator[None]:
             raise dspy.AdapterParseError(parse.adapter, parse.signature, parse.reply, text) from error
 
 
-def callable_of(module: dspy.Module) -> Callable[..., Any]:
+def callable_of(module: Any) -> Callable[..., Any]:
     """Return what makes a call of a module: a coroutine for one that has `aforward` alone."""
-    return module if hasattr(type(module), "forward") else module.acall
+    call: Callable[..., Any] = module if hasattr(type(module), "forward") else getattr(module, "acall", module)
+    return call
 
 
 def awaitable(program: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:

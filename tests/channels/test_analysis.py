@@ -175,5 +175,4 @@ def test_rows_of_probabilities_are_read_as_f_nli_reads_them(grid: list[list[list
     rows_of_f: list[Row] = [NO_CORPUS, *(channels.f_nli(row, reading) for row in grid)]
     assert list(grounding.best()) == list(Grounding.of(rows_of_f).best())
     for at, row in enumerate(grid, 1):
-        neutral = grounding.neutral[at][grounding.retrieved[at]]
-        assert neutral.tolist() == (channels.f_nli(row) == 0).tolist()
+        assert grounding.neutral[at][grounding.retrieved[at]].tolist() == (channels.f_nli(row) == 0).tolist()

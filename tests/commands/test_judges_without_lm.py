@@ -133,8 +133,7 @@ def test_a_policy_on_its_training_questions_is_refused_with_their_count(eldgr: E
 @pytest.mark.parametrize(("name", "kind"), [("cisc", WeightedVote), ("own", OwnSelector)])
 def test_a_freeze_ships_the_judge_that_was_frozen(name: str, kind: type, eldgr: Eldgr) -> None:
     eldgr(*FREEZING)
-    figures = result_of(eldgr, *CONFIRMING, *judges("cisc", "own"))
-    assert figures["rules"][f"eldgr[{name}]"]["em"] == 100.0
+    assert result_of(eldgr, *CONFIRMING, *judges("cisc", "own"))["rules"][f"eldgr[{name}]"]["em"] == 100.0
     own: dict[str, Any] = {} if name == "cisc" else {"judge": "command_judges:last"}
     select = frozen_selector("freeze.json", rule=f"eldgr[{name}]", **own)
     assert type(select.judge) is kind

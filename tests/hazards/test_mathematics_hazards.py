@@ -66,7 +66,6 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> set[int]:
     return idents
 
 
-# -- what is bounded ---------------------------------------------------------------------------------------------------
 def test_the_timeout_of_a_selector_ends_the_comparisons_and_a_note_says_so() -> None:
     pred = Selector(answer="math", rule="majority", timeout=0.2)(question="Which?", candidates=[SLOW[0], *SLOW])
     assert pred.votes == {SLOW[0]: 2, SLOW[1]: 1}
@@ -115,7 +114,6 @@ def test_a_system_without_file_descriptors_is_named(monkeypatch: pytest.MonkeyPa
     assert score("6/26", ["3/13"], "math").em
 
 
-# -- what an event loop waits for --------------------------------------------------------------------------------------
 def test_other_tasks_go_on_while_a_selector_compares() -> None:
     events = list[str]()
 
@@ -140,7 +138,6 @@ def test_nothing_is_compared_in_the_thread_of_an_event_loop(threads: set[int]) -
     assert threads and threading.get_ident() not in threads
 
 
-# -- what is recorded --------------------------------------------------------------------------------------------------
 def test_a_comparison_that_ran_out_of_time_is_recorded_and_never_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -42,7 +42,6 @@ def refusal(path: Path) -> str:
     return str(info.value)
 
 
-# -- A: the shape of a pool --
 @pytest.mark.parametrize(("records", "message"), BAD_POOLS)  # hazards 1, 4, 7, 10, 92
 def test_a_bad_row_is_named_with_line_field_and_remedy(tmp_path: Path, records: Any, message: str) -> None:
     path = write_lines(tmp_path / "p.jsonl", records)
@@ -104,7 +103,6 @@ def test_identical_candidates_each_vote_and_the_judge_is_asked_once(tmp_path: Pa
     assert count_of(tmp_path, "judge") == 1
 
 
-# -- H: files --
 def test_a_torn_journal_is_taken_up_where_it_was_torn(tmp_path: Path) -> None:  # hazard 88
     pool = write_lines(tmp_path / "p.jsonl", (record(n, **with_answers("Nice", "Lyon")) for n in range(4)))
     plan = Plan([pool], tmp_path / "run")
@@ -203,11 +201,9 @@ def damage(chance: random.Random, content: bytes) -> bytes:
     return content
 
 
-# -- H: what a run must not keep --
 def test_nothing_asks_what_time_of_day_it_is() -> None:  # hazard 102
     """Seconds are of a clock that cannot go back, and no result holds a date."""
-    names = {name for path, name in sources() for _ in clocks(ast.parse(path.read_text(encoding="utf-8")))}
-    assert not names
+    assert not {name for path, name in sources() for _ in clocks(ast.parse(path.read_text(encoding="utf-8")))}
 
 
 def clocks(tree: ast.AST) -> Iterator[str]:

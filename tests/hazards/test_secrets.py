@@ -160,7 +160,6 @@ def spelling_of(request: Request, shift: int) -> Spell:
     return SPELLINGS[(number_of(request) + shift) % len(SPELLINGS)]
 
 
-# -- where it is held --
 class Judging(dspy.Module):  # a judge of the user's own that holds a key
     def __init__(self, judge: dspy.Module, **attributes: Any) -> None:
         super().__init__()
@@ -302,7 +301,6 @@ def test_what_a_role_module_holds_is_neither_stated_nor_sent_back(attribute: str
     assert leaks(canary, tmp_path, error) == []
 
 
-# -- the environment, by the command --
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["OPENAI_API_KEY", "HTTPS_PROXY", "SOME_PASSWD", "PROXY_AUTH", "HF_TOKEN"])
 def test_no_credential_of_the_environment_is_written_or_shown(
@@ -382,7 +380,6 @@ def test_a_refused_address_hides_its_secrets(address: str, tmp_path: Path, capsy
         assert leaks(canary, tmp_path, output.out, output.err) == []
 
 
-# -- and nothing else is changed --
 def test_a_run_resumes_with_another_key_and_asks_nothing_twice(tmp_path: Path) -> None:
     plan, cures = plan_of(tmp_path, 4), list[bool]()
     with serving(lambda request: obliging(request) if cures else FAULTS["500"](request, str)) as server:

@@ -175,8 +175,7 @@ def test_the_figures_of_the_demo_in_the_text_of_the_readme_are_those_of_a_run() 
     judge, eldgr = bounds["judge"][0], bounds["eldgr"][0]
     assert f"`judge` can fall to {judge:.0f} and `eldgr` to {eldgr:.0f}" in text
     assert f"{sum(pool['n'] for pool in pools.values())} questions in all" in text
-    losses = [pool["audit"]["correct_to_incorrect"] for pool in pools.values()]
-    assert losses == [3, 1]
+    assert [pool["audit"]["correct_to_incorrect"] for pool in pools.values()] == [3, 1]
     assert "three times in the demo's retrieval pool, once in the arithmetic pool" in text
     ahead = next(one for one in pools["demo-retrieval"]["contrasts"] if one["against"] == "judge")
     assert ahead["losses"] - ahead["wins"] == 1

@@ -17,8 +17,6 @@ from dspy.lm15 import Request
 from eldgr_dspy.programs.testing import ScriptedLM, scripted_lm
 from tests.injection.attacks import ANSWER, NUMBER
 
-# -- what is read ------------------------------------------------------------------------------------------------------
-
 _TURN = re.compile(
     r"<\|[^<>\s]*?\|?>|<\w+\|>|<｜[^<>\s]*?｜>|<(?:start|end)_of_turn>|\[/?INST\]|<</?SYS>>|</?s>|</?think>"
 )
@@ -52,8 +50,6 @@ def roughly_outside(text: str) -> str:
     block = re.compile(rf"<\s*(?P<label>{_LABEL})\s*{letters}[^>]*>.*?<\s*/\s*(?P=label)\s*{letters}[^>]*>", re.DOTALL)
     return block.sub("", plain)
 
-
-# -- what is understood ------------------------------------------------------------------------------------------------
 
 _LOOK_ALIKE = str.maketrans("асеіорѕхуЬ", "aceiopsxyb")
 _WORD = re.compile(r"[A-Za-z0-9+/]{24,}={0,2}")
@@ -103,9 +99,6 @@ def obeys_anything(request: Request) -> bool:
 def obeys_what_is_outside(request: Request) -> bool:
     """Whether what stands outside the fence orders the attacker's answer."""
     return has_order(outside(material(request)))
-
-
-# -- what is said ------------------------------------------------------------------------------------------------------
 
 
 def obeying(obeys: Callable[[Request], bool]) -> ScriptedLM:

@@ -209,5 +209,4 @@ LINES = st.lists(st.sampled_from(["Doha", "Manama", "Final answer: Doha", "Final
 @example("Doha", None)
 def test_a_final_line_in_a_text_is_not_read_as_the_candidate_s_answer(text: str, answer: str | None) -> None:
     """Otherwise it would stand for another's answer where judges tell candidates apart by what is shown."""
-    read = split_candidate(show_candidate(text, answer))[1]
-    assert read.split() == (answer or "").split()
+    assert split_candidate(show_candidate(text, answer))[1].split() == (answer or "").split()

@@ -41,9 +41,6 @@ def farthest(question: str) -> int:
     return max(most for most in range(FARTHEST + 1) if most <= 3 or len(within(question, most)) <= 150)
 
 
-# --- the quantities ---------------------------------------------------------------------------------------------------
-
-
 def quantities(question: str) -> list[Quantity]:
     words = words_of(question)
     results: list[Quantity] = []
@@ -113,9 +110,6 @@ def choose(values: list[Quantity]) -> list[Quantity]:
     repeats = [place for place, one in enumerate(readings) if one in readings[:place] and place not in ones]
     drop = [*ones, *repeats][: max(len(values) - 6, 0)]
     return [quantity for place, quantity in enumerate(values) if place not in drop]
-
-
-# --- the distances ----------------------------------------------------------------------------------------------------
 
 
 def distances(question: str) -> dict[Fraction, int]:

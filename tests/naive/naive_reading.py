@@ -329,8 +329,7 @@ def keeps_last(text: str) -> bool:
     if mark in PAIRS.values():
         return any(closer == mark and opener in rest for opener, closer in PAIRS.items())
     if mark == ".":
-        initials = re.search(r"(?<!\w)[^\W\d_]\. ?[^\W\d_]\.\Z", text)
-        return initials is not None or is_abbreviation(rest)
+        return re.search(r"(?<!\w)[^\W\d_]\. ?[^\W\d_]\.\Z", text) is not None or is_abbreviation(rest)
     if mark in "%‰‱٪؉؊":
         return rest.rstrip(" .\\")[-1:].isnumeric()
     if mark == "+" and is_numeral(rest[-1:]):

@@ -45,8 +45,7 @@ def test_files_join_question_by_question(tmp_path: Path, files: Any, recipe: Any
 
 @each_case("pools", "pools that are not built", **layouts.WORDS)
 def test_what_does_not_fit_is_refused(tmp_path: Path, files: Any, recipe: Any, sentence: str) -> None:  # hazard 4
-    error = refusal(lambda: build_from(tmp_path, files, recipe))
-    assert error.replace(f"{tmp_path}/", "") == sentence
+    assert refusal(lambda: build_from(tmp_path, files, recipe)).replace(f"{tmp_path}/", "") == sentence
     assert not (tmp_path / "pool.jsonl").exists()
 
 

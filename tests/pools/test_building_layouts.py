@@ -62,8 +62,7 @@ def test_a_file_is_read_whatever_its_layout(tmp_path: Path, read: Any, name: str
 @each_case("pools", "files that are refused", **WORDS)
 def test_what_is_wrong_with_a_file_is_named(tmp_path: Path, read: Any, name: str, content: Any, sentence: str) -> None:
     path = write_file(tmp_path / name, content)  # hazards 7, 92, 94, 96
-    error = refusal(lambda: list(READERS.get(read, read)(path)))
-    assert error.replace(f"{tmp_path}/", "") == sentence
+    assert refusal(lambda: list(READERS.get(read, read)(path))).replace(f"{tmp_path}/", "") == sentence
 
 
 def test_a_date_that_python_cannot_hold_is_named_with_its_file(tmp_path: Path) -> None:

@@ -363,7 +363,6 @@ def test_the_callers_context_holds_in_every_thread() -> None:
         assert map_all(calling(lambda _: dspy.settings.rollout), 9, 3) == [7] * 9
 
 
-# -- the threads: one call at a time each, and one that is left behind is never given another --
 R = TypeVar("R")
 WORD = ContextVar("WORD", default="none")
 

@@ -39,7 +39,6 @@ def freeze(pool: Path) -> Path:
     return write_freeze(heuristic_selector(), TWO, Path("rule.freeze.json")).path
 
 
-# --- what a freeze holds ----------------------------------------------------------------------------------------------
 def test_the_same_rule_makes_the_same_file_which_is_never_overwritten(tmp_path: Path) -> None:
     """And what cannot be frozen makes none."""
     for rules, message in (
@@ -83,7 +82,6 @@ def test_what_is_said_to_be_heuristic_is_frozen_and_so_is_what_asks_nobody(pool:
     assert (main(["freeze", *words.split()]), Path("rule.freeze.json").is_file()) == (0, True)
 
 
-# --- a rule of one's own ----------------------------------------------------------------------------------------------
 def needs_four(case: Any) -> Steps:
     """Fails on a pool of fewer than four candidates."""
     yield "judge"
@@ -167,7 +165,6 @@ def test_a_role_of_ones_own_that_changed_is_refused(
     assert [line.split(": ")[0].strip() for line in sentence.splitlines() if line.startswith("  ")] == lines
 
 
-# --- what is refused --------------------------------------------------------------------------------------------------
 def test_a_run_under_a_freeze_is_the_run_that_was_frozen(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rules = ["--rules", "majority,eldgr", "--certificate", "token", "--set", "preference=stratum"]
     assert main(["freeze", *rules, "--heuristic", "--out", "mine.json"]) == 0

@@ -178,7 +178,6 @@ def test_an_interrupt_between_two_rows_waits_for_the_calls_of_others(tmp_path: P
     assert entries() == len(lm.requests) == ROWS
 
 
-# -- the limits of a run that is killed --
 def kill(process: "subprocess.Popen[bytes]", run: Run) -> None:
     process.kill()
 
@@ -225,7 +224,6 @@ def test_a_run_that_is_killed_five_times_sends_no_more_than_was_under_way(tmp_pa
         door.set()
 
 
-# -- a signal at any moment: each process sends it to itself, so that it comes at the same place each time --
 # Python prints and forgets what is raised in the callback of a weak reference.
 RULES = """
 import os, weakref

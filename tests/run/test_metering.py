@@ -172,7 +172,6 @@ def test_a_consultation_is_held_for_as_long_as_all_of_it_waits_and_no_longer() -
     assert meter.wait == before
 
 
-# -- limits of dollars: passed by what requests under way together are dearer than all before them, and no further --
 LIMIT = 1000
 """Dollars. Prices are whole numbers, so that sums are exact."""
 FEW = 10
@@ -254,7 +253,6 @@ def test_the_first_request_goes_alone_and_a_limit_of_requests_says_how_many_were
         refuses(RunStoppedError, rf"^{words}, and --max-calls allows {number}; give a higher limit", spending.admit)
 
 
-# -- several sessions --
 class Sessions:  # consultations of a few requests each, in sessions that resume each other, and the same in one session
     def __init__(self) -> None:
         self.whole, self.journal = Spending(max_cost=LIMIT), list[Consultation]()
@@ -359,7 +357,6 @@ def test_a_request_that_is_given_up_is_counted_once_and_its_late_price_too() -> 
     refuses(RunStoppedError, r"^\$0\.7500 was spent", cost.admit)
 
 
-# -- sessions of one run, killed --
 class Kills:  # sessions of one run, each on the journal that the one before left; `losses` were under way at a kill
     def __init__(self, max_calls: int | None, max_cost: float | None) -> None:
         self.limits = (max_calls, max_cost)

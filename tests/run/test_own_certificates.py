@@ -287,8 +287,7 @@ def test_it_is_asked_once_a_class_and_of_a_repair_and_both_are_journaled(pool: P
 
 
 def test_a_module_is_named_by_its_variable_or_its_class() -> None:
-    names = [str(own_certificate(one)) for one in (GROUNDS, Grounds())]
-    assert names == [f"{ME}:GROUNDS", f"{ME}:Grounds"]
+    assert [str(own_certificate(one)) for one in (GROUNDS, Grounds())] == [f"{ME}:GROUNDS", f"{ME}:Grounds"]
     of_a_class: Any = recorded_certificate(f"{ME}:Grounds")
     assert (of_a_class.to_json(), of_a_class.consulted) == (own_certificate(Grounds()).to_json(), True)
     refuses(ArgumentError, "is a class, and only an instance can be asked", Selector, certificate=of_a_class)

@@ -106,8 +106,7 @@ def test_names_distinguish_readings_and_half_precision(nli: CrossEncoderNLI, nli
     readers = (CrossEncoderNLI(nli_folder), CrossEncoderNLI(nli_folder, max_length=64), CrossEncoderNLI(other))
     names = [one.name for one in readers]
     assert names[0].endswith(" float32 128 only_first") and names[1].endswith(" float32 64 only_first")
-    revisions = {name.split()[0].rpartition("@")[2] for name in names}
-    assert len(revisions) == 2 and len(set(names)) == 3
+    assert len({name.split()[0].rpartition("@")[2] for name in names}) == 2 and len(set(names)) == 3
 
 
 def test_only_the_premise_is_cut(nli: CrossEncoderNLI) -> None:

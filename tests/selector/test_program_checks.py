@@ -57,7 +57,6 @@ def returning(name: str, change: Callable[[Any], Any]) -> Any:
     return type(name, (Program,), {"result_of": lambda self, pred: change(pred)})
 
 
-# -- lawful programs ---------------------------------------------------------------------------------------------------
 class Tolerant(Program):  # a sample that fails is a candidate without an answer
     def sample(self, question: str, number: int) -> Any:
         try:
@@ -183,7 +182,6 @@ def test_the_program_and_its_lms_are_left_alone_and_it_may_change_its_inputs() -
     assert program.dump_state() == before
 
 
-# -- programs that ignore the lock -------------------------------------------------------------------------------------
 class Prefers(Program):  # returns what the judge prefers, in the selector's own prediction
     def choose(self, question: str) -> Any:
         pool = [one.answer for one in self.samples(question)]
@@ -226,7 +224,6 @@ def test_a_program_that_ignores_the_lock_is_found_out(make: Callable[[], dspy.Mo
     refuses(AssertionError, message, check_selector, Awaits(), INPUTS, max_examples=1)
 
 
-# -- what else is found out --------------------------------------------------------------------------------------------
 NoAnswer = returning("NoAnswer", lambda pred: dspy.Prediction(reply=pred.answer, why=""))
 
 
