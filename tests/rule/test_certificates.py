@@ -71,7 +71,8 @@ def test_yes_or_no_is_inapplicable_and_what_is_short_a_stop_word_or_in_the_quest
     assert (article.certified, article.reason.partition(":")[0]) == (False, "does not occur in the evidence as a name")
     text = "Who wrote Dune? Dune was written by Herbert."  # hazard 32
     assert witness_of("dune", text, question="Who wrote Dune?").flags == ("in_question",)
-    result = certify("Rome? Paris", [Passage("Rome? Paris", "")], question="Was it Rome? Paris it was.")
+    passages = [Passage("", ""), Passage("Rome? Paris", "")]
+    result = certify("Rome? Paris", passages, question="Was it Rome? Paris it was.")
     assert witness_in(result).flags == ()  # a sentence ends within a text, not within a title
     assert witness_of("Herbert", text, question="Who wrote Dune?").flags == ()
     for answer in filter(str.isalnum, printable):
