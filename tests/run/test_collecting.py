@@ -170,6 +170,12 @@ class Writes(dspy.Module):  # an LM writes the context
         return self.respond(question=question)
 
 
+class Adds(dspy.Module):  # to the passages that it is given
+    def forward(self, question: str, context: list[str]) -> Any:
+        context.append("Doha, I say.")
+        return dspy.Prediction(answer="Doha")
+
+
 @each_case("run", "retrieved passages")
 def test_passages_are_those_that_the_program_retrieved(program: str, field: str | None, texts: list[str]) -> None:
     gather(program, lm=answering(), passages=field)
@@ -179,6 +185,8 @@ def test_passages_are_those_that_the_program_retrieved(program: str, field: str 
 def test_what_an_lm_wrote_is_not_evidence() -> None:
     lm = scripted_lm(lambda request: _chat(context="Doha, I say.", answer="Doha"))
     assert gather("Writes", lm=lm).bare == 3
+    gather("Adds", devset=write({"question": "Which?", "context": ["Qatar."], "answer": "Doha"}), out="adds.jsonl")
+    assert [passage.text for passage in rows("adds.jsonl")[0].evidence] == ["Qatar."]
     message = r"^passages='context' must be a field that Writes retrieves: .* Name it "
     refuses(ArgumentError, message, gather, "Writes", lm=lm, passages="context", out="other.jsonl")
 
