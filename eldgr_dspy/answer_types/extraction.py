@@ -12,12 +12,13 @@ from typing import NamedTuple, get_args
 
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answer_types.base import AnswerType
-from eldgr_dspy.text.numbers import TEX_TEXT
+from eldgr_dspy.text.numbers import TEX_TEXT, read_number
 from eldgr_dspy.text.sentence_ends import without_stop
 from eldgr_dspy.text.thinking import find_thinking
 from eldgr_dspy.words import Form, Mark, Task
 
-_MARKS: dict[str, Mark] = {**{mark: mark for mark in get_args(Mark)}, "heading": "a_line", "json": "tagged"}
+_MARKS: dict[str, Mark] = {mark: mark for mark in get_args(Mark)}
+_MARKS |= {"heading": "a_line", "json": "tagged", "field": "tagged"}
 
 # Repetitions are possessive: no text, however adversarial, makes a search go back over what it has read. Here texts
 # begin with a line end, and what a match may begin with is looked at first, which is most of the speed.
@@ -26,11 +27,12 @@ _NO_OPTION = r"(?![*_]*+\s?[:：][^\n]*+\n[\s>*_\#]*+B[*_]*+\s?[:：])"  # above
 _KEY = r"""["'](?i:(?:(?:final|correct)[_ ]?)?answer)["']\s*+:\s*+"""  # in JSON, or as Python prints it
 _MARK = re.compile(
     rf"""(?=[\n\#\\F<\["'TtMmf]) (?:
-      (?P<a_line> \n[\ \t>*_\#]*+ (?: A {_NO_OPTION} | (?i:ans\.?) | {_ANSWER} | (?:最终|最終)?答案 | 答え | 정답
-        | Antwort | Réponse | Respuesta | Risposta | Resposta | Ответ ) [*_]*+ \s?[:：] )
+      (?P<a_line> \n[\ \t>*_\#✅✔☑➡👉🎯💡📌🏆\ufe0f]*+ (?: A {_NO_OPTION} | (?i:ans\.?) | {_ANSWER} | 정답
+        | (?:最终|最終)?答案 | 答え | Antwort | Réponse | Respuesta | Risposta | Resposta | Ответ ) [*_]*+ \s?[:：] )
     | (?P<heading> \n[\ \t]*+ (?:\#{{1,6}}[^\w\n]*+|[*_]{{2,3}}) {_ANSWER} [\ \t*_\#]*+ (?=\n|\Z) )
     | (?P<hashes> (?<!\#)\#{{4}}(?!\#) )
     | (?P<boxed> \\boxed\s*+\{{ )
+    | (?P<field> \n\[\[\ \#\#\ (?:final_)?answer\ \#\#\ \]\] )
     | (?P<finish> \bFinish\[ )
     | (?P<tagged> (?i: < (?:answer|final|final_answer|solution|response) > | \[ANSWER\] ) )
     | (?P<json> {_KEY} )
@@ -43,6 +45,7 @@ _MARK = re.compile(
     re.VERBOSE,
 )
 _LEAD = re.compile(r"\A(?>(?:[\s:：*_`]|\\\[(?=\s)|\$\$(?=\s)|[-=]{3,}(?=[ \t]*+\n))+)")
+_OPENER = re.compile(r"(?:\*{1,3}|_{1,3}|`)\Z")  # of an emphasis that the lead ends with
 # What follows "the answer is" where that is a remark on an answer and not one.
 _REMARK = re.compile(
     r"""(?: based | derived | found | obtained | calculated | computed | determined | rounded | given(?!\ by) | taken
@@ -54,6 +57,11 @@ _REMARK = re.compile(
 _EMPTY = re.compile(rf"""{_KEY}(?:null|None|"\s*+"|'\s*+'|\[\s*+\])""")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _JSON = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,{}\[\]"']++""", re.DOTALL)
+# The backslash of a TeX command that is not doubled: "\times" would be a tab and "imes". Pairs are taken as they are.
+_TEX_IN_JSON = re.compile(
+    r"\\\\|\\(?=[bf][a-z]|t(?:ext|imes|frac|heta|riangle|au\b|an[\\^({])|r(?:ight|angle|ho\b)|n(?:eq|abla|otin)\b"
+    r'|u(?![0-9A-Fa-f]{4})|[^"\\/bfnrtu])'
+)
 _LIST_OF_ONE = re.compile(rf"\[\s*+({_JSON.pattern})\s*+\]", re.DOTALL)
 _NESTING = re.compile(r'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
 _GOES_ON = re.compile(r"\s*+(?:[}\]]|,\s*+[\"{])").match  # what a value is in is not closed yet
@@ -85,6 +93,12 @@ _END = re.compile(
     re.VERBOSE,
 )
 _ROLE = re.compile(r"\A(?:\s*+(?:\#{1,6}[ \t]*+)?(?:assistant|response|model|AI)[ \t]?:\s*+|\n)", re.IGNORECASE)
+_CONFIDENCE = re.compile(r"[\s>*_#-]*+(?:confidence(?: level| score)?|certainty)[*_]*+\s?:", re.IGNORECASE).match
+_EXPLAINED = re.compile(
+    r"\s*+([^\n]{1,100}+)(?<![:：?？])\n[\s>*_#(]*+(?:explanation|reason(?:ing)?|rationale|justification|evidence"
+    r"|sources?|references?|notes?)[*_]*+\s?:",
+    re.IGNORECASE,
+)
 _INTRODUCTION = re.compile(
     r"\W*+(?:sure|ok(?:ay)?|alright|certainly|of course|let|here|given|context|passage|document|facts?|input|note|i'll"
     r"|to (?:answer|solve|find)|(?:i|we) (?:will|need|have)|the (?:question|problem|task))\b[^=]*+\Z|[^=]*[:,]\s*\Z",
@@ -96,8 +110,8 @@ _INTRODUCTION = re.compile(
 class Extraction:
     """An extracted answer and the form in which it was stated.
 
-    The answer is a slice of the text, or what a string of JSON says. `last_number` and `whole` are the fallbacks of
-    arithmetic and of retrieval. The others are explicit marks.
+    The answer is a slice of the text, but for an emphasis that began before it, or what a string of JSON says.
+    `last_number` and `whole` are the fallbacks of arithmetic and of retrieval. The others are explicit marks.
     """
 
     answer: str
@@ -119,13 +133,13 @@ def extract_answer(text: str, answer: Task | AnswerType) -> Extraction | None:
     is stated, a token for the end of a turn, another turn or another question ends the text.
 
     Explicit are `#### x`, a line `A: x` or `Answer: x`, an answer behind or below a heading `### Answer`, `\boxed{x}`,
-    "the answer is x", "final answer: x", an agent's `Finish[x]`, `"answer": "x"` in JSON, and `<answer>x</answer>` as
-    GRPO recipes ask for it, also with `final`, `final_answer`, `solution` or `response` for a tag, or
-    `[ANSWER]x[/ANSWER]`. The last one that states an answer wins. What JSON says besides its answer states none, nor
-    does "the answer is" behind JSON; `#### x` with text below it and without a digit may be a heading and counts if
-    nothing else does. If nothing closes the answer, a sentence's full stop is dropped, and the dot of "Inc." or "U.S."
-    stays. In arithmetic an explicit answer is cut down to its number where the number can be cut out safely. The time
-    taken grows linearly with the text.
+    "the answer is x", "final answer: x", an agent's `Finish[x]`, `"answer": "x"` in JSON, DSPy's `[[ ## answer ## ]]`,
+    and `<answer>x</answer>` as GRPO recipes ask for it, also with `final`, `final_answer`, `solution` or `response` for
+    a tag, or `[ANSWER]x[/ANSWER]`. The last one that states an answer wins. What JSON says besides its answer states
+    none, nor does "the answer is" behind JSON; `#### x` with text below it and without a digit may be a heading and
+    counts if nothing else does. If nothing closes the answer, a sentence's full stop is dropped, and the dot of "Inc."
+    or "U.S." stays. In arithmetic an explicit answer is cut down to its number where the number can be cut out safely.
+    The time taken grows linearly with the text.
 
     Args:
         text: The candidate's whole text.
@@ -175,7 +189,12 @@ def _guess(text: str, kind: AnswerType) -> Extraction | None:
     whole = text.strip("` \t\n").removeprefix("json").lstrip()
     if whole[:1] == "{" and whole[-1:] == "}" and _EMPTY.search(whole):  # an object that says that it has no answer
         return None
-    answer, form = kind.unmarked(_ROLE.sub("", text))
+    text = _ROLE.sub("", text)
+    above, _, last = text.rstrip().rpartition("\n") if ":" in text else ("", "", "")
+    text = above if above.strip() and _CONFIDENCE(last) else text
+    first = _EXPLAINED.match(text) if above else None  # an answer, and below it why
+    is_answer = first and (kind.way == "evidence" or read_number(first[1].strip(" *_`$.")))
+    answer, form = kind.unmarked(first[1] if first and is_answer else text)
     return Extraction(answer, form) if answer else None
 
 
@@ -207,12 +226,18 @@ def _payload(text: str, name: str, start: int, limit: int, ends: dict[int, int],
         return wrapper[1].strip() if wrapper else payload
     if name == "json":
         return _of_json(text, start)
+    if name == "field":
+        return text[start:limit].partition("\n[[ ## ")[0].strip()
     if name == "tagged" and (tag := _CLOSING_TAG.search(text, start, limit)):
         return text[start : tag.start()].strip()
     if name in ("tagged", "finish"):
         line = text[start:limit].partition("\n")[0]
         return (line.rpartition("]")[0] if name == "finish" else line).strip()
-    payload = _LEAD.sub("", text[start:limit]).partition("\n")[0].rstrip(" \t\r\n*_`")
+    payload = _LEAD.sub("", text[start:limit])
+    opener = _OPENER.search(text, start, limit - len(payload))
+    payload = payload.partition("\n")[0].rstrip(" \t\r\n*_`")
+    if opener:
+        payload = re.sub(rf"(?<=[^\s*_]){re.escape(opener[0])}(?![*\w])", "", payload, count=1)
     if name == "hashes" and _HEADING.match(payload):
         return ""
     if name != "phrase":
@@ -228,7 +253,8 @@ def _of_json(text: str, start: int) -> str:
     if value[0].startswith("'"):  # as Python prints it
         return value[0][1:-1].strip()
     try:
-        return str(loads(value[0], strict=False)).strip() if value[0].startswith('"') else value[0]
+        plain = _TEX_IN_JSON.sub(r"\\\\", value[0])
+        return str(loads(plain, strict=False)).strip() if plain.startswith('"') else plain
     except ValueError:
         return value[0].strip('"')
 

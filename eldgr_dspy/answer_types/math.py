@@ -140,8 +140,18 @@ class Math(Related):
         return payload if len(formulas) != 1 else next(filter(None, formulas[0].groups())).strip()
 
     def unmarked(self, text: str) -> tuple[str, Form]:
-        """Return a text of one line as a whole, and the last number of a longer one."""
-        return (text.strip(), "whole") if "\n" not in text.strip() else (last_number(text), "last_number")
+        """Return a text of one line as a whole, and of a longer one the last number, or the formula that it is in."""
+        above, _, end = text.strip().rpartition("\n")
+        if not above:
+            return end, "whole"
+        if opener := {"$$": "$$", r"\]": r"\["}.get(end):  # of a formula on lines of its own
+            end = f"{above[above.rfind(opener) :]}\n{end}"
+        formulas = [*_INLINE.finditer(end)]
+        if len(formulas) == 1 and not re.search(r"\d", end[formulas[0].end() :]):
+            formula = self.stated(end, "phrase")
+            if last_number(formula) and not read_number(formula.rpartition("=")[2]):
+                return formula, "last_number"
+        return last_number(text), "last_number"
 
 
 def _are_other_numbers(one: str, other: str) -> bool:

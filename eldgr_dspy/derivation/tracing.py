@@ -76,9 +76,9 @@ _ROWS: Final = (
     ("teaspoon", "3"),
     # Money.
     ("$ € £ dollar euro cent ¢ pence", "100 1/100"),
-    ("nickel", "5"),
-    ("dime", "10"),
-    ("penny", "1 100"),
+    ("nickel", "5 1/20"),
+    ("dime", "10 1/10"),
+    ("penny", "1 100 1/100"),
 )
 TABLE: Final[Mapping[str, tuple[Fraction, ...]]] = MappingProxyType(
     {name: tuple(map(Fraction, values.split())) for names, values in _ROWS for name in names.split()}

@@ -149,7 +149,7 @@ _CHUNK = re.compile(
     rf"""(?<![A-Za-z0-9_^{PAD}])(?<![0-9][.,/:])
     (?: (?<=[=:(])-\ | (?<=[=:(]\ )-\  | (?<![\w)\]}}%])[-+] )?
     (?: \\?[{CURRENCY_SIGNS}]\ ?-? )? {PAD}*+
-    (?: (?: [0-9][0-9.,/:_{PAD}]*+ | \.[0-9][0-9.,/:_{PAD}]*+ )
+    (?: (?: [0-9](?<![\^_]\{{.)(?<![\^_]\{{[-+].)[0-9.,/:_{PAD}]*+ | \.[0-9][0-9.,/:_{PAD}]*+ )
         (?: [eE][-+]?[0-9]{{1,3}}(?![A-Za-z0-9]) | \ [0-9]{{1,3}}/[0-9]{{1,3}}(?![0-9/]) | \ ?[{VULGAR_FRACTIONS}] )?
       | [{VULGAR_FRACTIONS}] )
     (?! (?:st|nd|rd|th)\b | [\^²³¹⁰-⁹⁻] | [A-Za-z]+[0-9] )
@@ -218,6 +218,13 @@ _BOUND_AFTER = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 
+# A citation, or a footnote; an index such as x[1] is none.
+_CITATION = re.compile(r"\[(?:\^\d{1,3}\](?::.*)?|(?<=[^\W\d_]{2}\[|\w[.!?]\[)[1-9]\d?\](?>(?:\[[1-9]\d?\])*))")
+_BOLD = re.compile(rf"\*\*\\?[{CURRENCY_SIGNS}]?\d[^*\n]*+\*\*")
+# What no number is cut from, and all around it without white space, but for "25 \pi", and delimiters of a formula.
+_BINDS = re.compile(r"[\\π√¢](?:(?<!\\)|(?:pi|sqrt)(?![a-z]))")
+_TOKEN = re.compile(rf"(?>(?:(?<!\\)\([^\s()$]*+(?<!\\)\)|[^\s()$=≈\\]|\\[^\s()\[\]]|(?<=\d) (?={_BINDS.pattern}))+)")
+
 
 def stated_number(payload: str, mark: Mark) -> str:
     """Return the number of an explicit answer, all of it if none can be cut out safely, or '' if it does not count."""
@@ -255,11 +262,24 @@ def _numbers(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def last_number(text: str) -> str:
-    """Return the last number of the text, or both of two quantities that are one answer only together; '' if none."""
-    plain = without_latex(text)
+    """Return the last number of the text with what it is bound to; the one in bold before circumstances; '' if none."""
+    plain = _CITATION.sub(lambda match: " " * len(match[0]), without_latex(text))
     for line in reversed([*re.finditer(r".+", plain)]):
         if numbers := [*_numbers(plain, *line.span())]:
             together = [match.span() for match in _COMPOUND.finditer(plain, *line.span())]
             last = [span for span in together if span[0] <= numbers[-1][0] < span[1]] or numbers[-1:]
-            return text[slice(*last[0])]
+            for token in _TOKEN.finditer(plain, *line.span()) if _BINDS.search(line[0]) else ():
+                if token.start() < numbers[-1][1] <= token.end() and _BINDS.search(token[0]):
+                    return text[slice(*token.span())].strip("*_`.,;:!?")
+            return text[slice(*(("**" in line[0] and _bold_amount(plain, line, numbers)) or last[0]))]
     return ""
+
+
+def _bold_amount(text: str, line: re.Match[str], numbers: list[tuple[int, int]]) -> tuple[int, int] | None:
+    """Return the one amount in bold of a line if each number behind it is a circumstance: '**$10** for 50 minutes'."""
+    bold = [match.span() for match in islice(_BOLD.finditer(text, *line.span()), 2)]
+    start, end = bold[0] if len(bold) == 1 else (0, 0)
+    inside = [span for span in numbers if start < span[0] < end]
+    before = [text[end : span[0]] for span in numbers[-9:] if span[0] >= end]
+    circumstances = [_CIRCUMSTANCE.search(part[-20:]) or part.rfind("(") > part.rfind(")") for part in before]
+    return inside[0] if len(inside) == 1 and before and all(circumstances) else None

@@ -38,7 +38,11 @@ _WRAPPER = re.compile(
 )
 _QUOTE_WITHIN = {'"': r'(?<![0-9¼-¾⅐-⅞"])"|"(?=\w)', "'": r"(?<![\w'])'|(?<=[^\W0-9¼-¾⅐-⅞])'(?!\w)"}
 _LINK = re.compile(r"\[([^\[\]]++)\]\([^()\s]*+\)")
-_CITATION = re.compile(r"([^\W\d_]{2}|\d\d|[.*\"')]|. )(?:\[[1-9]\d{0,2}\])+(?=\W*\Z)")
+_PASSAGES = r"(?:see )?[Pp]assages? \d{1,3}(?:(?:,? and|,) \d{1,3}){0,9}"
+_CITATION = re.compile(
+    r"([^\W\d_]{2}|\d\d|[.*\"')]|. )"
+    rf"(?:(?:\[\^?[1-9]\d{{0,2}}\]|【\d{{1,3}}[^】]{{0,40}}】|\[{_PASSAGES}\])+|\({_PASSAGES}\))(?=\W*\Z)"
+)
 
 
 @lru_cache(maxsize=4096)

@@ -191,7 +191,9 @@ def strip_once(text: str) -> str:
     text = re.sub(rf"\\(?:{'|'.join(COMMANDS.split())})\s?\{{([^{{}}]*)\}}", r"\1", text)
     text = re.sub(r"\\([%$&#_{}])", r"\1", text)
     text = re.sub(r"\[([^\[\]]+)\]\([^()\s]*\)", r"\1", text)
-    text = re.sub(r"([^\W\d_][^\W\d_]|\d\d|[.*\"')]|. )(\[[1-9]\d?\d?\])+(\W*)\Z", r"\1\3", text)
+    passages = r"(?:see )?[Pp]assages? \d{1,3}(?:(?:,? and|,) \d{1,3}){0,9}"
+    cited = rf"(?:(?:\[\^?[1-9]\d?\d?\]|【\d{{1,3}}[^】]{{0,40}}】|\[{passages}\])+|\({passages}\))"
+    text = re.sub(rf"([^\W\d_][^\W\d_]|\d\d|[.*\"')]|. ){cited}(\W*)\Z", r"\1\2", text)
     has_letters = any(map(str.isalnum, text))
     while has_letters and not is_list("".join(map(shape, text))):
         inner = unwrap(text)
