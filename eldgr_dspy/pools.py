@@ -241,7 +241,9 @@ def _files(path: Path) -> list[Path]:
         files = sorted(file for file in path.iterdir() if file.name.endswith(SUFFIXES) and file.name[0] not in "._")
     except OSError as error:
         raise PoolError(refusal(error, path)) from error
-    return files or [path]
+    if not files:
+        raise PoolError(f"{path}: is a folder with no {' or '.join(SUFFIXES)} file in it; give a pool.")
+    return files
 
 
 def _json_records(path: Path) -> Iterator[tuple[str, Any]]:

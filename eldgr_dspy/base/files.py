@@ -207,8 +207,9 @@ def read_object(line: bytes, where: str, most: int = MAX_VALUES) -> Any:
         fault = json_fault(line, error)
         raise PoolError(f"{where}: {fault}; save the file as UTF-8 (not UTF-16 or Latin-1).") from error
     except ValueError as error:
-        fault = f"not one JSON object ({json_fault(line, error)})"
-        raise PoolError(f"{where}: {fault}; write one object a line, with no comma after it.") from error
+        fault = json_fault(line, error)
+        rest = ", with no comma after it" if fault.startswith("Extra") else ""
+        raise PoolError(f"{where}: not one JSON object ({fault}); write one whole object a line{rest}.") from error
 
 
 def json_fault(line: bytes, error: Exception) -> str:
@@ -217,7 +218,7 @@ def json_fault(line: bytes, error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
         return f"byte {error.start + 1} is not UTF-8"
     if isinstance(error, json.JSONDecodeError):
-        return f"{error.msg} at column {error.colno}"
+        return f"{error.msg.removesuffix(' at')} at column {error.colno}"
     return str(error).split(";")[0]  # Python's advice for a number of 5,000 digits does not apply here
 
 

@@ -125,11 +125,11 @@ def marks_of(case: Case, decision: Decision, outcome: Became, faults: Collection
 
 def reply_marks(one: Consultation, reply: Heard | None) -> ReplyMarks:
     """Return the marks of a consultation; `reply` is what the rules have of it, or None for a certificate."""
-    why, kind, lacks = one.abstention, "", ""
-    outcome = "abstained" if one.outcome == "ok" and isinstance(reply, Abstention) else one.outcome
+    why, kind, lacks = reply if isinstance(reply, Abstention) else one.abstention, "", ""
+    outcome = "abstained" if one.outcome == "ok" and why is not None else one.outcome
     if why is not None and why.kind == "not applicable":  # a pool to which a judge does not apply has its own sentence
         lacks = why.text
-    elif why is not None and one.outcome == "abstained" and (one.role == "judge" or why.kind != NOTHING_TO_SAY):
+    elif why is not None and outcome == "abstained" and (one.role == "judge" or why.kind != NOTHING_TO_SAY):
         kind = why.kind  # finding no span or no derivation is a usable reply
     return ReplyMarks(bool(one.calls), outcome, lacks, kind, one.implausible or "", getattr(reply, "remark", ""))
 

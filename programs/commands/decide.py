@@ -63,7 +63,7 @@ def decide(run: Path, pools: tuple[Path, ...], rules: str, own: dict[str, Any], 
     if asks:
         remedy = f"to ask for it{_of_whom(results, lacks, asks)}: {asks}"
     tables = (table for name, pool in redecisions.figures.items() for table in pool_tables(name, pool, remedy=remedy))
-    write({"pools": redecisions.figures, "asks": asks}, tables, form, out, "The decisions")
+    write({"pools": redecisions.figures, "asks": asks}, tables, form, out, "The decisions", [results])
 
 
 def _of_whom(run: "RunRead", lacks: Collection[Consulted], command: str) -> str:

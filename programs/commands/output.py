@@ -47,31 +47,37 @@ def out_option(default: str = "standard output") -> Callable[[Any], Any]:
 
 
 def write(
-    value: Mapping[str, object], tables: Iterable["Table"], form: str, out: Path | None, what: str = "The tables"
+    value: Mapping[str, object],
+    tables: Iterable["Table"],
+    form: str,
+    out: Path | None,
+    what: str = "The tables",
+    runs: Iterable["RunRead"] = (),
 ) -> None:
-    """Print results, or write them to a file."""
+    """Print results, or write them to a file; `runs` are those that the command reads."""
     from eldgr_dspy.base.files import replacing
     from eldgr_dspy.programs.commands.console import print_tables, text_of
 
     with writing(what):
         if out is None:
             return print_tables(value, tables, form)
-        require_no_input(out)
+        require_no_input(out, runs)
         with replacing(out) as file:
             file.write(text_of(value, tables, form, terminal=False).encode("utf-8", "replace"))
         say(f"Written to {out}.")
 
 
-def require_no_input(out: Path) -> None:
-    """Refuse to write over a file that the command was given, or over a run's journal or results."""
+def require_no_input(out: Path, runs: Iterable["RunRead"], page: str = "") -> None:
+    """Refuse to write over a file that the command reads, or over a part of a run, except the `page` that it writes."""
     if not out.is_file():
         return
     from eldgr_dspy.programs.run.results import FILES
 
     values = [value for name, value in click.get_current_context().params.items() if name != "out"]
     inputs = [one for value in values for one in (value if isinstance(value, tuple) else (value,))]
+    inputs += [head.get("path") for run in runs for head in run.heads_of("pool").values()]
     is_input = any(isinstance(one, str | Path) and _is_same_file(out, one) for one in inputs)
-    is_of_run = out.name.startswith("journal.jsonl") or (out.name in FILES and out.suffix != ".html")
+    is_of_run = out.name.startswith("journal.jsonl") or (out.name in FILES and out.name != page)
     if is_input or (is_of_run and (out.parent / "journal.jsonl").exists()):
         raise click.UsageError(f"--out {out} is a file that the command reads, or a part of a run. Give another.")
 

@@ -45,7 +45,7 @@ def report(
         from eldgr_dspy.programs.run.results import questions_beside, write_pages
 
         path = out or run / "report.html"
-        require_no_input(path)
+        require_no_input(path, [results], "report.html")
         with writing("The report"):
             lacking = write_pages(results, summary, path, pools, pages=pages)
         if lacking is None:
@@ -55,7 +55,7 @@ def report(
     else:
         from eldgr_dspy.tables.run import tables_of
 
-        write(summary, tables_of(summary), form, out, "The report")
+        write(summary, tables_of(summary), form, out, "The report", [results])
     if mlflow:
         from eldgr_dspy.programs.run.mlflow_tracking import log_to_mlflow
 
@@ -82,7 +82,8 @@ def show(
     from eldgr_dspy.programs.run.results import question_of
     from eldgr_dspy.report.question_tables import question_tables
 
-    question = question_of(run_of(run, **own), id, pools, names_in(rules))
+    results = run_of(run, **own)
+    question = question_of(results, id, pools, names_in(rules))
     value = {
         "pool": question.pool,
         **question.row.model_dump(mode="json"),
@@ -90,7 +91,7 @@ def show(
         "consultations": [asdict(one) for one in question.relevant_consultations()],
         **({} if question.ungiven is None else {"ungiven": question.ungiven}),
     }
-    write(value, question_tables(question), form, out, "The question")
+    write(value, question_tables(question), form, out, "The question", [results])
 
 
 @click.command()
@@ -105,6 +106,7 @@ def export(run: Path, out: Path) -> None:
     from eldgr_dspy.figures.export import export as write_decisions
 
     results = run_of(run)
+    require_no_input(out, [results])
     with writing("The decisions"):
         n = write_decisions(results.decisions(results.summary()), out)
     say(f"Written to {out}: {n:,} decisions.")
@@ -132,12 +134,13 @@ def compare(runs: tuple[str, ...], rule: str, seeds: str | None, form: Form, out
     from eldgr_dspy.tables.comparison import comparison_tables, seed_tables
 
     by_name = named_runs(runs)
-    for note in dict.fromkeys(one.run.made_by_others for one in by_name.values()):
+    reads = [one.run for one in by_name.values()]
+    for note in dict.fromkeys(run.made_by_others for run in reads):
         if note:
             say(f"Note: {note}")
     if seeds:
         spread = over_seeds(by_name, rule=rule, against=seeds)
-        write(spread, seed_tables(spread), form, out, "The comparison")
+        write(spread, seed_tables(spread), form, out, "The comparison", reads)
     else:
         comparison = compare_runs(by_name, rule=rule)
-        write(comparison, comparison_tables(comparison), form, out, "The comparison")
+        write(comparison, comparison_tables(comparison), form, out, "The comparison", reads)

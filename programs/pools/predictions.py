@@ -135,6 +135,9 @@ def _sample(sample: Any, field: str, where: str, of_row: Mapping[str, Any], part
     own = columns_at(sample, where, f"{field}.{{}}")
     if own and columns:
         raise PoolError(f"{where}: {field} must have its columns inside or outside of it; got both. Leave some out.")
+    if sample.keys().isdisjoint(("text", "answer")):
+        fields = ", ".join(f"{name!r:.80}" for name in sample) or "(none)"
+        raise PoolError(f"{where}: {field} must have text; got the fields {fields}. Give its text the name text.")
     text = text_at(sample.get("text", ""), f"{field}.text", where)
     answer = sample.get("answer")
     final = None if is_missing(answer) else text_at(answer, f"{field}.answer", where)

@@ -152,9 +152,10 @@ def silent(role: Role, reason: str = "unparsable: why", **fields: Any) -> Consul
     return Consultation("p", "q", role, "abstained", reason, **fields)
 
 
+USABLE = {"preferred": 0, "repaired_answer": "Nice", "derivation_steps": [], "derived_answer": "1"}
 WORDS: dict[str, Any] = {
     "silent": silent,
-    "heard": lambda role: Consultation("p", "q", role, "ok", None, {"preferred": 0}),
+    "heard": lambda role, content=USABLE: Consultation("p", "q", role, "ok", None, content),
     "failed": lambda role: Consultation("p", "q", role, "failed", "LMTimeoutError: late"),
 }
 
