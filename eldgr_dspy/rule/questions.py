@@ -146,7 +146,7 @@ class Settings:
         objects = {name: value for name, value in (objects or {}).items() if value is not None}
         own = {name: _same(name, settings[name], objects.pop(name, None)) for name in own_names(settings)}
         if objects:
-            raise ArgumentError(f"{', '.join(objects)} must be left out, because the file states none of your own.")
+            raise ArgumentError(f"{', '.join(objects)} must be left out, because the run states none of your own.")
         plain = {"refusals": (), **{name: value for name, value in settings.items() if name not in own}}
         if isinstance(plain["refusals"], str) or ":" in str(plain.get("certificate")) or "answer" in plain:
             raise ArgumentError(f"A name must be stated with the hash of its source; got {plain!r:.200}.")

@@ -73,6 +73,7 @@ def collect(
         ("Samples that ran on into a new turn or question, which is not read", result.cut, "."),
         ("Samples with a column that is left out", result.unusable, f". The first: {result.fault}"),
         ("Questions without passages", bare, f" of {pool.n:,}. Name their field with --passages."),
+        ("Questions without a gold answer", result.without_gold, f" of {pool.n:,}. Name its field gold."),
     ):
         if count:
             say(f"{what}: {count:,}{more}")

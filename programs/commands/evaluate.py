@@ -244,7 +244,7 @@ def freeze(out: Path, run: Path | None, models: Models, rules: str, heuristic: b
     lacking = [role for role, model in models.by_role.items() if role in roles and model is None]
     if lacking and not heuristic:
         raise click.UsageError(
-            f"No model is given for the {' and the '.join(lacking)}, and the rules may ask them. Give --lm MODEL, or "
+            f"No model is given for the {' and the '.join(lacking)}, whom the rules may ask. Give --lm MODEL, or "
             "--heuristic to freeze heuristic roles, which only compare words."
         )
     with models.asking(selector):

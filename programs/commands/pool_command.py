@@ -100,7 +100,7 @@ def build(
     task = answer_type(answer).name_in_files
     with writing(out):
         result = build_pool(Recipe(sources, task, questions, columns=column, **options), out)
-    _show([result.pool], notes=result.lacking)
+    _show([result.pool])
     for lacking in result.lacking:
         say(lacking)
     forms = result.forms
@@ -236,7 +236,7 @@ def _pair_table(name: str, n: int, counts: "PairCounts", *, gold: bool) -> "Tabl
     return Table(f"{name}: pairs of {questions(n)}", ("questions", "count"), rows, tuple(notes))
 
 
-def _show(pools: "Sequence[Pool]", *, form: Form = "text", out: Path | None = None, notes: Sequence[str] = ()) -> None:
+def _show(pools: "Sequence[Pool]", *, form: Form = "text", out: Path | None = None) -> None:
     """Print the content of pools, and how many questions each two of them share."""
     import numpy as np
 
@@ -252,5 +252,5 @@ def _show(pools: "Sequence[Pool]", *, form: Form = "text", out: Path | None = No
     common = [f"{' and '.join(one['pools'])} have {questions(one['questions'])} in common." for one in overlaps]
     value = {"pools": {pool.name: {"sha256": pool.sha256, **of} for pool, of, _ in contents}, "shared": overlaps}
     tables = [contents_table(pool.name, of) for pool, of, _ in contents]
-    tables[-1] = replace(tables[-1], notes=(*tables[-1].notes, *common, *notes))
+    tables[-1] = replace(tables[-1], notes=(*tables[-1].notes, *common))
     write(value, tables, form, out)

@@ -55,7 +55,8 @@ class FailureBudget:
             self.failures.add(key[:2])
             self._in_a_row += 1
             if is_fatal(error):
-                self.reason = f"The call can only fail again: {_full_stop(describe_failure(error))}"
+                remedy = "Mend its cause first; another model needs another --out."
+                self.reason = f"The call can only fail again: {_full_stop(describe_failure(error))} {remedy}"
             elif not self.reason:
                 n, last = len(self.failures), f"; the last: {_full_stop(describe_failure(error))}"
                 if n > self.limit:

@@ -67,6 +67,7 @@ class CollectionResult:
         unusable: How many samples have a column that could not be used. fault: What was wrong with the first.
         unclosed: How many samples have no answer because their thinking never ends.
         cut: How many ran on into a new turn or a new question, which was not read.
+        without_gold: How many questions have no gold answer.
     """
 
     pool: Pool
@@ -77,6 +78,7 @@ class CollectionResult:
     fault: str = ""
     unclosed: int = 0
     cut: int = 0
+    without_gold: int = 0
 
 
 def collect(collection: Collection, watcher: Watcher | None = None, lm: dspy.BaseLM | None = None) -> CollectionResult:
@@ -257,7 +259,7 @@ def _write_pool(collection: Collection, path: Path, questions: Sequence[DevQuest
             samples = [entry.content or {} if entry is not None else {} for entry in entries]
             faults.extend(sample["unusable"][0] for sample in samples if sample.get("unusable"))
             passages = dict.fromkeys(Passage(*pair) for sample in samples for pair in sample.get("passages", ()))
-            counts["bare"] += not passages
+            counts.update(bare=not passages, without_gold=not one.entry.gold)
             candidates = list[dict[str, Any]]()
             for number, sample in enumerate(samples, start=1):
                 fields = {"text": sample.get("text", ""), "answer": sample.get("answer"), "source": f"sample {number}"}
@@ -270,4 +272,5 @@ def _write_pool(collection: Collection, path: Path, questions: Sequence[DevQuest
         pool = write_pool(collection.out, rows(journal))
     fault = faults[0] if faults else ""
     asked_for = counts["abstained"], counts["failed"], counts["bare"]
-    return CollectionResult(pool, *asked_for, len(faults), fault, counts["unclosed"], counts["cut"])
+    others = counts["unclosed"], counts["cut"], counts["without_gold"]
+    return CollectionResult(pool, *asked_for, len(faults), fault, *others)

@@ -110,7 +110,7 @@ def write(*records: Any) -> str:
 # --- what a pool holds ------------------------------------------------------------------------------------------------
 def test_a_development_set_may_be_a_table() -> None:
     Path("dev.csv").write_text("id;question;gold;notes\n7;Which, then?;Doha;x\n;And?;nan;\n")
-    gather(devset="dev.csv", lm=answering("Doha"))
+    assert gather(devset="dev.csv", lm=answering("Doha")).without_gold == 1
     assert [(one.question, one.gold) for one in rows()] == [("Which, then?", ["Doha"]), ("And?", [])]
     assert rows()[0].id == "7"
     Path("dev.csv").write_text("id,question,question\n7,Which?,What?\n")
@@ -432,7 +432,8 @@ def test_a_pool_that_was_not_collected_or_with_other_inputs_under_an_id_is_refus
 # --- the command ------------------------------------------------------------------------------------------------------
 def test_the_command_tells_of_a_collection(returning: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
     returning({"answer": "Doha"}, None)
-    command = [*COMMAND_OF_RETURNING, "--n", "2", "--workers", "1"]
+    devset = write(*({"id": f"q{n}", "question": f"Which, {n}?", "awnser": "Doha"} for n in range(3)))
+    command = [*COMMAND_OF_RETURNING, "--devset", devset, "--n", "2", "--workers", "1"]
     assert main(command) == 3
     assert capsys.readouterr().err == (
         "Stopped: 1 question failed, more than the 0 that --max-failures allows; the last: UnfitProgramError: Returning"
@@ -440,9 +441,10 @@ def test_the_command_tells_of_a_collection(returning: Callable[..., None], capsy
         "The replies so far are in the journal; run the same command to resume.\n"
     )
     assert main([*command, "--max-failures", "100%"]) == 0
-    assert capsys.readouterr().err.splitlines()[-3:] == [
+    assert capsys.readouterr().err.splitlines()[-4:] == [
         "Samples without an answer, because they failed: 2. The same command asks for them again.",
         "Questions without passages: 3 of 3. Name their field with --passages.",
+        "Questions without a gold answer: 3 of 3. Name its field gold.",
         "Written to pool.jsonl: 3 questions, 2 samples each.",
     ]
     for words in (["pool", "check", "pool.jsonl"], ["bound", "pool.jsonl"], ["evaluate", "pool.jsonl", "--quiet"]):
