@@ -34,7 +34,7 @@ _TYPES = {
 
 _STARTS = ("\t", "\r", "\n", "'")
 _FILLERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # letters and a symbol by their category, and nothing is seen
-_NUMBER = re.compile(r"[+-]?\d[\d,]*(\.\d+)?%?")
+_NUMBER = re.compile(r"[+-]?\d[\d,]*(\.\d+)?%?( \[-?\d+\.\d+, -?\d+\.\d+\])?")  # a difference may have its interval
 
 
 def export(decisions: Iterable[Decided], path: Path) -> int:

@@ -100,7 +100,7 @@ def write_freeze(
     rules = rules_for(rules, judges)
     content = _current(selector, rules, selector.settings, judges)
     if run is not None:
-        content |= stated_of_run(run, path.parent, selector.settings, rules)
+        content |= stated_of_run(run, path.parent, selector.settings, rules, content["roles"])
     _require_source_hashes(content, "freeze")
     freeze = Freeze(path, _hash(content), content)
     if path.exists():
@@ -175,10 +175,8 @@ def require_match(
     note = _note(then["versions"], now["versions"], same_code)
     if changes := differences(_compared_part(then), _compared_part(now)):
         listing = "\n".join(f"  {line}" for line in changes)
-        raise RunChangedError(
-            f"{freeze.path}: this is not what was frozen:\n{listing}\n{note}"
-            "Undo the change, or freeze the current state in another file."
-        )
+        remedy = _remedy(changes, then["roles"], now["roles"])
+        raise RunChangedError(f"{freeze.path}: this is not what was frozen:\n{listing}\n{note}{remedy}")
     if same_code:
         return
     recording = freeze.content.get("recordings")
@@ -193,6 +191,22 @@ def require_match(
         raise RunChangedError(f"{freeze.path}: {note}The frozen run is decided again: {error}") from error
     remedy = "What a role is asked is in no recording. To end this note, freeze the current state in another file."
     warnings.warn(display_text(f"{freeze.path}: {note}{finding}. {remedy}"), FreezeWarning, stacklevel=3)
+
+
+def _remedy(changes: Iterable[str], then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Return what to do about changes of roles: to give the models again, if those alone differ that lack theirs."""
+    models = {
+        role: f"{lm['model']}"
+        for role in ROLES
+        if isinstance(lm := then.get(role, {}).get("lm"), Mapping) and "model" in lm and not now.get(role, {}).get("lm")
+    }
+    places = tuple(f"roles.{role}." for role in models)
+    if not all(line.startswith(places) for line in changes):
+        return "Undo the change, or freeze the current state in another file."
+    options = [f"--{role} {model}" for role, model in models.items()]
+    if len(models) == len(ROLES) and len({*models.values()}) == 1:
+        options = [f"--lm {models['judge']}"]
+    return f"The freeze states models. Give them again: {' '.join(options)}."
 
 
 def _note(then: Mapping[str, Any], now: Mapping[str, Any], same_code: bool) -> str:

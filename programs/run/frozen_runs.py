@@ -17,8 +17,10 @@ from eldgr_dspy.journal import read_journal
 from eldgr_dspy.pools import Pool, pool_name
 from eldgr_dspy.programs.run.fingerprints import digits
 from eldgr_dspy.programs.run.plan import collected_folder
+from eldgr_dspy.programs.run.run_directory import without_address
 from eldgr_dspy.programs.run.settling import reopen, settle_again
 from eldgr_dspy.rule.certifying import naming_question
+from eldgr_dspy.rule.named_judges import Label, asked_by
 from eldgr_dspy.rule.questions import Settings, own_names
 
 _Decisions: TypeAlias = dict[str, dict[tuple[str, str], list[Any]]]
@@ -42,16 +44,24 @@ def sampling(details: Mapping[str, Any]) -> dict[str, Any]:
     return {name: details.get(name) for name in ("prompts", "lm")}
 
 
-def stated_of_run(path: Path, beside: Path, settings: Settings, rules: Sequence[str]) -> dict[str, Any]:
-    """Return what a freeze in the folder `beside` states of a finished run with these settings and rules."""
+def stated_of_run(
+    path: Path, beside: Path, settings: Settings, rules: Sequence[str], roles: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return what a freeze in the folder `beside` states of a finished run with these settings, rules and roles."""
     run = read_run(path, **_own(settings))
     if changes := differences(run.stated_settings, settings.to_json()):
         raise ArgumentError(f"{path}: must be a run with the settings that are frozen; got {'; '.join(changes)}.")
+    asked = set[Label]()
     for name, pool in run.summary()["pools"].items():
         if lacking := [rule for rule in rules if rule not in pool["rules"]]:
             raise ArgumentError(
                 f"{path}: has no decisions of {', '.join(lacking)} on {name!r}. Evaluate these rules, and freeze then."
             )
+        asked |= {asked_by(rule, role) for rule in rules for role, n in pool["rules"][rule]["asked"].items() if n}
+    heads = {label: head["details"] for label, head in run.heads_of("role").items() if label in asked & roles.keys()}
+    if changes := differences(*({label: _choice(of[label]) for label in heads} for of in (heads, roles))):
+        more = f"{'; '.join(changes[:3])}{'; ...' if len(changes) > 3 else ''}"
+        raise ArgumentError(f"{path}: must be a run that the frozen roles made; got {more}. Evaluate its pools anew.")
     before, pools = _decisions_of(run, rules), _pools(run, beside, ())
     if count := _changes(before, _decisions_now(run, pools, rules)):
         raise ArgumentError(
@@ -67,6 +77,11 @@ def stated_of_run(path: Path, beside: Path, settings: Settings, rules: Sequence[
             "decisions": {rule: _digest(before[rule]) for rule in rules},
         },
     }
+
+
+def _choice(role: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the details of a role without addresses, code and versions."""
+    return {name: of for name, of in without_address(role).items() if name not in ("code", "versions")}
 
 
 def require_same_decisions(

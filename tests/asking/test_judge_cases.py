@@ -136,5 +136,4 @@ def test_a_long_refusal_of_a_key_is_told_up_to_a_whole_word() -> None:
     assert text != head and len(head) <= 320 and f"LMAuthError: [openai/m] {reply}".startswith(f"{head} ")
     budget = FailureBudget(0)
     budget.spend(("pool", "q", "judge"), dspy.LMAuthError(reply, model="openai/m"))
-    remedy = "Mend its cause first; another model needs another --out."
-    assert budget.reason == f"The call can only fail again: {text} {remedy}"
+    assert f"{budget.reason}".startswith(f"The call can only fail again: {text} Mend its cause first; another model")

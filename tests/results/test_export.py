@@ -106,7 +106,7 @@ def test_a_sign_in_any_form_is_disarmed_also_behind_what_is_not_seen(mark: str) 
         assert disarm(f"{mark}{sign}cmd|' /C calc'!A0") == f"'{mark}{sign}cmd|' /C calc'!A0"
 
 
-NUMBERS = ("-5", "+3.25", "-1,000", "-5%", "-0.5")
+NUMBERS = ("+28.00 [10.00, 46.00]", "-2.00 [-16.00, 10.00]", "-5", "+3.25", "-1,000", "-5%", "-0.5")
 PLAIN = ("Nice", "7 = 7", "\u200bNice", "\xa0x=1", "\u2212 5", "(=1)", "", "\u200b", "\u0301a", *NUMBERS)
 FORMULAS = ("-5-5", "+1 (212)", "-a", "--", "-1e5|x", "=2")
 

@@ -165,7 +165,7 @@ def test_a_role_of_ones_own_that_changed_is_refused(
     assert [line.split(": ")[0].strip() for line in sentence.splitlines() if line.startswith("  ")] == lines
 
 
-def test_a_run_under_a_freeze_is_the_run_that_was_frozen(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_under_a_freeze_is_what_was_frozen_with_its_lms(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rules = ["--rules", "majority,eldgr", "--certificate", "token", "--set", "preference=stratum"]
     assert main(["freeze", *rules, "--heuristic", "--out", "mine.json"]) == 0
     assert re.fullmatch(r"mine\.json: majority, eldgr frozen as [0-9a-f]{16}\.\n", capsys.readouterr().out)
@@ -174,6 +174,10 @@ def test_a_run_under_a_freeze_is_the_run_that_was_frozen(pool: Path, capsys: pyt
     assert main(["evaluate", str(pool), "--out", "free", "--quiet", *rules]) == 0
     assert len({Path(out, "decisions.jsonl").read_bytes() for out in ("first", "second", "free")}) == 1
     assert list(json_of(Path("first/summary.json"))["pools"]["capitals"]["rules"]) == ["majority", "eldgr"]
+    for models in ("--lm openai/m", "--judge openai/m --repairer openai/m"):
+        assert main(["freeze", *models.split(), "--out", f"{models[2:4]}.json"]) == 0
+        assert main(["evaluate", str(pool), "--freeze", f"{models[2:4]}.json"]) == 1
+        assert capsys.readouterr().err.endswith(f"\nThe freeze states models. Give them again: {models}.\n")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full stands for a full disk")

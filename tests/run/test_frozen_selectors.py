@@ -315,12 +315,12 @@ def test_the_frozen_run_is_found_or_named(frozen_run: Path, pool: Path, monkeypa
 
 def test_a_run_of_another_choice_is_not_frozen(pool: Path) -> None:
     evaluate(heuristic_selector(certificate="token"), Plan([pool], Path("first"), rules=["eldgr"]))
-    for certificate, message in (
-        ("folded", 'must be a run with the settings that are frozen; got certificate: "token" -> "folded"'),
-        ("token", "has no decisions of majority on 'capitals'"),
+    for selector, rules, message in (
+        (heuristic_selector(certificate="folded"), TWO, 'that are frozen; got certificate: "token" -> "folded"'),
+        (heuristic_selector(certificate="token"), TWO, "has no decisions of majority on 'capitals'"),
+        (selector_with(obliging, certificate="token")[0], ["eldgr"], "that the frozen roles made; got judge.lm: "),
     ):
-        selector = heuristic_selector(certificate=certificate)
-        refuses(ArgumentError, message, write_freeze, selector, TWO, Path("rule.freeze.json"), run=Path("first"))
+        refuses(ArgumentError, message, write_freeze, selector, rules, Path("rule.freeze.json"), run=Path("first"))
     assert not Path("rule.freeze.json").exists()
 
 
