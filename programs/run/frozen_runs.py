@@ -60,8 +60,8 @@ def stated_of_run(
         asked |= {asked_by(rule, role) for rule in rules for role, n in pool["rules"][rule]["asked"].items() if n}
     heads = {label: head["details"] for label, head in run.heads_of("role").items() if label in asked & roles.keys()}
     if changes := differences(*({label: _choice(of[label]) for label in heads} for of in (heads, roles))):
-        more = f"{'; '.join(changes[:3])}{'; ...' if len(changes) > 3 else ''}"
-        raise ArgumentError(f"{path}: must be a run that the frozen roles made; got {more}. Evaluate its pools anew.")
+        some = "; ".join(changes[:3])
+        raise ArgumentError(f"{path}: must be a run that the frozen roles made; got {some}. Evaluate its pools anew.")
     before, pools = _decisions_of(run, rules), _pools(run, beside, ())
     if count := _changes(before, _decisions_now(run, pools, rules)):
         raise ArgumentError(
