@@ -3,7 +3,6 @@
 import json
 import math
 from contextlib import suppress
-from datetime import date, time, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -74,7 +73,7 @@ def as_type(text: str, kind: Any) -> Any:
             values.append(adapter.validate_python(plain))
     # Pydantic reads a number as seconds since 1970, and "Infinity" as a number.
     value = values[0] if values else None
-    is_time = number is not None and isinstance(value, date | time | timedelta)
+    is_time = number is not None and type(value).__module__ == "datetime"
     if not values or is_time or (isinstance(value, float | Decimal) and not math.isfinite(value)):
         raise ValueError(f"{text!r:.80} is not a value of {kind}")
     return value

@@ -58,6 +58,7 @@ def stated_of_run(
                 f"{path}: has no decisions of {', '.join(lacking)} on {name!r}. Evaluate these rules, and freeze then."
             )
         asked |= {asked_by(rule, role) for rule in rules for role, n in pool["rules"][rule]["asked"].items() if n}
+    asked -= {label for label, sums in run.totals.roles.items() if sums["recorded"]}  # a recording states no role
     heads = {label: head["details"] for label, head in run.heads_of("role").items() if label in asked & roles.keys()}
     if changes := differences(*({label: _choice(of[label]) for label in heads} for of in (heads, roles))):
         some = "; ".join(changes[:3])
