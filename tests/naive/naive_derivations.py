@@ -161,10 +161,11 @@ def leaf_traces(leaf: Leaf, numbers: Collection[Fraction]) -> bool:
 def draws_on(lines: Sequence[Line], answer: Fraction, numbers: Collection[Fraction]) -> bool:
     """Whether the answer was computed from at least one of the numbers, in its step or in those that fed it."""
     needs, hit = {answer}, False
-    for sides, result in reversed(lines):
+    for at, (sides, result) in reversed([*enumerate(lines)]):
         if result in needs:
+            earlier = {abs(value) for _, value in lines[:at]}  # what a step computes comes from its numbers
             for leaf in [leaf for side in sides for leaf in leaves(side)]:
-                hit = hit or leaf_traces(leaf, numbers)
+                hit = hit or (abs(leaf.value) not in earlier and leaf_traces(leaf, numbers))
                 needs |= {leaf.value, -leaf.value}
     return hit
 
