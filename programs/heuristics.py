@@ -23,8 +23,8 @@ class _WithoutLM(dspy.Module):
 
     async def aforward(self, **inputs: Any) -> dspy.Prediction:
         """Do the same as `forward`."""
-        forward: Any = type(self).forward  # DSPy warns of `self.forward`
-        return cast(dspy.Prediction, forward(self, **inputs))
+        kind: Any = type(self)  # DSPy warns of `self.forward`
+        return cast(dspy.Prediction, kind.forward(self, **inputs))
 
     def most_calls(self, candidates: Sequence[str]) -> int:
         """Return 0: it has no LM."""

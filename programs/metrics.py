@@ -147,9 +147,10 @@ def _on_role(role: Role, gold: dspy.Example, pred: dspy.Prediction) -> Iterator[
 
 def _of_judge(gold: dspy.Example, pred: dspy.Prediction) -> Iterator[str]:
     candidates, options = gold.get("candidates"), gold.get("options") or ()
-    if pred.completions is not None:  # the samples of a program are its candidates
-        field = next((name for name, _ in pred.completions.items() if pred.get(name) == pred.answer), "answer")
-        candidates = [{"answer": as_candidate(one)} for one in pred.completions[field]]
+    samples: Any = pred.completions
+    if samples is not None:  # the samples of a program are its candidates
+        field = next((name for name, _ in samples.items() if pred.get(name) == pred.answer), "answer")
+        candidates = [{"answer": as_candidate(one)} for one in samples[field]]
     if candidates is None:
         return
     pool = to_question(gold.question, candidates, gold.get("evidence"), _task(gold), "answer", options)
