@@ -4,10 +4,11 @@ The score is that of the answer that ships, so an optimizer gains nothing from a
 does not ask it. Feedback is read from the decision. It names the right answer, so it is for training alone.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import dspy
+from pydantic import BaseModel
 
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.errors import ArgumentError
@@ -88,7 +89,12 @@ def role_of_predictor(name: str) -> Role | None:
 
 
 def _is_right(answer: Any, gold: dspy.Example) -> bool:
-    return _type(gold).right(_text_of(answer), _gold_answers(gold))
+    golds = _gold_answers(gold)
+    try:
+        text = _text_of(answer)
+    except ArgumentError:
+        return False  # no value that could be an answer
+    return _type(gold).right(text, golds)
 
 
 def _text_of(answer: Any) -> str | None:
@@ -99,7 +105,8 @@ def _text_of(answer: Any) -> str | None:
 
 def _gold_answers(gold: dspy.Example) -> Sequence[str]:
     answers = gold.get("gold")
-    several = answers if isinstance(answers, list | tuple) else [answers]
+    is_one = isinstance(answers, str | Mapping | BaseModel) or not hasattr(answers, "__iter__")
+    several: Iterable[Any] = [answers] if is_one else answers
     texts = [text for text in map(_text_of, several) if text]
     if not texts:
         raise ArgumentError(
@@ -149,8 +156,9 @@ def _of_judge(gold: dspy.Example, pred: dspy.Prediction) -> Iterator[str]:
     candidates, options = gold.get("candidates"), gold.get("options") or ()
     samples: Any = pred.completions
     if samples is not None:  # the samples of a program are its candidates
-        field = next((name for name, _ in samples.items() if pred.get(name) == pred.answer), "answer")
-        candidates = [{"answer": as_candidate(one)} for one in samples[field]]
+        fields = [name for name, _ in samples.items() if name == "answer" or pred.get(name) == pred.answer is not None]
+        field = "answer" if "answer" in fields else next(iter(fields), None)
+        candidates = field and [{"answer": as_candidate(one)} for one in samples[field]]
     if candidates is None:
         return
     pool = to_question(gold.question, candidates, gold.get("evidence"), _task(gold), "answer", options)

@@ -201,7 +201,7 @@ class Sampled(Saved):
         timeout = self.select.timeout
         if is_streaming_thread():  # one after another, or the listeners hear nothing
             futures = {number: call_within(partial(self._sample, call, number), timeout) for number in numbers}
-            return [futures[number].result() if futures[number].done() else self._late(number) for number in numbers]
+            return [one.result() if one.done() else self._late(number) for number, one in futures.items()]
         samples, left, ends = dict[int, Sample](), iter(numbers), dict[Future[Sample], tuple[int, float]]()
         while True:
             for number in islice(left, len(numbers[: self.num_threads]) - len(ends)):
@@ -211,9 +211,9 @@ class Sampled(Saved):
             first = min(end for _, end in ends.values())
             wait(ends, timeout and max(first - monotonic(), 0.0), FIRST_COMPLETED)
             for future, (number, end) in [*ends.items()]:
-                if future.done():
+                if is_done := future.done():
                     samples[number] = future.result()
-                if future.done() or (timeout and end <= monotonic()):  # a late one is left behind
+                if is_done or (timeout and end <= monotonic()):  # a late one is left behind
                     del ends[future]
 
     async def _adraw(self, call: "_Call", numbers: range) -> list[Sample]:

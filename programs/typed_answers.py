@@ -46,7 +46,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) < 100:
-        return int(value) if value == int(value) else f"{value.normalize():f}"
+        return int(value) if value == int(value) else f"{value:f}".rstrip("0")
     if value is None or isinstance(value, str | int | float):
         return to_jsonable_python(value)
     return _plain(to_jsonable_python(value))

@@ -193,7 +193,8 @@ def _guess(text: str, kind: AnswerType) -> Extraction | None:
     above, _, last = text.rstrip().rpartition("\n") if ":" in text else ("", "", "")
     text = above if above.strip() and _CONFIDENCE(last) else text
     first = _EXPLAINED.match(text) if above else None  # an answer, and below it why
-    is_answer = first and (kind.way == "evidence" or read_number(first[1].strip(" *_`$.")))
+    line = first[1].strip(" *_`$.()[]") if first else ""
+    is_answer = len(line) == 1 if kind.needs_options else kind.way == "evidence" or read_number(line)
     answer, form = kind.unmarked(first[1] if first and is_answer else text)
     return Extraction(answer, form) if answer else None
 

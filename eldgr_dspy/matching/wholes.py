@@ -56,9 +56,9 @@ _KINDS = (
     # its sign, point, currency, percent and comparison: -5, -US$5, -USD 5, minus 5; .5; $5, 5 US$; 5 %; >= 5
     (
         rf"[{_SIGNS}{_PERCENT[1:-1]}<>≤≥≈≠±∓⩽⩾]|[-.]{_DIGIT}|(?<!\w)(?:[a-z]{{3}}|minus|negative)\ ?[-+]?\.?{_DIGIT}"
-        r"|(?:minus|negative) \W",
+        r"|(?:minus|negative) [*_]",
         rf"""(?<![\w)\]}}.%°-])-{_MONEY}?\.?{_DIGIT} | (?<![\w.])\.{_DIGIT}
-        | (?<!\w)(?<!\d\ )(?<!tested\ )(?<!test\ )(?:minus|negative)\ [*_"'(\[]{{0,3}}{_MONEY}?\.?{_DIGIT}
+        | (?<!\w)(?<!\d\ )(?<!tested\ )(?<!test\ )(?:minus|negative)\ [*_]{{0,3}}{_MONEY}?\.?{_DIGIT}
         | (?<!\w){_MONEY}[-+]?\.?{_DIGIT} | {_DIGIT}\ ?{_LETTER}{{0,3}}\\?[{_SIGNS}](?!\w)
         | {_DIGIT}[*_"')\]]{{0,3}}\ \\?{_PERCENT}(?!\w) | {_DIGIT}[.*_"')\]]{{0,3}}\\?{_PERCENT}
         | [<>≤≥≈≠±∓⩽⩾]=?\ ?{_MONEY}?[-+]?\.?{_DIGIT}""",
@@ -66,7 +66,7 @@ _KINDS = (
     # its scale and factors: 5 million, $5 M; 1.5 × 10; and TeX's 5{,}000 and \frac{5}
     (
         "",
-        rf"""{_DIGIT}[*_"')\]]{{0,3}}[\ -][*_"'(\[]{{0,3}}{SCALE}(?!\w) | [{_SIGNS}]\ ?[\d.,]+\ (?:[kmb]|mil)(?!\w)
+        rf"""{_DIGIT}[*_"')\]]{{0,3}}[\ -][*_]{{0,3}}{SCALE}(?!\w) | [{_SIGNS}]\ ?[\d.,]+\ (?:[kmb]|mil)(?!\w)
         | \d\ ?(?:[×x]|\*{{1,2}}|\\times|\\cdot)\ ?\d | \d(?:\{{,\}}|\\,)\d | \\{_LETTER}{{1,6}}\{{{_DIGIT}""",
     ),
     # number words: thirty-five, two-thirds; hundred and five, four and twenty, one and two thirds, not four and five

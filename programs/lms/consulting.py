@@ -271,7 +271,8 @@ def _reading(last: _Last) -> Iterator[None]:
 
 def callable_of(module: Any) -> Callable[..., Any]:
     """Return what makes a call of a module: a coroutine for one that has `aforward` alone."""
-    call: Callable[..., Any] = module if hasattr(type(module), "forward") else getattr(module, "acall", module)
+    has_forward = hasattr(type(module), "forward") or "forward" in vars(module)  # DSPy warns of `module.forward`
+    call: Callable[..., Any] = module.acall if hasattr(module, "aforward") and not has_forward else module
     return call
 
 

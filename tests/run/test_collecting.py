@@ -107,7 +107,6 @@ def write(*records: Any) -> str:
     return "dev.jsonl"
 
 
-# --- what a pool holds ------------------------------------------------------------------------------------------------
 def test_a_development_set_may_be_a_table() -> None:
     Path("dev.csv").write_text("id;question;gold;notes\n7;Which, then?;Doha;x\n;And?;nan;\n")
     assert gather(devset="dev.csv", lm=answering("Doha")).without_gold == 1
@@ -248,7 +247,6 @@ def test_a_program_is_a_module_sync_or_async_or_what_makes_one(program: str, ret
     assert answers()[0][0] == "Doha"
 
 
-# --- interrupted, continued -------------------------------------------------------------------------------------------
 def test_the_same_call_asks_nothing_and_more_samples_or_questions_add_what_is_missing() -> None:
     gather(lm=answering("Doha"), limit=2)
     before = Path("pool.jsonl").read_bytes()
@@ -333,7 +331,6 @@ def test_a_killed_collection_resumes_with_the_same_command_and_asks_for_nothing_
     assert not list(Path().glob(".*.tmp"))
 
 
-# --- failures ---------------------------------------------------------------------------------------------------------
 def test_a_sample_of_five_that_raises_stops_the_collection_or_has_no_answer(returning: Callable[..., None]) -> None:
     """A question counts once, however many of its samples fail."""
     returning(*[{"answer": "Doha"}] * 2, ValueError("boom"), *[{"answer": "Doha"}] * 2)
@@ -377,7 +374,6 @@ def test_another_field_may_hold_the_answer_and_further_inputs_come_from_the_row(
     assert (row.candidates[0].answer, row.evidence[0].text) == ("Paris", "Paris")
 
 
-# --- refusals ---------------------------------------------------------------------------------------------------------
 class TakesMore(dspy.Module):
     def forward(self, question: str, context: list[str], k: int = 3) -> Any:
         return dspy.Prediction(answer=context[0])
@@ -429,7 +425,6 @@ def test_a_pool_that_was_not_collected_or_with_other_inputs_under_an_id_is_refus
     refuses(RunChangedError, message, gather, "Returning", devset=write({"question": "Where?", "id": "one"}))
 
 
-# --- the command ------------------------------------------------------------------------------------------------------
 def test_the_command_tells_of_a_collection(returning: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
     returning({"answer": "Doha"}, None)
     devset = write(*({"id": f"q{n}", "question": f"Which, {n}?", "awnser": "Doha"} for n in range(3)))

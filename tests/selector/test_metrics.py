@@ -214,10 +214,10 @@ def test_the_score_is_the_same_for_every_predictor_and_without_a_decision_that_o
         assert predictor or all(f"The {role}" in result.feedback for role in ("judge", "repairer", "deriver"))
     assert feedback(dspy.Prediction(answer="Doha"), None).startswith("The answer 'Doha' shipped, and it is right.")
     assert feedback(dspy.Prediction(answer="Doha"), "judge.predict").endswith("and it is right.")  # asked or not?
-    assert selection_score(DOHA, dspy.Prediction()) is False
-    for answer, golds in ((52, (52, "52", [51, 52.0])), (True, (True,)), (["Ann"], ([["Ann"]],)), (0, (0,))):
+    assert not any(selection_score(DOHA, dspy.Prediction(**of)) for of in ({}, {"answer": object()}))
+    for answer, golds in ((52, (52, "52", [51, 52.0], {52})), (True, (True,)), (["Ann"], ([["Ann"]],)), (0, (0,))):
         assert all(selection_score(dspy.Example(gold=gold), dspy.Prediction(answer=answer)) for gold in golds)
-    cities = [dspy.Prediction(city=city) for city in ("Dubai", "Doha")]
+    cities = [dspy.Prediction(draft=city[:1], city=city) for city in ("Dubai", "Doha")]
     samples = with_completions({**prediction(verdict(2)).toDict(), "preference": 1}, cities, 1)
     assert "which is right" in feedback(samples, "judge.predict", dspy.Example(question="?", gold="Doha"))
     # Pinned, for it is why there are two metrics: a prediction with the score 0.0 is true.

@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import json
 import logging
+from concurrent.futures import Future
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from operator import mul
@@ -17,6 +18,7 @@ from pydantic import BaseModel, TypeAdapter
 from eldgr_dspy import Sampled, Selector
 from eldgr_dspy.answer_types import comparing
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs import sampled
 from eldgr_dspy.programs.samples import question_of
 from eldgr_dspy.programs.service.service_log import LOG
 from eldgr_dspy.programs.testing import ScriptedLM, role_of, scripted_lm, text_of
@@ -319,6 +321,16 @@ def test_each_sample_has_the_selector_s_timeout_also_if_it_waits_for_a_thread(wa
     slow = Does(lambda *_, **inputs: Event().wait(0.2) or dspy.Prediction(answer="Doha"))
     pred = run(Sampled(slow, n=3, num_threads=1, select=Selector(timeout=0.5)), None, way)
     assert (pred.votes, pred.failed_samples) == ({"Doha": 3}, [])
+
+
+def test_a_sample_that_ends_while_it_is_looked_at_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(call: Any) -> Any:
+        (future := Future[Any]()).set_result(call())
+        vars(future)["done"] = itertools.cycle([False, True]).__next__
+        return future
+
+    monkeypatch.setattr(sampled, "start", start)
+    assert run(Sampled(Answers(*answers(*["Doha"] * 3)), 3, num_threads=1), None).votes == {"Doha": 3}
 
 
 def test_a_late_sample_that_cleans_up_is_not_waited_for() -> None:
