@@ -104,9 +104,9 @@ def _text_of(answer: Any) -> str | None:
 
 
 def _gold_answers(gold: dspy.Example) -> Sequence[str]:
-    answers = gold.get("gold")
+    answers: Any = gold.get("gold")
     is_one = isinstance(answers, str | Mapping | BaseModel) or not hasattr(answers, "__iter__")
-    several: Iterable[Any] = [answers] if is_one else answers
+    several = [answers] if is_one else answers
     texts = [text for text in map(_text_of, several) if text]
     if not texts:
         raise ArgumentError(
