@@ -94,7 +94,7 @@ _END = re.compile(
 )
 _ROLE = re.compile(r"\A(?:\s*+(?:\#{1,6}[ \t]*+)?(?:assistant|response|model|AI)[ \t]?:\s*+|\n)", re.IGNORECASE)
 _CONFIDENCE = re.compile(r"[\s>*_#-]*+(?:confidence(?: level| score)?|certainty)[*_]*+\s?:", re.IGNORECASE).match
-_EXPLAINED = re.compile(
+_ANSWER_FIRST = re.compile(
     r"\s*+([^\n]{1,100}+)(?<![:：?？])\n[\s>*_#(]*+(?:explanation|reason(?:ing)?|rationale|justification|evidence"
     r"|sources?|references?|notes?)[*_]*+\s?:",
     re.IGNORECASE,
@@ -192,7 +192,7 @@ def _guess(text: str, kind: AnswerType) -> Extraction | None:
     text = _ROLE.sub("", text)
     above, _, last = text.rstrip().rpartition("\n") if ":" in text else ("", "", "")
     text = above if above.strip() and _CONFIDENCE(last) else text
-    first = _EXPLAINED.match(text) if above else None  # an answer, and below it why
+    first = _ANSWER_FIRST.match(text) if above else None  # an answer, and below it why
     line = first[1].strip(" *_`$.()[]") if first else ""
     is_answer = len(line) == 1 if kind.needs_options else kind.way == "evidence" or read_number(line)
     answer, form = kind.unmarked(first[1] if first and is_answer else text)

@@ -57,8 +57,8 @@ def style_of(word: str | None, style: JudgeStyle, model: str | None) -> tuple[Ju
         return "listwise", model
     name, colon, rest = word.partition(":")
     if near := get_close_matches(name, _WORDS, n=1, cutoff=0.75):
-        meant = f"{near[0]}{colon}{rest}"
-        raise ArgumentError(f"A judge must be a model, style or formula; got {word!r:.80}. Write {meant}.")
+        remedy = f"Write {near[0]}{colon}{rest}."
+        raise ArgumentError(f"A judge must be a model, style or formula; got {word!r:.80}. {remedy}")
     return style, word
 
 
