@@ -8,7 +8,8 @@ The attacker (`benchmarks.forging`) tries 1,000 wrong answers on each of 50 ques
 the integers from -50 on, except the right answer. At `bounded` no attacker can certify a value out of reach. So the
 number of the 1,000 within reach bounds every attacker; that bound is printed for all questions of the pool.
 
-POOLS_DIR defaults to ELDGR_POOLS, or else to the folder of pools next to the checkout. The attacks take over half an hour.
+POOLS_DIR defaults to ELDGR_POOLS, or else to the folder of pools next to the checkout. The attacks take over half an
+hour.
 """
 
 import re
