@@ -218,10 +218,11 @@ _BOUND_AFTER = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 
-# A citation, or a footnote; an index such as x[1] is none.
+# A citation or a footnote. An index such as x[1] is not a citation.
 _CITATION = re.compile(r"\[(?:\^\d{1,3}\](?::.*)?|(?<=[^\W\d_]{2}\[|\w[.!?]\[)[1-9]\d?\](?>(?:\[[1-9]\d?\])*))")
 _BOLD = re.compile(rf"\*\*\\?[{CURRENCY_SIGNS}]?\d[^*\n]*+\*\*")
-# What no number is cut from, and all around it without white space, but for "25 \pi", and delimiters of a formula.
+# A sign from which no number is cut off, and the run of characters around it: it ends at white space, except in
+# "25 \pi", and at the delimiters of a formula.
 _BINDS = re.compile(r"[\\π√¢](?:(?<!\\)|(?:pi|sqrt)(?![a-z]))")
 _TOKEN = re.compile(rf"(?>(?:(?<!\\)\([^\s()$]*+(?<!\\)\)|[^\s()$=≈\\]|\\[^\s()\[\]]|(?<=\d) (?={_BINDS.pattern}))+)")
 

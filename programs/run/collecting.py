@@ -28,7 +28,7 @@ from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.journal import Journal
 from eldgr_dspy.pools import Pool, write_pool
 from eldgr_dspy.programs.inputs import to_question
-from eldgr_dspy.programs.lms.consulting import is_too_long
+from eldgr_dspy.programs.lms.consulting import callable_of, is_too_long
 from eldgr_dspy.programs.lms.lms import holds_lm
 from eldgr_dspy.programs.lms.rollouts import rollout
 from eldgr_dspy.programs.pools.devsets import DevQuestion, load_program, read_devset
@@ -184,9 +184,9 @@ class _SampleQuery(Query):
         draw = rollout(module, self._number - 1, how.n, how.temperature, bound=holds_lm(module))
         with draw as (program, trace):
             try:
-                is_sync = hasattr(type(program), "forward")
-                own = copy_collections(inputs)
-                prediction = program(**own) if is_sync else asyncio.run(program.acall(**own))
+                call = callable_of(program)
+                prediction = call(**copy_collections(inputs))
+                prediction = prediction if call is program else asyncio.run(prediction)
                 remedy = "give it a forward that is not async, or none besides aforward"
                 prediction = result_of(prediction, "program", remedy)
             except (dspy.AdapterParseError, dspy.LMError) as error:
