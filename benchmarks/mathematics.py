@@ -17,7 +17,8 @@ from typing import Any
 
 from benchmarks._timing import line
 from eldgr_dspy.answer_types.comparing import SECONDS
-from eldgr_dspy.answer_types.math import Math, fault
+from eldgr_dspy.answer_types.math import Math
+from eldgr_dspy.text.latex import fault
 
 START = "from eldgr_dspy.answer_types.comparing import serve; serve()"
 MATRIX, LETTERS = r"\begin{pmatrix}a&b\\c&d\end{pmatrix}", "a+b+c+d+e+f+g"

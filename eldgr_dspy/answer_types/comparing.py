@@ -9,14 +9,13 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
-from threading import TIMEOUT_MAX, Lock, Timer
+from threading import TIMEOUT_MAX
 from time import monotonic, process_time
 from typing import Any, Final, NamedTuple
 
-from eldgr_dspy.base.child_processes import end_process, limit_memory, start_process, take_output
+from eldgr_dspy.base.child_processes import Worker, limit_memory, take_output
 from eldgr_dspy.errors import ArgumentError
 
 SECONDS: Final = 3.0  # of processor time for a pair, both ways together; ten times as long by the clock
@@ -88,26 +87,6 @@ class Comparisons:
         return {"id": id, "texts": texts, **ways}
 
 
-def is_record(details: Mapping[str, Any]) -> bool:
-    """Return whether the details of a line are as `Comparisons.record` makes them."""
-    match details:
-        case {"id": str(), "texts": [*texts], "classes": [*classes], "scores": [*scores]}:
-            pairs = [*classes, *scores]
-            places = [place for pair in pairs if isinstance(pair, list) and len(pair) == 2 for place in pair]
-            are_places = all(type(place) is int and 0 <= place < len(texts) for place in places)
-            return are_places and len(places) == 2 * len(pairs) and all(isinstance(text, str) for text in texts)
-    return False
-
-
-def recorded_in(lines: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], list[Mapping[str, Any]]]:
-    """Return by pool and question the records in a journal's lines that are not consultations."""
-    records: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for line in lines:
-        if line["kind"] == "comparisons":
-            records.setdefault((line["name"], line["details"]["id"]), []).append(line["details"])
-    return records
-
-
 def compare(gold: str, answer: str, both: bool, *, seconds: float = SECONDS, ends: float | None = None) -> Comparison:
     """Return whether an expression is equal to a gold one by `math-verify`; `ends` is as in `Comparisons`.
 
@@ -130,44 +109,10 @@ def compare(gold: str, answer: str, both: bool, *, seconds: float = SECONDS, end
     return result if result.seconds <= seconds else Comparison(None, seconds)
 
 
-class _Worker:
-    """The process that compares, if there is one; who asks it has the lock."""
-
-    def __init__(self) -> None:
-        self.lock = Lock()
-        self._process: Any = None
-
-    def ask(self, request: Sequence[object], seconds: float) -> bytes:
-        """Return the line that answers a request; empty if the process ends before, or has not answered by then."""
-        if self._process is None or self._process.poll() is not None:
-            self.stop()
-            self._process = start_process("eldgr_dspy.answer_types.comparing", PYTHONHASHSEED="0")  # the same each time
-            if not self.ask([], 60.0):
-                raise OSError("it ended before it was ready")
-        timer = Timer(seconds, self._process.kill)
-        reply: bytes = b""
-        try:
-            timer.start()
-            with suppress(BrokenPipeError):
-                self._process.stdin.write(json.dumps(request).encode() + b"\n")
-                self._process.stdin.flush()
-            reply = self._process.stdout.readline()
-        finally:
-            timer.cancel()
-            if not reply:  # late, gone, or not waited for after Ctrl-C: what it says later answers nothing
-                self.stop()
-        return reply
-
-    def stop(self) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            end_process(process)
-
-
 @cache
-def _worker(program: int) -> _Worker:
+def _worker(program: int) -> Worker:
     """The worker of a program, by its process id: a forked one has its own."""
-    return _Worker()
+    return Worker("eldgr_dspy.answer_types.comparing", PYTHONHASHSEED="0")  # the same each time
 
 
 # -- in the process ----------------------------------------------------------------------------------------------------

@@ -5,22 +5,19 @@ that looks as if it could take long to compare (`fault`) votes by its text, and 
 no answer, and nothing certifies a set, an interval, a tuple or an expression with letters.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import Final
 
 from eldgr_dspy.answer_types.base import Grouping, QuestionView, require_gold
 from eldgr_dspy.answer_types.comparing import QUESTION_SECONDS, SECONDS, Comparisons
 from eldgr_dspy.answer_types.related import Related
 from eldgr_dspy.matching.text_keys import AnswerClass, class_of_text
-from eldgr_dspy.text.folding import PLAIN, drop_invisible
+from eldgr_dspy.text.folding import drop_invisible
+from eldgr_dspy.text.latex import LENGTH, as_expression, fault, formula_at_end, formula_in, is_prose
 from eldgr_dspy.text.numbers import last_number, read_number
 from eldgr_dspy.words import Form, Mark
 
-LENGTH: Final = 500  # characters of a text that is compared
-DEPTH: Final = 8  # of nested brackets
 DISTINCT: Final = 32  # texts of a pool that are compared with one another: the shortest ones
 _NO_COMPARISON: Final = "not compared as mathematics: "
 _LATE: Final = (
@@ -28,42 +25,6 @@ _LATE: Final = (
     f"{QUESTION_SECONDS:g} or its timeout"
 )
 _PROSE: Final = "text:"
-
-_LATEX: Final = r"\cdot \cdot \cap \infty ^2 ^3 \frac{1}{2} ^\circ".split()
-_SIGNS: Final = PLAIN | {ord(sign): f"{latex} " for sign, latex in zip("·⋅∩∞²³½°", _LATEX, strict=True)}
-_DELIMITER: Final = re.compile(r"\\?\$|(?<!\\)\\[()\[\]]")
-# What is written in plain text and `math-verify` reads otherwise or not at all, and how LaTeX has it.
-_PLAIN: Final = (
-    (re.compile(r"(?:\*\*|\^)\s*(-?\d+|\w+)"), r"^{\1}"),
-    (re.compile(r"\*\*"), "^"),
-    (re.compile(r"√\s*(\w+)"), r"\\sqrt{\1}"),
-    (re.compile(r"√"), "sqrt"),
-    (re.compile(r"π|(?<![\\A-Za-z])pi(?![A-Za-z])"), r"\\pi "),
-    (re.compile(r"(?<![\\A-Za-z])(?:oo|inf(?:inity)?)(?![A-Za-z])", re.I), r"\\infty "),
-    (re.compile(r"\^\s*(?:\{\s*\\prime\s*\}|\\prime)"), "'"),
-)
-_WORD: Final = re.compile(r"(?<![\\\w])[^\W\d_]{3,}")
-_FUNCTIONS: Final = frozenset(
-    "sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh log exp sqrt frac min max gcd lcm mod and abs"
-    " matrix pmatrix bmatrix vmatrix cases array".split()
-)
-_INLINE: Final = re.compile(
-    r"\$\$?([^$]++)\$\$?(?![\d$])|\\\(((?>(?:[^\\]|\\[^()])+))\\\)|\\\[((?>(?:[^\\]|\\[^\[\]])+))\\\]"
-)
-# What could take long to compare, by what it looks like.
-_REFUSALS: Final = {
-    "it has a character that is not printed": re.compile(r"[^\x20-\U0010ffff]|[\x7f-\x9f\ud800-\udfff]"),
-    "it has a power of a power, or an exponent of five digits or more": re.compile(
-        r"\^\s*\{[^{}]*(?:\d\s*|\}\s*)\^ | \^[\s{(+-]*\d{5} | \d[eE][+-]?\d{4}", re.X
-    ),
-    "it has a power of three digits of a bracket": re.compile(r"[)\]}]\s*\^[\s{(+-]*\d{3}"),
-    "it has a large factorial or binomial, or a factorial of a factorial": re.compile(
-        r"\d{5}\s*!|![\s)}\]]*!|(?:binom|choose)(?s:.*)\d{5}|\d{5}(?s:.*)\\choose|\\?Gamma\b"
-    ),
-    "it has a sum, a product, an integral or a limit": re.compile(r"\\(?:sum|prod|i*int|oint|lim)(?![a-z])"),
-    "it has more than eight bars or unions": re.compile(r"(?:(?>.*?(?:[|∪]|\\[lr]?vert|\\c[ua]p))){9}"),
-}
-_BRACKET: Final = re.compile(r"(\^\s*)?([({\[])|[)}\]]|\\[lr]?[({\[)}\]]")  # with the exponent that it opens
 
 
 class Math(Related):
@@ -84,8 +45,8 @@ class Math(Related):
     def read(self, answer: str) -> AnswerClass | None:
         """Return the class of an answer by its text: without delimiters, or as short text if it is prose."""
         is_long = len(answer) > 20 * LENGTH
-        expression = " ".join(drop_invisible(answer).split()) if is_long else _expression(answer)
-        if _is_prose(expression):
+        expression = " ".join(drop_invisible(answer).split()) if is_long else as_expression(answer)
+        if is_prose(expression):
             prose = class_of_text(answer)
             return AnswerClass(f"{_PROSE}{prose.key}", prose.note) if prose else None
         why = fault(expression)
@@ -136,22 +97,16 @@ class Math(Related):
 
     def stated(self, payload: str, mark: Mark) -> str:
         """Return what follows a mark; without the words around it if it has one formula between dollar signs."""
-        formulas = [*islice(_INLINE.finditer(payload), 2)]
-        return payload if len(formulas) != 1 else next(filter(None, formulas[0].groups())).strip()
+        return payload if (formula := formula_in(payload)) is None else formula
 
     def unmarked(self, text: str) -> tuple[str, Form]:
         """Return a text of one line as a whole, and of a longer one the last number, or the formula that it is in."""
-        above, _, end = text.strip().rpartition("\n")
-        if not above:
-            return end, "whole"
-        if opener := {"$$": "$$", r"\]": r"\["}.get(end):  # of a formula on lines of its own
-            end = f"{above[above.rfind(opener) :]}\n{end}"
-        formulas = [*_INLINE.finditer(end)]
-        if len(formulas) == 1 and not re.search(r"\d", end[formulas[0].end() :]):
-            formula = self.stated(end, "phrase")
-            if last_number(formula) and not read_number(formula.rpartition("=")[2]):
-                return formula, "last_number"
-        return last_number(text), "last_number"
+        if "\n" not in (line := text.strip()):
+            return line, "whole"
+        number, formula = last_number(text), formula_at_end(text)
+        if formula and last_number(formula) and not read_number(formula.rpartition("=")[2]):
+            number = formula
+        return number, "last_number"
 
 
 def _are_other_numbers(one: str, other: str) -> bool:
@@ -160,43 +115,5 @@ def _are_other_numbers(one: str, other: str) -> bool:
     return first is not None and second is not None and first.percent == second.percent and first != second
 
 
-def _expression(answer: str) -> str:
-    text = _DELIMITER.sub("", drop_invisible(answer).translate(_SIGNS))
-    text = " ".join(text.split()).lstrip(" *_`").rstrip(" *_`.,;:")
-    for plain, latex in _PLAIN:
-        text = plain.sub(latex, text)
-    return text.strip()
-
-
-def _is_prose(expression: str) -> bool:
-    """Whether a text is words: as LaTeX it would be a product of letters, in which "no" is "on"."""
-    words = [word for word in islice(_WORD.finditer(expression), 100) if word[0].lower() not in _FUNCTIONS]
-    if any(map(str.isdigit, expression)):
-        return len(words) > 3
-    return bool(words) or expression.lower() in ("no", "")
-
-
 def _comparable(key: str) -> bool:
     return not key.startswith((_PROSE, "json:")) and fault(key) is None
-
-
-def fault(expression: str) -> str | None:
-    """Return why an expression is not compared, or None: it could take long, by what its text looks like."""
-    if len(expression) > LENGTH:
-        return f"it is longer than {LENGTH} characters"
-    for why, pattern in _REFUSALS.items():
-        if pattern.search(expression):
-            return why
-    powers: list[bool] = []
-    braces = 0
-    for bracket in _BRACKET.finditer(expression):
-        if bracket[2]:
-            powers.append(bracket[1] is not None)
-        elif bracket[0] in ")}]" and powers:
-            powers.pop()
-        braces += (bracket[2] == "{") - (bracket[0] == "}")
-        if len(powers) > DEPTH or sum(powers) > 2:
-            return f"brackets nest deeper than {DEPTH}, or exponents deeper than 2"
-        if braces < 0:
-            break
-    return "its braces do not match" if braces else None

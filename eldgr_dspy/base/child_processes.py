@@ -4,12 +4,15 @@ They end with the program. Those that a forked program inherits stay with the pr
 """
 
 import atexit
+import json
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import IO
+from threading import Lock, Timer
+from typing import IO, Any
 
 Process = subprocess.Popen[bytes]
 _RUNNING = set[Process]()  # a reference to each keeps it until somebody ends it
@@ -37,6 +40,42 @@ def end_process(process: Process) -> None:
         with suppress(OSError):  # of what was never sent
             process.stdin.close()
     process.wait()
+
+
+class Worker:
+    """A process that answers each line by a line, if there is one; who asks it has the lock."""
+
+    def __init__(self, module: str, **variables: str) -> None:
+        """Take what `start_process` takes. The module answers an empty list at once, by any line."""
+        self.lock = Lock()
+        self._module, self._variables = module, variables
+        self._process: Any = None
+
+    def ask(self, request: Sequence[object], seconds: float) -> bytes:
+        """Return the line that answers a request; empty if the process ends before, or has not answered by then."""
+        if self._process is None or self._process.poll() is not None:
+            self.stop()
+            self._process = start_process(self._module, **self._variables)
+            if not self.ask([], 60.0):
+                raise OSError("it ended before it was ready")
+        timer = Timer(seconds, self._process.kill)
+        reply: bytes = b""
+        try:
+            timer.start()
+            with suppress(BrokenPipeError):
+                self._process.stdin.write(json.dumps(request).encode() + b"\n")
+                self._process.stdin.flush()
+            reply = self._process.stdout.readline()
+        finally:
+            timer.cancel()
+            if not reply:  # late, gone, or not waited for after Ctrl-C: what it says later answers nothing
+                self.stop()
+        return reply
+
+    def stop(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            end_process(process)
 
 
 @atexit.register

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from eldgr_dspy.answer_types import remember_type
-from eldgr_dspy.answer_types.comparing import Comparisons, recorded_in
+from eldgr_dspy.answer_types.comparing import Comparisons
 from eldgr_dspy.base.file_limits import MAX_DOCUMENT_VALUES, MAX_VALUES, document, require_few_in, size_of_file
 from eldgr_dspy.base.system import open_file, refusal
 from eldgr_dspy.errors import ArgumentError, JournalError, PoolError
@@ -24,6 +24,7 @@ from eldgr_dspy.figures.results import DECISION, RECORD, SUMMARY
 from eldgr_dspy.figures.results.decision_fields import Decided
 from eldgr_dspy.figures.results.record_fields import Record
 from eldgr_dspy.figures.results.summary_fields import Summary
+from eldgr_dspy.formats.journal_lines import comparison_records
 from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.journal import read_journal, short_lines
 from eldgr_dspy.rule.consultations import Consultation
@@ -107,7 +108,7 @@ class RunRead:
 
     @cached_property
     def _comparisons(self) -> Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]:
-        return recorded_in(self.heads)
+        return comparison_records(self.heads)
 
     def consultations(self) -> Iterator[Consultation]:
         return read_journal(self.path / "journal.jsonl", [], on_tear=lambda error: None)

@@ -2,13 +2,12 @@
 
 import json
 from codecs import BOM_UTF8
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_args
 from zlib import crc32
 
-from eldgr_dspy.answer_types.comparing import is_record
 from eldgr_dspy.base.file_limits import MAX_LINE, MAX_VALUES, parsed_json, require_few_in, require_shallow, scale
 from eldgr_dspy.base.files import json_fault
 from eldgr_dspy.errors import JournalError, PoolError
@@ -110,8 +109,28 @@ def head_of(record: dict[str, Any], path: Path, where: str) -> dict[str, Any]:
     _check(isinstance(record.get("details"), dict), path, where, f"a {kind} without details")
     lm = record["details"].get("lm") if kind == "role" else None
     _check(isinstance(lm, dict | None), path, where, "a role whose lm is not an object or null")
-    _check(kind != "comparisons" or is_record(record["details"]), path, where, "comparisons without their pairs")
+    _check(kind != "comparisons" or _names_pairs(record["details"]), path, where, "comparisons without their pairs")
     return record
+
+
+def _names_pairs(details: Mapping[str, Any]) -> bool:
+    """Return whether details are as `Comparisons.record` makes them."""
+    match details:
+        case {"id": str(), "texts": [*texts], "classes": [*classes], "scores": [*scores]}:
+            pairs = [*classes, *scores]
+            places = [place for pair in pairs if isinstance(pair, list) and len(pair) == 2 for place in pair]
+            are_places = all(type(place) is int and 0 <= place < len(texts) for place in places)
+            return are_places and len(places) == 2 * len(pairs) and all(isinstance(text, str) for text in texts)
+    return False
+
+
+def comparison_records(heads: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], list[Mapping[str, Any]]]:
+    """Return by pool and question what lines that are not consultations record of late comparisons."""
+    records: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for head in heads:
+        if head["kind"] == "comparisons":
+            records.setdefault((head["name"], head["details"]["id"]), []).append(head["details"])
+    return records
 
 
 def consultation_of(record: dict[str, Any], path: Path, where: str) -> Consultation:

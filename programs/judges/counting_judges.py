@@ -9,22 +9,21 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
-from typing import Any, Literal
+from typing import Any
 
 import dspy
 import numpy as np
 
 from eldgr_dspy.base.named_objects import cause, name_of, source_of
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.judges.frames import CountingJudge, abstain, preferring_by
+from eldgr_dspy.programs.judges.bcrl import BCRL
+from eldgr_dspy.programs.judges.frames import Column, CountingJudge, Weighing, abstain, preferring_by
 from eldgr_dspy.programs.lms.consulting import FAILURES
 from eldgr_dspy.rule.ballots import Ballot
 from eldgr_dspy.rule.consultations import Abstention, show_passage
 
-Column = Literal["confidence", "logprobs", "scores"]
 Reward = Callable[[dspy.Example, dspy.Prediction], Any]
 """A metric without the trace: (question and evidence, text and answer of a candidate) -> number or truth value."""
 
@@ -38,28 +37,6 @@ _SUMMARIES = {
 }
 """How log-probabilities are read: what is read, and the attribute of `Logprobs` that has it."""
 _PER_STEP = "has a number for each step; min, last or product makes one of them"
-
-
-@dataclass(frozen=True, slots=True)
-class Weighing:
-    """A formula.
-
-    Attributes:
-        column: What it reads. elects: Whether weights are added by class; otherwise the highest weight wins.
-        weights: Makes the weights of values, one for each candidate that votes, with the parameter.
-        parameter: The parameter's default; None where the formula has none. range: where it must lie.
-        least: The lowest value that has a meaning. positioned: Whether it imitates a system that was not rerun.
-        abstains_below: Whether it abstains if the highest weight is below the parameter.
-    """
-
-    column: Column
-    elects: bool
-    weights: Callable[[Sequence[float], float], Sequence[float]] = lambda values, _: values
-    parameter: float | None = None
-    range: tuple[float, float] = (0.0, math.inf)
-    least: float = -math.inf
-    positioned: bool = False
-    abstains_below: bool = False
 
 
 def _softmax(values: Sequence[float], temperature: float) -> list[float]:
@@ -83,11 +60,7 @@ WEIGHINGS: dict[str, Weighing] = {
     "borda": Weighing("scores", elects=True, weights=_borda, parameter=0.5, range=(0.0, 100.0)),
     "cisc": Weighing("confidence", elects=True, weights=_softmax, parameter=1.0, range=(1e-6, 1e6)),
     "soft_sc": Weighing("logprobs", elects=False),
-    "bcrl_max": Weighing("confidence", elects=False, positioned=True),
-    "bcrl_vote": Weighing("confidence", elects=True, positioned=True),
-    "bcrl_abstaining": Weighing(
-        "confidence", elects=False, parameter=0.5, range=(0.0, 1.0), positioned=True, abstains_below=True
-    ),
+    **BCRL,
 }
 """The formulas by name; `docs/reference/selectors.md` has what each prefers, and its source."""
 

@@ -1,10 +1,11 @@
 """The two frames of judges: one counts a ballot, the other asks modules in rounds; and what their judges share."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import starmap
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import dspy
 
@@ -20,6 +21,8 @@ from eldgr_dspy.rule.voting import majority
 from eldgr_dspy.words import TASKS, Task
 
 NO_CANDIDATE = "there is no candidate to judge"
+
+Column: TypeAlias = Literal["confidence", "logprobs", "scores"]
 
 Rounds: TypeAlias = "Generator[Sequence[Request], list[RoleOutput], dspy.Prediction]"
 """Yields the requests of a round, is sent their outcomes, and returns the judge's verdict."""
@@ -51,6 +54,28 @@ class CountingJudge(dspy.Module):
     def most_calls(self, candidates: Sequence[str]) -> int | None:
         """Return 0 without an LM; None for code that may ask one, as often as it likes."""
         return None if self.asks_lm else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Weighing:
+    """A formula over what a pool states of its candidates.
+
+    Attributes:
+        column: What it reads. elects: Whether weights are added by class; otherwise the highest weight wins.
+        weights: Makes the weights of values, one for each candidate that votes, with the parameter.
+        parameter: The parameter's default; None where the formula has none. range: where it must lie.
+        least: The lowest value that has a meaning. positioned: Whether it imitates a system that was not rerun.
+        abstains_below: Whether it abstains if the highest weight is below the parameter.
+    """
+
+    column: Column
+    elects: bool
+    weights: Callable[[Sequence[float], float], Sequence[float]] = lambda values, _: values
+    parameter: float | None = None
+    range: tuple[float, float] = (0.0, math.inf)
+    least: float = -math.inf
+    positioned: bool = False
+    abstains_below: bool = False
 
 
 def preferring_by(ballot: Ballot, preferred: int, rationale: str, values: Mapping[int, float]) -> dspy.Prediction:

@@ -15,10 +15,11 @@ from typing import Any, TypeAlias
 
 import dspy
 
-from eldgr_dspy.answer_types.comparing import Comparisons, recorded_in
+from eldgr_dspy.answer_types.comparing import Comparisons
 from eldgr_dspy.errors import ArgumentError, NotAskedError
 from eldgr_dspy.figures.record import journal_totals
 from eldgr_dspy.figures.results.summary_fields import Summary
+from eldgr_dspy.formats.journal_lines import comparison_records
 from eldgr_dspy.pools import Pool, Row, open_pools
 from eldgr_dspy.programs.lms.lms import sub_modules
 from eldgr_dspy.programs.run.freezes import Freeze, read_freeze, require_match, require_program
@@ -79,7 +80,7 @@ class Run:
 
     def __post_init__(self) -> None:
         self._decisions = set[int]()
-        self._comparisons = recorded_in(self.books.journal.heads)
+        self._comparisons = comparison_records(self.books.journal.heads)
         self._late = {key: {*Comparisons(of).late} for key, of in self._comparisons.items()}
 
     def settle(self, pool: str, row: Row) -> Generator[RoleQuery, Consultation, Settlement]:

@@ -42,7 +42,7 @@ DECIDING = tuple(
     rule.consultations rule.derivations rule.evidence rule.named_judges rule.own_certificates rule.questions
     rule.ranking rule.reasons rule.refusals rule.replies rule.rules rule.voting showing signatures
     signatures.channels signatures.checks signatures.deriver signatures.judge signatures.repairer text.folding
-    text.numbers text.reading text.sentence_ends text.stripping text.thinking words
+    text.latex text.numbers text.reading text.sentence_ends text.stripping text.thinking words
     """.split()
 )
 """The modules that read a question, an answer or a reply, and decide, with all that they import."""
@@ -51,7 +51,7 @@ ASKING = tuple(
     """
     formats.columns rule.lexical formats.rows rule.spans programs.calls programs.certifier programs.lms.consulting
     programs.engines.lenient programs.lms.fencing programs.heuristics programs.inputs programs.judges.autodspy
-    programs.judges.counting_judges programs.judges.drm programs.judges.frames programs.judges.gar
+    programs.judges.bcrl programs.judges.counting_judges programs.judges.drm programs.judges.frames programs.judges.gar
     programs.judges.named programs.judges.repeated_judges programs.judges.swirl programs.lms.one_call
     programs.plain_values programs.repeated_deriver programs.roles programs.selector
     """.split()

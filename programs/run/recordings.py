@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import IO, Any, TypeAlias
 
 from eldgr_dspy.answer_types.base import AnswerType
-from eldgr_dspy.answer_types.comparing import recorded_in
 from eldgr_dspy.base.differences import differences
 from eldgr_dspy.base.system import naming
 from eldgr_dspy.errors import ArgumentError, JournalError, NotAskedError, RunChangedError, brief
-from eldgr_dspy.formats.journal_lines import record_of
+from eldgr_dspy.formats.journal_lines import comparison_records, record_of
 from eldgr_dspy.journal import Places, TornLineWarning, read_journal
 from eldgr_dspy.pools import Pool
 from eldgr_dspy.redaction import redact_value
@@ -87,7 +86,7 @@ class Recordings:
         self._pools: dict[Path, set[str]] = {path: set() for path in self._paths.values()}
         self._heads: list[tuple[Path, dict[str, Any]]] = []
         self._replies = ConsultationStore(chain.from_iterable(starmap(self._read, self._paths.items())))
-        self._comparisons = recorded_in(head for _, head in self._heads)
+        self._comparisons = comparison_records(head for _, head in self._heads)
         journals = {path for path, _ in self._heads}  # in which a run may have asked again: its last reply counts
         for pool, question, label in (entry.key for entry in self._replies.contradictions()):
             if (path := self._sources[pool, label]) not in journals:

@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,8 @@ from eldgr_dspy.answer_types.answers import score
 from eldgr_dspy.answer_types.comparing import Comparison, Comparisons, Pair, compare
 from eldgr_dspy.answer_types.math import Math
 from eldgr_dspy.decision import Choice
-from eldgr_dspy.errors import ArgumentError, JournalError
+from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.finished_run import read_run
-from eldgr_dspy.journal import read_journal
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
@@ -28,7 +27,6 @@ from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import Derivation, Step
 from eldgr_dspy.rule.questions import Question
 from tests.capitals import write_pool
-from tests.refusing import refuses
 
 pytest.importorskip("math_verify", reason="math_verify is not installed; the extra `test` has it")
 
@@ -38,11 +36,6 @@ SLOW = [rf"\sin(x)^{{{n}}}+\cos(y)^{{{n}}}\tan(x+y)" for n in (90, 91)]
 """Each pair takes minutes, and none is stopped by what its text looks like."""
 OVER = 0.0
 """A time that has passed, by `monotonic`."""
-RECORD: Mapping[str, Any] = {"id": "q", "texts": ["1", "2"], "classes": [[0, 1]], "scores": []}
-WRONG: Sequence[Mapping[str, Any]] = (
-    *({"id": 3}, {"texts": "12"}, {"texts": ["1", 2]}, {"classes": [[0, 2]]}, {"classes": [[0, -1]]}),
-    *({"scores": [[0]]}, {"scores": [[0, True]]}, {"scores": None}, {"classes": [7]}),
-)
 
 
 def lines(out: Path) -> list[Mapping[str, Any]]:
@@ -198,11 +191,3 @@ def test_a_record_holds_each_text_once() -> None:
     record = comparisons.record("q")
     assert record == {"id": "q", "texts": ["1/2", "a", "b"], "classes": [[0, 1]], "scores": [[0, 2], [2, 0]]}
     assert Comparisons([record]).late == comparisons.late
-
-
-@pytest.mark.parametrize("wrong", WRONG, ids=str)
-def test_a_line_that_names_no_pairs_is_refused_by_its_place(tmp_path: Path, wrong: Mapping[str, Any]) -> None:
-    journal = tmp_path / "journal.jsonl"
-    line = {"kind": "comparisons", "name": "p", "details": {**RECORD, **wrong}}
-    journal.write_text(json.dumps(line) + "\n", encoding="utf-8")
-    refuses(JournalError, "line 1: comparisons without their pairs", list, read_journal(journal))

@@ -13,11 +13,12 @@ from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answer_types.answers import score
 from eldgr_dspy.answer_types.comparing import Comparison, Comparisons, compare
 from eldgr_dspy.answer_types.extraction import Extraction, extract_answer
-from eldgr_dspy.answer_types.math import DISTINCT, LENGTH, Math
+from eldgr_dspy.answer_types.math import DISTINCT, Math
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import Derivation, Step
 from eldgr_dspy.rule.questions import Question, Settings
+from eldgr_dspy.text.latex import LENGTH
 from tests.case_tables import each_case
 from tests.refusing import refuses
 from tests.rule.keys import cases

@@ -13,6 +13,7 @@ import pytest
 
 from eldgr_dspy import journal as journal_module
 from eldgr_dspy.errors import JournalError
+from eldgr_dspy.formats.journal_lines import comparison_records
 from eldgr_dspy.journal import Journal, read_journal
 from eldgr_dspy.redaction import remember
 from eldgr_dspy.rule.consultations import Consultation
@@ -173,3 +174,11 @@ def test_the_lines_are_plain_json_without_nulls(tmp_path: Path) -> None:
         journal.append(one())
     record = json_of(tmp_path / "j")
     assert record["kind"] == "consultation" and None not in record.values()
+
+
+def test_late_comparisons_are_found_by_pool_and_question() -> None:
+    details = [{"id": id, "texts": [], "classes": [], "scores": []} for id in ("q1", "q1", "q2")]
+    heads = [{"kind": "comparisons", "name": "p", "details": of} for of in details]
+    other = {"kind": "pool", "name": "p", "details": {"id": "q1"}}
+    records = {("p", "q1"): details[:2], ("p", "q2"): details[2:]}
+    assert comparison_records([*heads, other]) == records
