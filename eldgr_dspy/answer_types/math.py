@@ -1,8 +1,9 @@
 r"""Mathematics: expressions, sets, intervals and tuples, in LaTeX or plain. A checked derivation certifies a number.
 
-Two answers are alike if `math-verify` finds each equal to the other as gold; a class is what is connected. An answer
-that looks as if it could take long to compare (`fault`) votes by its text, and so does prose. The evidence certifies
-no answer, and nothing certifies a set, an interval, a tuple or an expression with letters.
+Two numbers are alike if they have one value, other answers if `math-verify` finds each equal to the other as gold; a
+class is what is connected. An answer that looks as if it could take long to compare (`fault`) votes by its text, and so
+does prose. The evidence certifies no answer, and nothing certifies a set, an interval, a tuple or an expression with
+letters.
 """
 
 from collections.abc import Mapping, Sequence
@@ -72,8 +73,11 @@ class Math(Related):
         return self._equal(first, second, both=True)
 
     def _equal(self, gold: str, answer: str, *, both: bool) -> bool:
-        if gold == answer or not (_comparable(gold) and _comparable(answer)) or _are_other_numbers(gold, answer):
+        if gold == answer or not (_comparable(gold) and _comparable(answer)):
             return gold == answer
+        one, other = (None if text[-1].isalpha() else read_number(text) for text in (gold, answer))  # "3k" is 3 times k
+        if one and other and one.percent == other.percent:  # exactly: `verify` rounds decimals
+            return one.value == other.value
         return (self.comparisons or Comparisons()).equal(gold, answer, both=both) is True
 
     def components(self, answers: Mapping[str, str]) -> list[list[str]]:
@@ -107,12 +111,6 @@ class Math(Related):
         if formula and last_number(formula) and not read_number(formula.rpartition("=")[2]):
             number = formula
         return number, "last_number"
-
-
-def _are_other_numbers(one: str, other: str) -> bool:
-    """Whether two texts are numbers of different value, however small the difference is; `verify` rounds decimals."""
-    first, second = read_number(one), read_number(other)
-    return first is not None and second is not None and first.percent == second.percent and first != second
 
 
 def _comparable(key: str) -> bool:

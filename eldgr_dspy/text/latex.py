@@ -17,6 +17,14 @@ _SIGNS: Final = PLAIN | {ord(sign): f"{latex} " for sign, latex in zip("·⋅∩
 _DELIMITER: Final = re.compile(r"\\?\$|(?<!\\)\\[()\[\]]")
 # What is written in plain text and `math-verify` reads otherwise or not at all, and how LaTeX has it.
 _PLAIN: Final = (
+    (re.compile(r"^(?:[=≈~]|\\approx|\\sim(?![a-z]))\s*"), ""),
+    (
+        re.compile(
+            r"\\(?:bm|boldsymbol|mathbf|mathrm|mbox|textbf|underline)\s*(?=\{\s*(?:[-+.]?\d|-?\\(?:frac|sqrt)))"
+        ),
+        "",
+    ),
+    (re.compile(r"∅|\\varnothing(?![a-z])"), r"\\emptyset "),
     (re.compile(r"(?:\*\*|\^)\s*(-?\d+|\w+)"), r"^{\1}"),
     (re.compile(r"\*\*"), "^"),
     (re.compile(r"√\s*(\w+)"), r"\\sqrt{\1}"),
@@ -64,7 +72,7 @@ def formula_at_end(text: str) -> str | None:
 def as_expression(answer: str) -> str:
     """Return an answer as LaTeX, without delimiters and the marks around it."""
     text = _DELIMITER.sub("", drop_invisible(answer).translate(_SIGNS))
-    text = " ".join(text.split()).lstrip(" *_`").rstrip(" *_`.,;:")
+    text = " ".join(text.split()).lstrip(" *_`").rstrip(" *_`.,;:\\")
     for plain, latex in _PLAIN:
         text = plain.sub(latex, text)
     return text.strip()

@@ -101,10 +101,10 @@ def test_a_system_without_file_descriptors_is_named(monkeypatch: pytest.MonkeyPa
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
     try:
         with pytest.raises(ArgumentError, match=r"close files .* cannot be started \(.*Too many open files\)\."):
-            score("6/26", ["3/13"], "math")
+            score("6x/26", ["3x/13"], "math")
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert score("6/26", ["3/13"], "math").em
+    assert score("6x/26", ["3x/13"], "math").em
 
 
 def test_other_tasks_go_on_while_a_selector_compares() -> None:
@@ -127,28 +127,28 @@ def test_other_tasks_go_on_while_a_selector_compares() -> None:
 
 
 def test_nothing_is_compared_in_the_thread_of_an_event_loop(threads: set[int]) -> None:
-    asyncio.run(heuristic_selector(answer="math").acall(question="What is 1 + 2?", candidates=["1/2", "0.5"]))
+    asyncio.run(heuristic_selector(answer="math").acall(question="What is 1 + 2?", candidates=["x/2", "0.5x"]))
     assert threads and threading.get_ident() not in threads
 
 
 def test_a_comparison_that_ran_out_of_time_is_recorded_and_never_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    candidates = [{"text": answer, "answer": answer} for answer in ("3/17", "6/34", "5")]
-    row = {"id": "q", "question": "Which part?", "task": "math", "candidates": candidates, "gold": ["9/51"]}
+    candidates = [{"text": answer, "answer": answer} for answer in ("3x/17", "6x/34", "5")]
+    row = {"id": "q", "question": "Which part?", "task": "math", "candidates": candidates, "gold": ["9x/51"]}
     pool = write_pool(tmp_path / "p.jsonl", [row])
     out, again = tmp_path / "run", tmp_path / "again"
     plan = Plan([pool], out, ("majority", "eldgr"))
     with monkeypatch.context() as slow:
         slow.setattr(comparing, "compare", lambda *pair, seconds, ends: Comparison(None, seconds))
         first = evaluate(heuristic_selector(), plan)
-    assert Math().alike("3/17", "6/34")
+    assert Math().alike("3x/17", "6x/34")
 
     assert first["pools"]["p"]["rules"]["majority"]["em"] == 0.0
     assert "could not be compared in time on 1 of 1 question" in " ".join(first["pools"]["p"]["remarks"])
     whole = records(out)[-1]
     pairs = {(whole["texts"][one], whole["texts"][other]) for one, other in whole["classes"]}
-    assert ("3/17", "6/34") in pairs and whole["scores"]
+    assert ("3x/17", "6x/34") in pairs and whole["scores"]
 
     second = evaluate(heuristic_selector(), plan)
     replay = evaluate(heuristic_selector(), replace(plan, out=again, replay=out / "journal.jsonl"))

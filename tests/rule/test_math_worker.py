@@ -176,7 +176,7 @@ def test_without_the_library_the_error_says_what_to_install(tmp_path: Path) -> N
     script = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
         "from eldgr_dspy.answer_types import answer_type\n"
-        "answer_type('math').grouping(['1', '2/2'])"
+        "answer_type('math').grouping(['x', '2x/2'])"
     )
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert result.returncode == 1
