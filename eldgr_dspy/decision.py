@@ -350,10 +350,7 @@ class Decision:
 
 
 def decide(
-    consensus: str | None,
-    preference: str | None,
-    repair: str | None,
-    certified: Callable[[str], bool | None],
+    consensus: str | None, preference: str | None, repair: str | None, certified: Callable[[str], bool | None]
 ) -> Decision:
     """Return the decision of Eq. 3 on three answers: the table itself, when all of them are known.
 

@@ -22,11 +22,7 @@ CHUNK: Final = 128
 
 
 def token_logps(
-    model: Any,
-    prompt_ids: Sequence[Sequence[int]],
-    completion_ids: Sequence[Sequence[int]],
-    *,
-    batch_size: int = BATCH,
+    model: Any, prompt_ids: Sequence[Sequence[int]], completion_ids: Sequence[Sequence[int]], *, batch_size: int = BATCH
 ) -> list[list[float]]:
     """Return log p(token | prompt and earlier tokens) at temperature 1 for each token of each completion, in nats.
 

@@ -48,14 +48,7 @@ class StepReward(Reward):
 
     weight: ClassVar[float] = 1.0
 
-    def __init__(
-        self,
-        scorer: Scorer,
-        *,
-        name: str = "ra_msd",
-        evidence: bool = True,
-        confidence: bool = True,
-    ) -> None:
+    def __init__(self, scorer: Scorer, *, name: str = "ra_msd", evidence: bool = True, confidence: bool = True) -> None:
         """Make the reward.
 
         Args:

@@ -96,10 +96,7 @@ def checked_tables(tables: object, n: int, name: str) -> list[StepTable]:
 
 
 def score_steps(
-    columns: Columns,
-    grounding: Grounding | None = None,
-    weighting: Weighting = PAPER,
-    judged: Values | None = None,
+    columns: Columns, grounding: Grounding | None = None, weighting: Weighting = PAPER, judged: Values | None = None
 ) -> tuple[StepScores, ...]:
     """Return the record of every step.
 

@@ -27,13 +27,7 @@ from eldgr_dspy.programs.commands.role_models import require_address
 )
 @form_options("text", "json")
 def doctor(
-    judge: str,
-    api_base: str | None,
-    pool: Path | None,
-    pull: bool,
-    timeout: float,
-    form: str,
-    **options: Any,
+    judge: str, api_base: str | None, pool: Path | None, pull: bool, timeout: float, form: str, **options: Any
 ) -> None:
     """Check that a model can judge.
 

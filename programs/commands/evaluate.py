@@ -220,10 +220,7 @@ def _from_freeze(
     return rules, state.arguments(choices)
 
 
-@click.command(
-    cls=GroupedCommand,
-    groups={**OF_ROLES, "Models": f"{OF_ROLES['Models']} heuristic"},
-)
+@click.command(cls=GroupedCommand, groups={**OF_ROLES, "Models": f"{OF_ROLES['Models']} heuristic"})
 @click.option("--heuristic", is_flag=True, help="Freeze the heuristic role where no model is given.")
 @role_options
 @click.option("--out", type=OUT, default=Path("rule.freeze.json"), help="File to write.")

@@ -22,13 +22,7 @@ FORMATS = (*get_args(Form), "html")
 @own_options
 @click.option("--mlflow", is_flag=True, help="Also log results, settings and files to MLflow.")
 def report(
-    run: Path,
-    pools: tuple[Path, ...],
-    form: str,
-    out: Path | None,
-    pages: bool,
-    mlflow: bool,
-    own: dict[str, Any],
+    run: Path, pools: tuple[Path, ...], form: str, out: Path | None, pages: bool, mlflow: bool, own: dict[str, Any]
 ) -> None:
     """Print all tables of a run, or write its HTML pages.
 

@@ -107,10 +107,7 @@ class Spending:
     """The requests and dollars of a run, those of earlier sessions included. Counts from any thread."""
 
     def __init__(
-        self,
-        max_calls: int | None = None,
-        max_cost: float | None = None,
-        before: Iterable[Consultation] = (),
+        self, max_calls: int | None = None, max_cost: float | None = None, before: Iterable[Consultation] = ()
     ) -> None:
         """Take the limits, None for none, and what the journal holds; recorded consultations cost nothing.
 

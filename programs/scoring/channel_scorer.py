@@ -65,12 +65,7 @@ class ChannelScorer(dspy.Module):
         self.steps: dspy.Module = StepRole()
 
     def forward(
-        self,
-        *,
-        reasoning: str,
-        question: str = "",
-        evidence: Any = None,
-        confidences: Sequence[Score] | None = None,
+        self, *, reasoning: str, question: str = "", evidence: Any = None, confidences: Sequence[Score] | None = None
     ) -> dspy.Prediction:
         """Score one text.
 
