@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from eldgr_dspy.answer_types.answers import Score
-from eldgr_dspy.decision import Choice, Decision
+from eldgr_dspy.decision import Choice, Decision, drive
 from eldgr_dspy.errors import ArgumentError, NotAskedError, RunChangedError
 from eldgr_dspy.figures.decided_rows import DecidedRows, Outcome
 from eldgr_dspy.figures.finished_run import RunRead
@@ -128,23 +128,21 @@ def settle_again(
 ) -> Iterator[tuple[Pool, Settlement]]:
     """Yield the first rows of each pool, as many as `sizes` says, with what each rule chooses on the run's replies."""
     settings, store = run.settings, ConsultationStore(run.consultations())
+
+    def settle(pool: str, row: Row) -> Settlement:
+        case, consultations = Case(run.question(pool, row), settings), dict[Label, Consultation]()
+
+        def reply_of(label: Label) -> Heard | NotAskedError:
+            if (entry := store.find((pool, row.id, label))) is None:
+                return NotAskedError(f"The run never asked the {label}.")
+            consultations[label] = entry
+            return journaled_reply(case.question, entry)
+
+        with naming_question(pool, row.id):
+            return Settlement(row, case, drive(choices(case, rules), reply_of), consultations)
+
     for pool in pools:
-        for row in pool.rows(sizes[pool.name]):
-            case, consultations = Case(run.question(pool.name, row), settings), dict[Label, Consultation]()
-            steps = choices(case, rules)
-            reply: Heard | NotAskedError | None = None
-            while True:
-                try:
-                    with naming_question(pool.name, row.id):
-                        label = steps.send(reply)
-                except StopIteration as stop:
-                    yield pool, Settlement(row, case, stop.value, consultations)
-                    break
-                if (entry := store.find((pool.name, row.id, label))) is None:
-                    reply = NotAskedError(f"The run never asked the {label}.")
-                else:
-                    # A call that did not come through is an abstention, as in the run.
-                    consultations[label], reply = entry, journaled_reply(case.question, entry)
+        yield from ((pool, settle(pool.name, row)) for row in pool.rows(sizes[pool.name]))
 
 
 def reopen(run: RunRead, names: Sequence[str], files: Sequence[Path], command: str) -> list[Pool]:
