@@ -31,7 +31,6 @@ from eldgr_dspy.programs.run.run_directory import without_address
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.redaction import MASK
 from eldgr_dspy.rule.named_judges import asked_by, judge_in, name_in
-from eldgr_dspy.rule.questions import OWN
 from eldgr_dspy.rule.rules import is_own, rule_given
 from eldgr_dspy.words import ROLES, JudgeStyle, Role
 
@@ -87,9 +86,8 @@ def frozen_selector(
         freeze.refuse_own_rules([choice])
     lms = _LMs(freeze.path, lm, api_base)
     lenient = any(str(role.get("adapter")).endswith(f".{type(LENIENT).__name__}") for role in roles.values())
-    options = {name: value for name, value in extra.items() if name not in (*ROLES, *OWN)}
-    arguments: dict[str, Any] = freeze.arguments({name: extra[name] for name in OWN if name in extra})
-    arguments |= {"replies": "lenient" if lenient else "strict", **options}
+    arguments = freeze.arguments({name: value for name, value in extra.items() if name not in ROLES})
+    arguments.setdefault("replies", "lenient" if lenient else "strict")
     select = Selector(rule=rule if rule is not None and is_own(choice) else name_in(choice), **arguments)
     for role in ROLES:
         if (details := roles.get(asked_by(choice, role))) is not None:
