@@ -159,11 +159,8 @@ def _derivation(content: Mapping[str, Any]) -> Derivation:
     if not isinstance(others, Sequence) or not all(isinstance(other, Mapping) for other in others):
         raise _Invalid("other_derivations are not a list of objects")
     check = _optional_text(content, "consistency_check")
-    return Derivation(tuple(map(_step, steps)), answer, check, tuple(map(_another, others[:MOST_OTHERS])))
-
-
-def _another(content: Mapping[str, Any]) -> Derivation:
-    return _derivation({name: value for name, value in content.items() if name != "other_derivations"})
+    further = tuple(_derivation({**other, "other_derivations": None}) for other in others[:MOST_OTHERS])
+    return Derivation(tuple(map(_step, steps)), answer, check, further)
 
 
 def _step(step: Any) -> Step:
