@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
+from itertools import product
 from typing import Final
 
 from eldgr_dspy.derivation.arithmetic import Exact, simplify
@@ -199,33 +200,30 @@ def _parts(mask: int) -> Iterator[int]:
 
 
 def _multiply(first: _Numbers, second: _Numbers, sums: bool, results: _Numbers) -> None:
-    for kind, left in enumerate(first):
-        for other, right in enumerate(second):
-            if not (kind and other):
-                results[kind or other].update(x * y for x in left for y in right)
-            if sums and kind == other:
-                results[kind].update(x + y for x in left for y in right)
+    for (kind, left), (other, right) in product(enumerate(first), enumerate(second)):
+        if not (kind and other):
+            results[kind or other].update(x * y for x in left for y in right)
+        if sums and kind == other:
+            results[kind].update(x + y for x in left for y in right)
 
 
 def _divide(first: _Numbers, second: _Numbers, sums: bool, results: _Numbers) -> None:
-    for kind, left in enumerate(first):
-        for other, right in enumerate(second):
-            if kind >= other:
-                results[kind - other].update(x // y for x in left for y in right if not x % y)
-            if other >= kind:
-                results[other - kind].update(y // x for x in left for y in right if not y % x)
-            if sums and kind == other:
-                results[kind].update(x - y for x in left for y in right if x != y)
-                results[kind].update(y - x for x in left for y in right if x != y)
+    for (kind, left), (other, right) in product(enumerate(first), enumerate(second)):
+        if kind >= other:
+            results[kind - other].update(x // y for x in left for y in right if not x % y)
+        if other >= kind:
+            results[other - kind].update(y // x for x in left for y in right if not y % x)
+        if sums and kind == other:
+            results[kind].update(x - y for x in left for y in right if x != y)
+            results[kind].update(y - x for x in left for y in right if x != y)
 
 
 def _split(first: _Numbers, second: _Numbers, _sums: bool, results: _Numbers) -> None:
-    for kind, left in enumerate(first):
-        for other, right in enumerate(second):
-            if kind >= other:
-                results[kind - other].update(Fraction(x, y) for x in left for y in right if x % y)
-            if other >= kind:
-                results[other - kind].update(Fraction(y, x) for x in left for y in right if y % x)
+    for (kind, left), (other, right) in product(enumerate(first), enumerate(second)):
+        if kind >= other:
+            results[kind - other].update(Fraction(x, y) for x in left for y in right if x % y)
+        if other >= kind:
+            results[other - kind].update(Fraction(y, x) for x in left for y in right if y % x)
 
 
 def _size(numbers: _Numbers) -> int:
