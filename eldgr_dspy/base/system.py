@@ -77,9 +77,9 @@ class _File(io.FileIO):
             return super().truncate(size)
 
 
-def open_file(path: Path, buffer: int = _BUFFER) -> io.BufferedReader:
-    """Open a file for reading with a buffer of this size. Its errors name it."""
-    return io.BufferedReader(_File(path, "r", path), buffer)
+def open_file(path: Path) -> io.BufferedReader:
+    """Open a file for reading. Its errors name it."""
+    return io.BufferedReader(_File(path, "r", path), _BUFFER)
 
 
 def create_file(path: Path, becomes: Path) -> io.BufferedWriter:

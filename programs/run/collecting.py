@@ -34,7 +34,7 @@ from eldgr_dspy.programs.lms.rollouts import rollout
 from eldgr_dspy.programs.pools.devsets import DevQuestion, load_program, read_devset
 from eldgr_dspy.programs.run.evaluation import Watcher
 from eldgr_dspy.programs.run.fingerprints import digits
-from eldgr_dspy.programs.run.plan import Collection
+from eldgr_dspy.programs.run.plan import Collection, collected_folder
 from eldgr_dspy.programs.run.role_calls import Books, Query, RoleCall, metered_settings, role_call
 from eldgr_dspy.programs.run.run_directory import RunDirectory
 from eldgr_dspy.programs.run.scheduling import map_in_order
@@ -97,7 +97,7 @@ def collect(collection: Collection, watcher: Watcher | None = None, lm: dspy.Bas
     """
     program = load_program(collection.program)
     questions = read_devset(collection.devset, program, collection.task, collection.answer_field)[: collection.limit]
-    out, folder = Path(collection.out), collection.folder
+    out, folder = Path(collection.out), collected_folder(Path(collection.out))
     if out.exists() and not folder.exists():
         raise ArgumentError(f"{out} exists and was not collected: {folder.name} is not next to it. Give another --out.")
     watcher, signals = watcher or Watcher(), Signals()

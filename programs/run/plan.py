@@ -139,11 +139,6 @@ class Collection(Limits):
         """The answer type as files state it."""
         return load_type(self.answer).name_in_files
 
-    @property
-    def folder(self) -> Path:
-        """Where the samples are kept."""
-        return collected_folder(Path(self.out))
-
 
 def collected_folder(pool: Path) -> Path:
     """Return where `eldgr collect` keeps the samples of a pool."""
