@@ -221,7 +221,6 @@ def _on_pools(summary: Summary) -> Iterator[str]:
 
 
 def _fingerprints(details: Mapping[str, Any]) -> Fingerprints:
-    """Fingerprints of a role: of all its details, as in the journal, of its prompts, and of its LM's settings."""
     settings = {name: details.get(name) for name in ("lm", "adapter", "adapter_options")}
     return {"role": _digest(details), "prompts": _digest(details.get("prompts")), "settings": _digest(settings)}
 

@@ -146,7 +146,6 @@ def _as_letters(text: str) -> str:
 
 
 def _halves(marker: str) -> list[str]:
-    """Return each run of half the letters."""
     half = (len(marker) + 1) // 2
     return [marker[start : start + half] for start in range(len(marker) - half + 1)]
 

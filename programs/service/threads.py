@@ -89,7 +89,6 @@ class _Callers:
             caller.thread.join()
 
     def take_back(self, caller: _Caller) -> None:
-        """Add a thread to those that wait."""
         with self._lock:
             self._idle.append(caller)
 
