@@ -118,7 +118,8 @@ def marks_of(case: Case, decision: Decision, outcome: Became, faults: Collection
         level: str = case.settings.derivation if certified else "unchecked"
     else:
         support = certified if is_consensus else case.certified(decision.consensus)
-        level = decision.witness.level if decision.witness else "inapplicable" if certified is None else "uncertified"
+        names = {True: "certified", False: "uncertified", None: "inapplicable"}
+        level = decision.witness.level if decision.witness else names[certified]
     abstains = any(role not in faults for role in decision.abstentions)
     return Marks(decision.branch, level, outcome, case.vote.n_classes == 1, support, abstains)
 

@@ -167,7 +167,7 @@ def test_a_function_decides_and_is_stated_by_name_and_source(pool: Path, tmp_pat
     assert certificates == ({"retrieval": name, "arithmetic": "bounded"}, name)
     assert [*summary["consultations"]] == ["judge", "deriver", "repairer"]
     assert f"{ME}:is_capital" in (tmp_path / "run" / "report.html").read_text()
-    assert figures["rules"]["eldgr"]["em"] == 100
+    assert (figures["rules"]["eldgr"]["em"], figures["decided"]["outcomes"][0]["level"]) == (100, "certified")
     assert (figures["bounds"]["eldgr"], figures["bounds_any_span"]["eldgr"]) == ([0, 0], None)
     content = open_pool(pool)
     result = pool_authority(content.rows(), content.task, Settings(certificate=own_certificate(is_capital)))
