@@ -92,12 +92,14 @@ class Grounding:
         """Return the grounding of rows of f_NLI, one a step; a document is neutral if its f is 0.
 
         Raises:
-            ArgumentError: A value is not in [-1, 1].
+            ArgumentError: A row is not a list, or a value is not in [-1, 1].
         """
         rows_in = list(rows)
         reasons = {at: row.reason for at, row in enumerate(rows_in) if isinstance(row, Undefined)}
         numbers = [np.zeros(0) if isinstance(row, Undefined) else np.asarray(row, dtype=np.float64) for row in rows_in]
         for at, row in enumerate(numbers):
+            if row.ndim != 1:
+                raise ArgumentError(f"rows[{at}] must be a list of numbers, one a document; got {rows_in[at]!r:.80}.")
             if (wrong := np.flatnonzero(~((row >= -1) & (row <= 1)))).size:
                 refuse(f"rows[{at}]", int(wrong[0]), float(row[wrong[0]]), -1, 1)
         return cls._pad(numbers, [row == 0 for row in numbers], reasons)
