@@ -62,7 +62,7 @@ def triang(independent: Values, needed: int = SOURCES) -> Scores:
         independent: n_indep, whole numbers; `overlap.independent_sources` of the documents that entail the step.
         needed: M, at least 1.
     """
-    if needed < 1:
+    if not needed >= 1:  # NaN is not
         raise ArgumentError(f"needed must be at least 1 source; got {needed}. The paper has 3.")
     return each(lambda n: np.minimum(n / needed, 1.0), _counts(independent, "independent"))
 
