@@ -110,7 +110,7 @@ def independent_sources(documents: Sequence[Passage]) -> int:
 
 
 def new_unsupported(claims: Sequence[Sequence[str] | Undefined], best: Sequence[Scores]) -> Scores:
-    """n_new: how many claims of each step no earlier step made and no document entails.
+    """n_new: how many claims of each step are made for the first time, and entailed by no document.
 
     Args:
         claims: The claims of each step, in order.
