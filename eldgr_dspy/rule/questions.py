@@ -61,7 +61,7 @@ class Settings:
             function `(answer, evidence, question)`, a coroutine function, a DSPy module, or `module:function`; see
             `eldgr_dspy.rule.own_certificates`.
         derivation: What counts as a checked derivation (arithmetic).
-        consult: `lazy` asks only roles that can still change the outcome, `always` asks every role first; same answers.
+        consult: Under `eldgr`, `lazy` asks only roles that can matter, `always` asks every role first; same answers.
         homogeneous: Whether a pool of one class is still repaired; None: as the answer type says,
             `repair` for short text and `skip` for numbers.
         preference: `global`, Eq. 3's one preference; `stratum`, the paper's other reading (its figure caption): the
