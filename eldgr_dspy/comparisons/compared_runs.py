@@ -25,8 +25,9 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.record import sums_of
 from eldgr_dspy.figures.results.audit_fields import RoleSums
 from eldgr_dspy.figures.results.summary_fields import Adjusted, Paired, Scores, WinsLosses
+from eldgr_dspy.rule.named_judges import Label, in_order
 from eldgr_dspy.statistics import SeedVariance, holm, seed_variance
-from eldgr_dspy.words import Consulted, Task, roles_and
+from eldgr_dspy.words import Task
 
 
 class ComparedScores(Scores):
@@ -48,7 +49,7 @@ class ComparedPool(TypedDict):
 class ComparedRun(TypedDict):
     run: str
     consultations: RoleSums  # in all
-    models: dict[Consulted, str]  # `none` for a role without one
+    models: dict[Label, str]  # `none` for a role without one
     differences: list[str]  # how its settings and roles differ from the first run's, a line each
 
 
@@ -133,7 +134,7 @@ def _run(entry: NamedRun, reference: NamedRun) -> ComparedRun:
     return {
         "run": entry.run.path.as_posix(),
         "consultations": sums_of(entry.summary["consultations"]),
-        "models": {role: _model(heads.get(role)) for role in roles_and(heads)},
+        "models": {label: _model(heads.get(label)) for label in in_order(heads)},
         "differences": [*_differences(reference, entry)],
     }
 

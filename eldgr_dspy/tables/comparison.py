@@ -8,9 +8,9 @@ from eldgr_dspy.base.formatting import UNDEFINED, count_of, figure, interval, qu
 from eldgr_dspy.comparisons.compared_runs import ComparedPool, Comparison, Seeds
 from eldgr_dspy.figures.results.audit_fields import RoleSums
 from eldgr_dspy.figures.results.summary_fields import Adjusted, Paired
+from eldgr_dspy.rule.named_judges import in_order
 from eldgr_dspy.statistics import mcnemar
 from eldgr_dspy.tables.table import NO_REPORT, Columns, Table, columns_of, field, part, score_columns, table_of
-from eldgr_dspy.words import Consulted
 
 _CUSTOMARY = 0.05
 
@@ -46,7 +46,7 @@ def _scores(rule: str, name: str, pool: ComparedPool) -> Table:
 
 def _made_with(comparison: Comparison) -> Table:
     runs = comparison["runs"]
-    roles: dict[Consulted, None] = dict.fromkeys(role for run in runs.values() for role in run["models"])
+    roles = in_order({role for run in runs.values() for role in run["models"]})
     models = {name: {role: run["models"].get(role, "not asked") for role in roles} for name, run in runs.items()}
     notes = [f"{name}: {line}" for name, run in runs.items() for line in run["differences"]]
     notes = notes or ["The same settings and the same roles."]

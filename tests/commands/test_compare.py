@@ -130,12 +130,13 @@ def test_different_settings_and_models_are_shown_as_what_they_are(tmp_path: Path
     one, _ = finished_run(tmp_path, out=tmp_path / "a", selector=judging(2))
     other, _ = finished_run(tmp_path, out=tmp_path / "b", selector=heuristic_selector(preference="stratum"))
     first, second = compare(one, other)["runs"].values()
-    assert first["differences"] == []
-    assert 'rule: preference: "global" -> "stratum"' in second["differences"]
     roles = '"eldgr_dspy.programs.roles.Judge" -> "eldgr_dspy.programs.heuristics.LexicalJudge"'
-    assert f"judge: module: {roles}" in second["differences"]
+    differences = {'rule: preference: "global" -> "stratum"', f"judge: module: {roles}"}
+    assert first["differences"] == [] and differences <= {*second["differences"]}
     assert (first["models"]["judge"], second["models"]["judge"]) == ("scripted/lm", "none")
-    assert first["models"]["deriver"] == "not asked"
+    named, _ = finished_run(tmp_path, out=tmp_path / "c", judges={"x": judging(2).judge})
+    models = compare(one, named, rule="first")["runs"][str(named)]["models"]
+    assert models == {"judge[x]": "scripted/lm", "deriver": "not asked", "repairer": "not asked"}
 
 
 @each_case("commands", "other spellings")
