@@ -66,6 +66,12 @@ def train(recipe: Recipe) -> Any:
             "or give another output_dir."
         )
     trainer = trainer_of(recipe)
+    rows, prompts = trainer.train_dataset, recipe.training.generation_batch_size // recipe.training.num_generations
+    if isinstance(rows, Sized) and len(rows) < prompts:
+        raise ArgumentError(
+            f"The data must have a row for each of the {prompts} prompts that are sampled at once; got {len(rows)}. "
+            "Give more, or lower per_device_train_batch_size or steps_per_generation."
+        )
     if trainer.is_world_process_zero():
         folder.mkdir(parents=True, exist_ok=True)
         fields = {**asdict(recipe.rewards), **asdict(recipe.model), **recipe.training.to_dict()}
