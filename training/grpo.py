@@ -60,10 +60,16 @@ def train(recipe: Recipe) -> Any:
     """Train with a recipe, save the model into its output folder, and return the trainer."""
     folder, resume = Path(recipe.training.output_dir), recipe.training.resume_from_checkpoint
     resume = {"true": True, "false": False}.get(str(resume).lower(), resume)  # on the command line it is a text
-    if not resume and any(folder.glob("checkpoint-*")):
+    is_begun = any(folder.glob("checkpoint-*"))
+    if not resume and is_begun:
         raise ArgumentError(
             f"output_dir={str(folder)!r} has checkpoints of a run; set resume_from_checkpoint: true to resume it, "
             "or give another output_dir."
+        )
+    if resume and not (is_begun if resume is True else Path(resume).is_dir()):
+        raise ArgumentError(
+            f"resume_from_checkpoint must be the folder of a checkpoint, or true if output_dir={str(folder)!r} has one;"
+            f" got {recipe.training.resume_from_checkpoint!r:.80}. Leave it out to begin a run."
         )
     trainer = trainer_of(recipe)
     rows, prompts = trainer.train_dataset, recipe.training.generation_batch_size // recipe.training.num_generations
