@@ -40,7 +40,7 @@ def parse_arguments(arguments: Sequence[str]) -> Recipe:
     groups = (RewardArguments, trl.ScriptArguments, trl.GRPOConfig, trl.ModelConfig, trl.DatasetMixtureConfig)
     try:
         recipe = Recipe(*trl.TrlParser(groups).parse_args_and_config(words))
-    except (ValueError, TypeError, YAMLError) as error:
+    except (ValueError, TypeError, ImportError, YAMLError) as error:
         raise ArgumentError(
             f"The recipe cannot be read ({brief(error)}); its fields are those of RewardArguments here, and of TRL's "
             "GRPOConfig, ModelConfig and ScriptArguments."
@@ -133,8 +133,11 @@ def trainer_of(recipe: Recipe) -> Any:
             f"model_name_or_path={recipe.model.model_name_or_path!r} cannot be loaded ({brief(message, 200)}); give a "
             "folder with a model and its tokenizer, or a name on the Hugging Face Hub."
         ) from error
-    except ValueError as error:
-        raise ArgumentError(f"TRL refuses the recipe: {brief(error, 200)}. Change the field that it names.") from error
+    except (ValueError, ImportError, RuntimeError) as error:  # such as of vLLM or wandb, if it is not installed
+        message = " ".join(str(error).split()).rstrip(".")
+        raise ArgumentError(
+            f"TRL refuses the recipe: {brief(message, 200)}. Change the field that it names."
+        ) from error
     require_names(trainer.reward_func_names)  # TRL names functions, partial ones, objects and models each in its way
     for dataset in datasets:
         _require_template(dataset, trainer.processing_class)
