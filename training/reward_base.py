@@ -113,8 +113,8 @@ class Reward(ABC):
         """Return the reward of each completion: finite, unweighted, 0 if it is undefined.
 
         The global random state of Python, numpy, torch and CUDA is the same after the call as before. If the trainer
-        passes `log_metric`, it gets the share of undefined completions, the mean of each part and the seconds taken; if
-        it passes `log_extra`, it gets what the reward shows of each completion, as `orm_answer`.
+        passes `log_metric`, it gets for each completion whether it is undefined and each defined part, and the seconds
+        taken; if it passes `log_extra`, it gets what the reward shows of each completion, as `orm_answer`.
 
         Args:
             prompts: One a completion.
@@ -135,11 +135,11 @@ class Reward(ABC):
 
     def _log(self, results: RewardResults, seconds: float, log_metric: object, log_extra: object) -> None:
         if callable(log_metric):
-            n, means = len(results.scores), {name: part.mean() for name, part in results.parts.items()}
-            shares: dict[str, Score] = {"undefined": float(n - results.scores.defined.sum()) / n} if n else {}
-            for name, value in {**shares, **means, "seconds": seconds}.items():
-                if not isinstance(value, Undefined):  # a part that is never defined has no mean
-                    log_metric(f"{self.__name__}/{name}", value)
+            undefined = Scores.of((~results.scores.defined).astype(float))
+            for name, part in {"undefined": undefined, **results.parts, "seconds": [seconds]}.items():
+                for value in part:  # one by one, so that a trainer's mean is that over the completions of all processes
+                    if not isinstance(value, Undefined):
+                        log_metric(f"{self.__name__}/{name}", value)
         if callable(log_extra):
             for column, values in results.columns.items():
                 log_extra(f"{self.__name__}_{column}", list(values))

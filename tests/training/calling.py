@@ -45,12 +45,16 @@ def places(*answers: str, **settings: Any) -> list[float]:
 
 class Log:  # what a trainer is told, as the arguments that it passes for it
     def __init__(self) -> None:
-        self.metrics: dict[str, float] = {}
+        self.values: dict[str, list[float]] = defaultdict(list)
         self.columns: dict[str, list[Any]] = defaultdict(list)
 
     @property
+    def metrics(self) -> dict[str, float]:
+        return {name: sum(values) / len(values) for name, values in self.values.items()}
+
+    @property
     def arguments(self) -> dict[str, Any]:
-        return {"log_metric": self.metrics.__setitem__, "log_extra": self.columns.__setitem__}
+        return {"log_metric": lambda name, one: self.values[name].append(one), "log_extra": self.columns.__setitem__}
 
 
 class Steady:  # a scorer that gives each step the same `logic` and `fact`, and keeps what it was given

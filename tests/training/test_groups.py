@@ -94,9 +94,8 @@ def test_groups_are_places_in_the_order_of_the_trainer_and_parts_say_what_they_n
 
 @pytest.mark.parametrize(("training", "expected"), [(True, [1, 0, 0.5, 0.5]), (False, [1, 1 / 3, 1 / 3, 1 / 3])])
 def test_the_trainer_says_how_many_completions_a_prompt_has(training: bool, expected: list[float]) -> None:
-    log = Trainer(Model(training)).log
     texts = ["A: Qatar", "A: Chile", "A: Peru", "A: Chile"]
-    assert eldgr_rank(["?"] * 4, texts, **rows(4), log_metric=log) == pytest.approx(expected)
+    assert eldgr_rank(["?"] * 4, texts, **rows(4), log_metric=Trainer(Model(training)).log) == pytest.approx(expected)
 
 
 @dataclass
