@@ -11,7 +11,7 @@ the step in which it ends; a token without text, such as the end of a sequence, 
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -63,9 +63,11 @@ class TokenConfidence:
         return NO_NUMBER if math.isnan(mean) else min(1.0, math.exp(min(mean, 0.0)))
 
 
-def token_confidence(tokenizer: Any, ids: Sequence[int], logps: Sequence[float]) -> TokenConfidence:
-    """Return the text of sampled tokens, with their log-probabilities; special tokens are left out."""
-    special = set(tokenizer.all_special_ids)
+def token_confidence(
+    tokenizer: Any, ids: Sequence[int], logps: Sequence[float], further: Iterable[int] = ()
+) -> TokenConfidence:
+    """Return the text of sampled tokens, with their log-probabilities; special and further tokens are left out."""
+    special = {*tokenizer.all_special_ids, *further}
     pairs = [(token, logp) for token, logp in zip(ids, logps, strict=True) if token not in special]
     pieces = spell(tokenizer.decode, [token for token, _ in pairs])
     return TokenConfidence("".join(pieces), tuple(accumulate(map(len, pieces))), tuple(logp for _, logp in pairs))

@@ -72,7 +72,10 @@ def policy_confidence(
     batch_size = trainer.args.per_device_train_batch_size
     tokenizer = getattr(trainer.processing_class, "tokenizer", trainer.processing_class)
     all_logps = token_logps(trainer.model, prompt_ids, completion_ids, batch_size=batch_size)
-    return [token_confidence(tokenizer, ids, logps) for ids, logps in zip(completion_ids, all_logps, strict=True)]
+    # A trainer's text is without special tokens, also those that have no name, as <|channel|>.
+    special = [token for token, details in tokenizer.added_tokens_decoder.items() if details.special]
+    rows = zip(completion_ids, all_logps, strict=True)
+    return [token_confidence(tokenizer, ids, logps, special) for ids, logps in rows]
 
 
 @contextmanager

@@ -4,11 +4,13 @@ import math
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
+from transformers import AddedToken
 
 from eldgr_dspy.training import Conditioned, GroupReward, StepReward, TokenConfidence, format, orm
 from eldgr_dspy.training.confidence import spell, token_confidence
@@ -123,15 +125,12 @@ def test_special_tokens_belong_to_no_step_and_time_grows_with_the_number_of_toke
     ids = tokenizer("The host was Qatar.<|im_end|>").input_ids
     result = token_confidence(tokenizer, ids, [-0.5] * (len(ids) - 1) + [-50.0])
     assert (result.text, result.ends) == ("The host was Qatar.", (3, 8, 12, 18, 19)) and set(result.logps) == {-0.5}
-    count = 0
-
-    def decode(ids: list[int]) -> str:
-        nonlocal count
-        count += len(ids)
-        return Bytes.decode(ids)
-
-    spell(decode, [97] * 1_000)
-    assert count < 5_000
+    caller = Caller()  # whose trainer leaves out what is special without a name, as <|channel|>
+    caller.processing_class.add_tokens(AddedToken("Six", special=True))
+    ids = caller.processing_class("Six .").input_ids
+    assert [(one.text, one.ends) for one in policy_confidence(caller, ["."], [ids]) or ()] == [(" .", (2,))]
+    spell(decode := Mock(side_effect=Bytes.decode), [97] * 1_000)
+    assert sum(len(call.args[0]) for call in decode.mock_calls) < 5_000
 
 
 class Bytes:  # a tokenizer of bytes, several of which are one character
