@@ -21,6 +21,7 @@ from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.words import Role
 
 _EVIDENCE = ("evidence", "context", "passages")
+_MEDIA = (dspy.Image, dspy.Audio, dspy.File)
 _SETTINGS = ("lm", "config", "demos", "signature")  # of a call of a predictor
 
 
@@ -92,7 +93,9 @@ def question_of(inputs: Mapping[str, Any]) -> str:
         return str(fields["question"])
     if len(fields) == 1 and isinstance(only := next(iter(fields.values())), str):
         return only
-    return "\n".join(f"{name}: {value}" for name, value in fields.items())
+    # A picture or a sound is named in short; its text is the whole file.
+    texts = {name: repr(value) if isinstance(value, _MEDIA) else value for name, value in fields.items()}
+    return "\n".join(f"{name}: {text}" for name, text in texts.items())
 
 
 def candidate_of(prediction: dspy.Prediction, field: str) -> dict[str, Any]:

@@ -134,6 +134,7 @@ def test_a_bound_lm_is_sampled_like_that_of_the_settings(bind: str) -> None:
     assert len(lm.requests) == 5
     assert results == {id(predictor) for _, predictor in program.named_predictors()}
     assert question_of({"config": {"a": 1}}) == "config: {'a': 1}"
+    assert "AAAA" not in question_of({"image": dspy.Image("data:image/png;base64,AAAA")})
     assert all(one.lm in (None, lm) for one in program.predictors())
 
 
