@@ -19,7 +19,7 @@ from eldgr_dspy.programs.calls import call_within, is_streaming_thread
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.lms.consulting import awaitable, callable_of, is_failed_call
 from eldgr_dspy.programs.lms.lms import holds_lm, replace_lms, reveal_compiled
-from eldgr_dspy.programs.lms.rollouts import Trace, keep_trace, numbered_lm, own_trace, rollout
+from eldgr_dspy.programs.lms.rollouts import Trace, is_heard, keep_trace, numbered_lm, own_trace, rollout
 from eldgr_dspy.programs.samples import (
     Sample,
     by_name,
@@ -217,7 +217,8 @@ class Sampled(Saved):
                     del ends[future]
 
     async def _adraw(self, call: "_Call", numbers: range) -> list[Sample]:
-        samples, places = dict[int, Sample](), asyncio.Semaphore(len(numbers[: self.num_threads]))
+        most = 1 if is_heard(self.program) else len(numbers[: self.num_threads])
+        samples, places = dict[int, Sample](), asyncio.Semaphore(most)
 
         async def sample(number: int) -> None:
             async with places:

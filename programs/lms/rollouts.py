@@ -81,6 +81,12 @@ def _streaming(target: dspy.Module, originals: Mapping[int, Any]) -> dict[str, A
     return {"send_stream": _Stream(stream=stream, originals=originals), "stream_listeners": listeners}
 
 
+def is_heard(program: dspy.Module) -> bool:
+    """Return whether a stream's listener listens to a program: it hears one call at a time."""
+    predictors = [listener.predict for listener in dspy.settings.stream_listeners or []]
+    return any(part in predictors for _, part in sub_modules(program, dspy.Predict))
+
+
 def own_trace() -> Trace | None:
     """Return a list for the trace of some calls, or None if DSPy keeps no trace."""
     return None if dspy.settings.trace is None else []

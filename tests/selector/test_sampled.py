@@ -420,8 +420,8 @@ def test_an_optimizer_gets_the_sample_that_shipped_and_many_threads_mix_nothing_
 @pytest.mark.parametrize("is_own", [False, True])
 @pytest.mark.parametrize("is_async", [False, True])
 def test_a_program_that_streams_is_sampled(is_async: bool, is_own: bool) -> None:
-    """DSPy streams a program that is not async from one thread alone, so samples are drawn there, in turn."""
-    lm, program = answering(["Doha", "Dubai"]), Sampled(dspy.Predict(ASK), n=2, num_threads=1)
+    """DSPy streams a program that is not async from one thread, and a listener hears one call at a time."""
+    lm, program = answering(["Doha", "Dubai"]), Sampled(dspy.Predict(ASK), n=2)
     if is_own:
         program.program.set_lm(lm)
     listeners: Any = [dspy.streaming.StreamListener("answer", allow_reuse=True)]
