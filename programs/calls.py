@@ -230,10 +230,11 @@ class _Records:
         if self.usage.caller is not None:
             self._settings["usage_tracker"] = self.usage
         self.module, self._originals = module, dict[int, Any]()
+        self._hand_back: Callable[[], None] = lambda: None
         if dspy.settings.send_stream is None:  # a listener knows its predictor; what was streamed is not sent again
             self._settings["lm"] = with_limit(dspy.settings.lm, limit)
             if isinstance(module, dspy.Module) and holds_lm(module):
-                self.module, self._originals = view(module, lambda lm: with_limit(lm, limit))
+                self.module, self._originals, self._hand_back = view(module, lambda lm: with_limit(lm, limit))
 
     def context(self) -> AbstractContextManager[None]:
         """Keep the records of the block here."""
@@ -241,7 +242,8 @@ class _Records:
         return settings
 
     def hand_over(self) -> None:
-        """Add the trace to that of the caller."""
+        """Add the trace to that of the caller, and keep what the module's methods have set."""
+        self._hand_back()
         keep_trace([(self._originals.get(id(one), one), *call) for one, *call in self._own_trace or ()])
 
 

@@ -110,23 +110,32 @@ def twin_of(lm: Any, mixin: type) -> Any:
     return twin
 
 
-def view(module: dspy.Module, change: Callable[[Any], Any]) -> tuple[Any, dict[int, Any]]:
-    """Return a module that shares all but the LMs, and the original of each module in it by the copy's id."""
-    twins = dict[int, tuple[Any, Any]]()
+def view(module: dspy.Module, change: Callable[[Any], Any]) -> tuple[Any, dict[int, Any], Callable[[], None]]:
+    """Return a module that shares all but the LMs, the original of each module in it by the copy's id, and a function.
+
+    The function gives the originals what the copies' methods have set, as an index that is built at first use.
+    """
+    twins = dict[int, tuple[Any, Any, dict[str, Any]]]()
 
     def clone(one: Any) -> Any:
         if isinstance(one, dspy.BaseLM):
             return change(one)
         if id(one) not in twins:
             kind: Any = type(one)
-            twin = object.__new__(kind)
-            twins[id(one)] = twin, one
+            twin, values = object.__new__(kind), dict[str, Any]()
+            twins[id(one)] = twin, one, values
             # Unlike a copy of `with_lms`, it keeps records and other state where the module itself keeps them.
             own = {name: part for name, part in vars(one).items() if name not in RECORDS}
-            vars(twin).update({**vars(one), **{name: replace_lms(part, clone) for name, part in own.items()}})
+            values |= {**vars(one), **{name: replace_lms(part, clone) for name, part in own.items()}}
+            vars(twin).update(values)
         return twins[id(one)][0]
 
-    return clone(module), {id(twin): one for twin, one in twins.values()}
+    def hand_back() -> None:
+        for twin, one, values in twins.values():
+            new = {name: part for name, part in vars(twin).items() if part is not values.get(name, twins)}
+            vars(one).update({name: part for name, part in new.items() if replace_lms(part, type) is part})
+
+    return clone(module), {id(twin): one for twin, one, _ in twins.values()}, hand_back
 
 
 def replace_lms(value: Any, change: Callable[[Any], Any]) -> Any:

@@ -54,10 +54,12 @@ def rollout(
     """Yield what to call for one sample `of` several, and the list that gets the trace of its calls."""
     # The temperature is that of requests that do not set their own; None leaves the LM's.
     number = partial(numbered_lm, sample=sample, of=of, temperature=temperature)
-    target, originals = view(program, number) if bound else (program, {})  # bound: the program has its own LMs
+    # Bound: the program has its own LMs.
+    target, originals, hand_back = view(program, number) if bound else (program, {}, lambda: None)
     trace: Trace = []
     with dspy.context(lm=number(dspy.settings.lm), trace=trace, **_streaming(target, originals), **ANY_USAGE):
         yield target, trace
+    hand_back()
     trace[:] = [(originals.get(id(predictor), predictor), *call) for predictor, *call in trace]
 
 

@@ -123,7 +123,7 @@ def test_all_samples_are_under_way_at_once_or_as_many_as_num_threads_says(way: s
 def test_a_bound_lm_is_sampled_like_that_of_the_settings(bind: str) -> None:
     lm, program, steps = answering(["Doha"], cache=True), dspy.Predict(ASK), [dspy.Predict(ASK), dspy.Predict(ASK)]
     if bind == "a list of predictors":
-        program = Does(lambda self, **inputs: [step(**inputs) for step in self.steps][-1], steps=steps)
+        program = Does(lambda me, **of: vars(me).update(new=1) or [one(**of) for one in me.steps][-1], steps=steps)
     if bind not in ("context", "call"):
         program.set_lm(lm)
     settings = {"lm": lm, "config": {"top_p": 0.5}} if bind == "call" else {}
@@ -135,7 +135,7 @@ def test_a_bound_lm_is_sampled_like_that_of_the_settings(bind: str) -> None:
     assert results == {id(predictor) for _, predictor in program.named_predictors()}
     assert question_of({"config": {"a": 1}}) == "config: {'a': 1}"
     assert "AAAA" not in question_of({"image": dspy.Image("data:image/png;base64,AAAA")})
-    assert all(one.lm in (None, lm) for one in program.predictors())
+    assert all(one.lm in (None, lm) for one in program.predictors()) and hasattr(program, "new") == ("list" in bind)
 
 
 def test_rollouts_and_sampling_within_sampling_stay_apart_and_a_temperature_replaces_that_of_the_lm() -> None:
