@@ -19,7 +19,7 @@ from eldgr_dspy.programs.calls import call_within, is_streaming_thread
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.lms.consulting import awaitable, callable_of, is_failed_call
 from eldgr_dspy.programs.lms.lms import holds_lm, replace_lms, reveal_compiled
-from eldgr_dspy.programs.lms.rollouts import Trace, is_heard, keep_trace, numbered_lm, own_trace, rollout
+from eldgr_dspy.programs.lms.rollouts import Trace, is_heard, keep_trace, numbered_lm, own_trace, rollout, roomy_stream
 from eldgr_dspy.programs.samples import (
     Sample,
     by_name,
@@ -145,7 +145,8 @@ class Sampled(Saved):
         """Do the same as `forward`, with the samples in tasks."""
         call = self._call(args, inputs)
         taking = in_thread if self.select.type.pooled else at_once  # comparing answers may take long
-        samples = await adrive(self._batches(call.inputs), partial(self._adraw, call), taking)
+        async with roomy_stream():
+            samples = await adrive(self._batches(call.inputs), partial(self._adraw, call), taking)
         calling = self._inputs(call.inputs, samples)
         with dspy.context(trace=own_trace()):
             choice, trace = await self.select.acall(**calling), dspy.settings.trace

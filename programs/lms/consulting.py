@@ -29,6 +29,7 @@ from eldgr_dspy.programs.engines.json_objects import holds_object, is_whole
 from eldgr_dspy.programs.engines.strict import STRICT, StrictJSONAdapter, reason_of
 from eldgr_dspy.programs.engines.usage import ANY_USAGE
 from eldgr_dspy.programs.lms.lms import numeric_temperatures
+from eldgr_dspy.programs.lms.rollouts import roomy_stream
 from eldgr_dspy.programs.plain_values import UnwritableError, plain
 from eldgr_dspy.rule.consultations import OUTPUTS, Abstention
 from eldgr_dspy.words import is_role
@@ -226,8 +227,9 @@ async def aask(module: dspy.Module, inputs: Mapping[str, object], role: str | No
     """Ask a module as `ask` does, without blocking."""
     last = _Last()
     try:
-        with _reading(last), numeric_temperatures(module):
-            reply = last.apply_flaw(_reply_of(module, await awaitable(module)(**inputs)))
+        async with roomy_stream():
+            with _reading(last), numeric_temperatures(module):
+                reply = last.apply_flaw(_reply_of(module, await awaitable(module)(**inputs)))
     except _NO_FIELDS as error:
         return last.apply_flaw(_abstention(error))
     _require_outputs(role, reply)

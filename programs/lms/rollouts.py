@@ -5,12 +5,15 @@ that shares everything with it and numbers its requests by `rollout_id`. Where a
 is replaced by a view of it: modules of its own, which share everything but the LMs.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import asyncio
+import math
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, TypeAlias
 
+import anyio
 import dspy
 
 from eldgr_dspy.programs.engines.usage import ANY_USAGE
@@ -81,6 +84,29 @@ def _streaming(target: dspy.Module, originals: Mapping[int, Any]) -> dict[str, A
     twins = [part for _, part in sub_modules(target, dspy.Predict) if originals.get(id(part)) in predictors]
     listeners = [SimpleNamespace(predict=twin) for twin in twins] or listeners
     return {"send_stream": _Stream(stream=stream, originals=originals), "stream_listeners": listeners}
+
+
+@asynccontextmanager
+async def roomy_stream() -> AsyncIterator[None]:
+    """Take what is streamed in the block without a limit, and pass it on: DSPy blocks the loop if a stream is full."""
+    stream = dspy.settings.send_stream
+    if stream is None:
+        yield
+        return
+    send, receive = anyio.create_memory_object_stream[Any](math.inf)
+
+    async def pass_on() -> None:
+        async for item in receive:
+            await stream.send(item)
+
+    task = asyncio.create_task(pass_on())
+    try:
+        with send, dspy.context(send_stream=send):
+            yield
+        await task
+    finally:
+        task.cancel()  # without effect on one that is done
+        receive.close()
 
 
 def is_heard(program: dspy.Module) -> bool:

@@ -26,7 +26,7 @@ from eldgr_dspy.programs.typed_answers import as_candidate, as_type
 from eldgr_dspy.rule.stopping import Posterior
 from tests.caching import cached_by_dspy
 from tests.case_tables import each_case
-from tests.modules import Answers, Does, Spans
+from tests.modules import Announce, Answers, Does, Spans
 from tests.refusing import refuses
 from tests.scenes import SILENT, repair
 from tests.selecting import evaluating, example_of, right
@@ -421,14 +421,15 @@ def test_an_optimizer_gets_the_sample_that_shipped_and_many_threads_mix_nothing_
 @pytest.mark.parametrize("is_async", [False, True])
 def test_a_program_that_streams_is_sampled(is_async: bool, is_own: bool) -> None:
     """DSPy streams a program that is not async from one thread, and a listener hears one call at a time."""
-    lm, program = answering(["Doha", "Dubai"]), Sampled(dspy.Predict(ASK), n=2)
-    if is_own:
-        program.program.set_lm(lm)
-    listeners: Any = [dspy.streaming.StreamListener("answer", allow_reuse=True)]
-    stream: Any = dspy.streamify(program, stream_listeners=listeners, is_async_program=is_async, async_streaming=False)
-    with dspy.context(lm=lm):
-        *pieces, last = stream(**QUESTION)
-    assert ("".join(piece.chunk for piece in pieces), last.answer) == ("DohaDubai", "Doha")
+    listener, pieces = dspy.streaming.StreamListener("answer", allow_reuse=True), list[Any]()
+    for n, provider, listeners in ((2, None, [listener]), (20, Announce(), [])):
+        lm, program = answering(["Doha", "Dubai"]), Sampled(dspy.Predict(ASK), n=n)
+        program.program.set_lm(lm if is_own else None)
+        stream: Any = dspy.streamify(program, provider, listeners, is_async_program=is_async, async_streaming=False)
+        with dspy.context(lm=lm):
+            pieces += stream(**QUESTION)
+    assert "".join(getattr(piece, "chunk", "") for piece in pieces) == "DohaDubai"
+    assert [getattr(piece, "message", "") for piece in pieces].count("Predict") == 20 and pieces[-1].answer == "Doha"
 
 
 def test_what_is_evidence_and_what_is_not() -> None:
@@ -462,5 +463,4 @@ def test_what_is_evidence_and_what_is_not() -> None:
     assert run(Sampled(dspy.Predict(ASK), n=2), answering(["Doha"]), question="?", context=iter(PASSAGES)).certified
     # The passages that a program finds by itself certify, whether an optional input is left out or None.
     program = Does(lambda self, question, context: self.ask(question=question, context=PASSAGES), ask=dspy.Predict(ASK))
-    pred = run(Sampled(program, n=2), answering(["Doha"]), question=QUESTION["question"], context=None)
-    assert pred.certified
+    assert run(Sampled(program, n=2), answering(["Doha"]), question=QUESTION["question"], context=None).certified
