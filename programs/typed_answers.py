@@ -18,6 +18,8 @@ from eldgr_dspy.text.numbers import parse_number
 
 def as_candidate(value: Any) -> Any:
     """Return an answer as a candidate of a `Selector` has it: text, number, None or canonical JSON (`Structure`)."""
+    if isinstance(value, dspy.Type) and {"value", "confidence"} <= type(value).model_fields.keys():
+        value = value.__dict__["value"]  # of a decision of DSPy's, however sure it is
     if isinstance(value, bool):
         return str(value).lower()  # a word, so that a certificate is inapplicable to it
     if value is None or type(value) in (str, int, float, Decimal):
