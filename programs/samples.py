@@ -14,7 +14,7 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.inputs import to_passages
 from eldgr_dspy.programs.lms.rollouts import Trace
 from eldgr_dspy.programs.plain_decisions import PREDICTION_FIELDS
-from eldgr_dspy.programs.typed_answers import as_candidate, as_type, outputs
+from eldgr_dspy.programs.typed_answers import as_candidate, as_type, outputs, type_of
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import show_passage
 from eldgr_dspy.rule.questions import Question, Settings
@@ -148,7 +148,7 @@ def shipment(
     """Return the fields of a decision with the answer in its type, and which sample ships, or None if none has it."""
     values = {name: str(value) if isinstance(value, str) else value for name, value in decision.items()}
     answers = [None if one is None else one[field] for one in predictions]
-    kind = types.get(field) or next((type(one) for one in answers if one is not None), str)
+    kind = types.get(field) or next((type_of(one) for one in answers if one is not None), str)
     answer: Any = decision["answer"]
     index = _sample_with(answer, question, settings)
     if index is None and answer is not None and kind is not str:

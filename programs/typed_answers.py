@@ -4,10 +4,12 @@ import json
 import math
 from contextlib import suppress
 from decimal import Decimal
+from enum import Enum
 from typing import Any
 
 import dspy
-from pydantic import BaseModel, TypeAdapter
+import numpy as np
+from pydantic import BaseModel, PydanticUserError, TypeAdapter
 from pydantic_core import to_jsonable_python
 
 from eldgr_dspy.base.structured import Structure
@@ -18,6 +20,7 @@ from eldgr_dspy.text.numbers import parse_number
 
 def as_candidate(value: Any) -> Any:
     """Return an answer as a candidate of a `Selector` has it: text, number, None or canonical JSON (`Structure`)."""
+    value = _unboxed(value)
     if isinstance(value, dspy.Type) and {"value", "confidence"} <= type(value).model_fields.keys():
         value = value.__dict__["value"]  # of a decision of DSPy's, however sure it is
     if isinstance(value, bool):
@@ -37,6 +40,7 @@ def as_candidate(value: Any) -> Any:
 
 def _plain(value: Any) -> Any:
     """Return a value as JSON in which equal values are the same: 4.0 is 4, and sets are sorted."""
+    value = _unboxed(value)
     if isinstance(value, BaseModel):
         value = value.model_dump()
     if isinstance(value, set | frozenset):
@@ -54,6 +58,19 @@ def _plain(value: Any) -> Any:
     return _plain(to_jsonable_python(value))
 
 
+def _unboxed(value: Any) -> Any:
+    """Return a scalar of NumPy as Python's: a number of 32 bits by its own shortest text, all else unchanged."""
+    if isinstance(value, np.floating):
+        return float(str(value))
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def type_of(value: Any) -> Any:
+    """Return the type in which another answer comes back: of a scalar of NumPy or a kind of text, the plain one."""
+    plain = _unboxed(value)
+    return str if isinstance(plain, str) and not isinstance(plain, Enum) else type(plain)
+
+
 def outputs(program: dspy.Module) -> dict[str, Any]:
     """Return the output fields of the program's predictors with their types. Of one name, the last predictor's."""
     fields: dict[str, Any] = {}
@@ -64,7 +81,10 @@ def outputs(program: dspy.Module) -> dict[str, Any]:
 
 def as_type(text: str, kind: Any) -> Any:
     """Return a text, such as a span of the evidence, as a value of a type; raise a ValueError if it is not one."""
-    adapter: TypeAdapter[Any] = TypeAdapter(kind)
+    try:
+        adapter: TypeAdapter[Any] = TypeAdapter(kind)
+    except PydanticUserError as error:
+        raise ValueError(f"{text!r:.80} is not a value of {kind}, which Pydantic cannot read") from error
     number, values = parse_number(text), list[Any]()
     for parse in (adapter.validate_python, adapter.validate_json):
         with suppress(ValueError):

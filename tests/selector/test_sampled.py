@@ -12,6 +12,7 @@ from threading import Barrier, Event
 from typing import Any
 
 import dspy
+import numpy as np
 import pytest
 from dspy.experimental import Noul
 from pydantic import BaseModel, TypeAdapter
@@ -23,7 +24,7 @@ from eldgr_dspy.programs import sampled
 from eldgr_dspy.programs.samples import question_of
 from eldgr_dspy.programs.service.service_log import LOG
 from eldgr_dspy.programs.testing import ScriptedLM, role_of, scripted_lm, text_of
-from eldgr_dspy.programs.typed_answers import as_candidate, as_type
+from eldgr_dspy.programs.typed_answers import as_candidate, as_type, type_of
 from eldgr_dspy.rule.stopping import Posterior
 from tests.caching import cached_by_dspy
 from tests.case_tables import each_case
@@ -233,11 +234,12 @@ def test_a_repair_of_another_type_is_an_abstention(kind: str, reply: Any, span: 
 
 
 def test_a_number_is_no_date_and_equal_values_vote_together() -> None:
-    for kind in (datetime, date, time, timedelta):
+    for kind in (datetime, date, time, timedelta, Barrier):
         refuses(ValueError, "not a value of|validation error", as_type, "1854", kind)
     assert as_type("1862-01-01", date) == date(1862, 1, 1)
     refuses(ValueError, "not a value of", as_type, f"1{',000' * 110}.5", float)
-    assert as_candidate([Decimal("1.50"), Decimal("9.00")]) == as_candidate([Decimal("1.5"), 9])
+    assert as_candidate([Decimal("1.50"), Decimal("9.00")]) == as_candidate([Decimal("1.5"), np.int64(9)])
+    assert [type_of(one) for one in (np.float64(1.5), np.int64(9), np.str_("a"), 9)] == [float, int, str, int]
     assert {as_candidate(as_type(f'{{"value": true, "confidence": {sure}}}', Noul)) for sure in (0.5, 0.9)} == {"true"}
 
 
@@ -409,10 +411,8 @@ def test_an_optimizer_gets_the_sample_that_shipped_and_many_threads_mix_nothing_
     devset, parallel = [example_of(QUESTION, gold="Doha")] * 12, dspy.Parallel(num_threads=4, disable_progress_bar=True)
     with dspy.context(lm=lm):
         assert evaluating(right, devset)(program).score == 100
-        predictions: Any = [
-            *program.batch(devset, num_threads=4, disable_progress_bar=True),
-            *parallel([(program, one) for one in devset]),
-        ]
+        batch: Any = program.batch(devset, num_threads=4, disable_progress_bar=True)
+        predictions: Any = [*batch, *parallel([(program, one) for one in devset])]
     assert [one.votes for one in predictions] == [{"Doha": 3}] * 24
     assert len(lm.requests) == 3 * 36
 
