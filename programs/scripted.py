@@ -219,4 +219,5 @@ def value_of(schema: Mapping[str, Any], word: str, number: int, defs: Mapping[st
     whole = int(word) if word.isdecimal() else number
     whole = min(max(whole, schema.get("minimum", whole)), schema.get("maximum", whole))
     values = {"integer": whole, "number": float(whole), "boolean": number % 2 == 1, "null": None, "array": []}
-    return values.get(schema.get("type", ""), word)
+    values |= {"date": "2000-01-02", "date-time": "2000-01-02T03:04:05", "time": "03:04:05"}
+    return values.get(schema.get("format", ""), values.get(schema.get("type", ""), word))

@@ -23,9 +23,11 @@ from eldgr_dspy.laws.trials import table
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.lms.lms import sub_modules, with_lms
 from eldgr_dspy.programs.plain_values import plain
+from eldgr_dspy.programs.sampled import Sampled
 from eldgr_dspy.programs.scripted import ALONE, ScriptedReply, role_of, scripted_lm, value_of
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.service.threads import in_own_loop
+from eldgr_dspy.programs.typed_answers import as_candidate
 from eldgr_dspy.testing import falsify
 
 Inputs: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
@@ -91,6 +93,7 @@ class _Run(BaseCallback):
         self.program, self.plan = program, plan
         self.calls, self.replies = dict[str, tuple[Selector, Mapping[str, Any]]](), list[Any]()
         self.shipments, self.last = dict[str, Call](), list[Call]()
+        self.samplers = dict[str, tuple[Selector, Mapping[str, Any]]]()
         self._samples = count()
 
     def go(self, inputs: dict[str, Any], *, is_async: bool) -> Any:
@@ -101,7 +104,7 @@ class _Run(BaseCallback):
             predictor.lm, predictor.callbacks = lm, [self]
         for _, select in [*sub_modules(twin, Selector)]:
             select.callbacks = [self]
-        with dspy.context(lm=lm, callbacks=[self], **ALONE):
+        with dspy.context(lm=lm, callbacks=[self], **{**ALONE, "trace": []}):  # Refine and BestOfN need a trace
             return in_own_loop(twin.acall(**inputs)) if is_async else twin(**inputs)
 
     def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
@@ -109,6 +112,8 @@ class _Run(BaseCallback):
         inside = any(isinstance(one, Selector) for one in dspy.settings.caller_modules or ())
         if isinstance(instance, dspy.Predict):
             _PREDICTOR.set((instance.signature, arguments))
+        elif type(instance) is Sampled and not inside:
+            self.samplers[call_id] = instance.select, arguments
         elif isinstance(instance, Selector) and not inside and call_id not in self.calls:
             self.calls[call_id] = instance, arguments
             self.last.clear()
@@ -118,6 +123,8 @@ class _Run(BaseCallback):
         if call_id in self.calls and exception is None and call_id not in self.shipments:
             self.shipments[call_id] = (*self.calls[call_id], deepcopy(outputs.get("answer")))
             self.last.append(self.shipments[call_id])
+        elif call_id in self.samplers and exception is None:  # it ships consensus for a repair of another type
+            self.last.append((*self.samplers[call_id], deepcopy(as_candidate(outputs.get("answer")))))
 
     def _reply(self, request: Request) -> ScriptedReply:
         signature, inputs = _PREDICTOR.get()
@@ -166,7 +173,7 @@ def _is_same(call: Call, output: Any) -> bool:
     if output in (None, "") or shipment in (None, ""):
         return output in (None, "") and shipment in (None, "")
     kind = inputs.get("answer") or select.type
-    question = to_question("", [shipment, output], None, kind, "answer", inputs.get("options") or ())
+    question = to_question("", [shipment, as_candidate(output)], None, kind, "answer", inputs.get("options") or ())
     one, other = (question.type.class_of(answer) for answer in question.answers)
     return question.answers[0] == question.answers[1] or (one is not None and one == other)
 
