@@ -4,8 +4,9 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
-from functools import lru_cache
+from functools import lru_cache, partial
 from operator import is_not
+from types import FunctionType, MethodType
 from typing import Any
 
 import dspy
@@ -133,9 +134,15 @@ def view(module: dspy.Module, change: Callable[[Any], Any]) -> tuple[Any, dict[i
     def hand_back() -> None:
         for twin, one, values in twins.values():
             new = {name: part for name, part in vars(twin).items() if part is not values.get(name, twins)}
-            vars(one).update({name: part for name, part in new.items() if replace_lms(part, type) is part})
+            vars(one).update({name: part for name, part in new.items() if _is_apart(part)})
 
     return clone(module), {id(twin): one for twin, one, _ in twins.values()}, hand_back
+
+
+def _is_apart(value: Any) -> bool:
+    """Return whether a value cannot call a module or an LM of a view, as far as can be seen."""
+    parts = [value, *getattr(value, "__dict__", {}).values()]
+    return replace_lms(parts, type) is parts and not isinstance(value, FunctionType | MethodType | partial)
 
 
 def replace_lms(value: Any, change: Callable[[Any], Any]) -> Any:
