@@ -30,6 +30,7 @@ _WITH_SCALE = re.compile(
 )
 _SUPERSCRIPTS = str.maketrans("⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹", "-+0123456789")
 _POWER = r"\^\s?(?:\{\s?([-+]?\d{1,3})\s?\}|([-+]?\d{1,3}))(?!\d)"
+_NEGATIVE = re.compile(r"\A\s*(?:(?i:minus|negative)\s|[–‑－﹣])(?=[^\w\s]{0,2}\d)")
 _FRACTION = r"\\[dtc]?frac\s*(?:\{\s*(-?\d+)\s*\}|(\d))\s*(?:\{\s*(\d+)\s*\}|(\d))"
 _TEX = "boxed emph fbox mathbf mathit mathrm mathsf mathtt mbox operatorname text textbf textit textrm texttt underline"
 TEX_COMMAND = rf"\\(?:{'|'.join(_TEX.split())})\s?\{{"
@@ -114,6 +115,7 @@ def read_number(text: str) -> Number | None:
     r"""Read a whole text as a number, also in LaTeX (`\frac{1}{2}`, `5\times10^3`) or with a scale (`1.5 million`)."""
     if _MAY_BE_LATEX(text):
         text = without_latex(text)
+    text = _NEGATIVE.sub("-", text)
     number = parse_number(text)
     match = _WITH_SCALE.fullmatch(text.strip()) if number is None and len(text) <= _LONGEST else None
     if match is None:
@@ -147,7 +149,8 @@ def is_ambiguous(text: str) -> bool:
 # The body takes in every mark that may join digits, so that '10:30', '1.2.3' and '1_000' are refused whole, not cut.
 _CHUNK = re.compile(
     rf"""(?<![A-Za-z0-9_^{PAD}])(?<![0-9][.,/:])
-    (?: (?<=[=:(])-\ | (?<=[=:(]\ )-\  | (?<![\w)\]}}%])[-+] )?
+    (?: (?<=[=:(])-\ | (?<=[=:(]\ )-\  | (?<![\w)\]}}%])[-+–‑－﹣]
+      | (?:\A|(?<=\b(?:is|to|of|be)\ )|(?<=\b(?:are|was|get)\ )|(?<=[=:]\ ))(?i:minus|negative)\  )?
     (?: \\?[{CURRENCY_SIGNS}]\ ?-? )? {PAD}*+
     (?: (?: [0-9](?<![\^_]\{{.)(?<![\^_]\{{[-+].)[0-9.,/:_{PAD}]*+ | \.[0-9][0-9.,/:_{PAD}]*+ )
         (?: [eE][-+]?[0-9]{{1,3}}(?![A-Za-z0-9]) | \ [0-9]{{1,3}}/[0-9]{{1,3}}(?![0-9/]) | \ ?[{VULGAR_FRACTIONS}] )?
