@@ -143,8 +143,9 @@ def extract_answer(text: str, answer: Task | AnswerType) -> Extraction | None:
 
     Args:
         text: The candidate's whole text.
-        answer: The answer type or its name. Without a mark a number is the last one, short text the whole text without
-            outer white space.
+        answer: The answer type or its name. Without a mark a number is the last one, or the one that the text has
+            calculated if only circumstances follow ("10 + 3 = 13. So 13 in 3 years."); short text is the whole text
+            without outer white space.
 
     Returns:
         The answer with its form, or None where the text is blank, only thinks or, in arithmetic, is without a number.

@@ -177,7 +177,10 @@ _CLAUSE = re.compile(
 _CALCULATES = re.compile(r"\d\D*(?:[*×÷+]|\s[-–/]\s|\b(?:times|plus|minus|of|divided by)\b)|\d\s?[-/]\s?\d", re.I)
 # A number that is a circumstance, as in "the cost of 3 shirts is $18", and one that is stated.
 _CIRCUMSTANCE = re.compile(
-    r"\b(?:(?<!total )of|in|after|at|for|from|if|when|the|all|each|every|per)\s(?:the\s|all\s)?\Z", re.I
+    r"\b(?:(?<!total )of|in|after|at|for|from|if|when|the|all|each|every|per|over|within|during"
+    r"|(?:for|by)\s[a-z]+ing|if\s[a-z]+\s[a-z]+"
+    r"|(?<!\bneed\s)(?<!\bneeds\s)(?<!\bha[sd]\s)(?<!\bhave\s)to\s(?!be|get|give|obtain|equal|have|reach|find|become)[a-z]+)\s(?:the\s|all\s)?(?:remaining\s|other\s)?\Z",
+    re.I,
 )
 _STATEMENT = re.compile(r"(?<!which )\b(?:is|are|was|were|equals)\s\Z", re.I)
 _ONE = rf"[-+]?[{CURRENCY_SIGNS}]?[0-9{VULGAR_FRACTIONS}]++(?>(?:[.,/][0-9]++)*)"
@@ -191,7 +194,7 @@ _IN_WORDS = rf"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve
 _REST = r"(?:with\s)?(?:an?\s)?(?:remainder(?:\sof)?|rem\.?|r\.?)"
 # Two quantities that are one answer only together.
 _COMPOUND = re.compile(
-    rf"(?<![\w.,])(?<!\d/)(?:(?:{_MEASURE}|{_IN_WORDS})(?:,?\s(?:and\s|&\s)?{_MEASURE})+"
+    rf"(?<![\w.,])(?<!\d/)(?:(?:(?!{_ONE}\s?in\b){_MEASURE}|{_IN_WORDS})(?:,?\s(?:and\s|&\s)?{_MEASURE})+"
     rf"|{_ONE},?\s(?:{_REST}|or|out\sof)\s{_ONE}|[a-z]\s?=\s?{_ONE},?\s(?:and\s)?[a-z]\s?=\s?{_ONE}"
     rf"|{_ONE}(?:['′]\s?|[–-]|\s?±\s?|√|\s:\s){_ONE}[\"″]?|between\s{_ONE}\sand\s{_ONE})|√{_ONE}"
     rf"|[(\[]\s?{_ONE}(?>(?:\s?[,;]\s?{_ONE})+)\s?[)\]]"
@@ -266,7 +269,7 @@ def _numbers(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def last_number(text: str) -> str:
-    """Return the last number of the text with what it is bound to; the one in bold before circumstances; '' if none."""
+    """Return the last number of the text with what it is bound to; the one before its circumstances; '' if none."""
     plain = _CITATION.sub(lambda match: " " * len(match[0]), without_latex(text))
     for line in reversed([*re.finditer(r".+", plain)]):
         if numbers := [*_numbers(plain, *line.span())]:
@@ -275,15 +278,34 @@ def last_number(text: str) -> str:
             for token in _TOKEN.finditer(plain, *line.span()) if _BINDS.search(line[0]) else ():
                 if token.start() < numbers[-1][1] <= token.end() and _BINDS.search(token[0]):
                     return text[slice(*token.span())].strip("*_`.,;:!?")
-            return text[slice(*(("**" in line[0] and _bold_amount(plain, line, numbers)) or last[0]))]
+            return text[slice(*(_amount_before_circumstances(plain, line, numbers) or last[0]))]
     return ""
 
 
-def _bold_amount(text: str, line: re.Match[str], numbers: list[tuple[int, int]]) -> tuple[int, int] | None:
-    """Return the one amount in bold of a line if each number behind it is a circumstance: '**$10** for 50 minutes'."""
-    bold = [match.span() for match in islice(_BOLD.finditer(text, *line.span()), 2)]
+def _amount_before_circumstances(
+    text: str, line: re.Match[str], numbers: list[tuple[int, int]]
+) -> tuple[int, int] | None:
+    """Return the amount of a line behind which each number is a circumstance, if it is in bold or the last result.
+
+    '**$10** for 50 minutes', and '13 in 3 years' if '10 + 3 = 13' is before it.
+    """
+    bold = [match.span() for match in islice(_BOLD.finditer(text, *line.span()), 2)] if "**" in line[0] else []
     start, end = bold[0] if len(bold) == 1 else (0, 0)
-    inside = [span for span in numbers if start < span[0] < end]
-    before = [text[end : span[0]] for span in numbers[-9:] if span[0] >= end]
-    circumstances = [_CIRCUMSTANCE.search(part[-20:]) or part.rfind("(") > part.rfind(")") for part in before]
-    return inside[0] if len(inside) == 1 and before and all(circumstances) else None
+    inside = [span for span in numbers if start < span[0] < end] or _restated(text, numbers)
+    behind = [span for span in numbers[-9:] if len(inside) == 1 and span[0] > inside[0][0]]
+    before = [text[max(end, inside[0][1]) : span[0]] for span in behind]
+    circumstances = [_CIRCUMSTANCE.search(part[-30:]) or part.rfind("(") > part.rfind(")") for part in before]
+    also = [at > 0 and part.endswith(" and ") for at, part in enumerate(before)]
+    return inside[0] if before and all(map(max, map(bool, circumstances), also)) else None
+
+
+def _restated(text: str, numbers: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The last number with the value behind the last equals sign, if those behind are known and in its sentence."""
+    at = text.rfind("=", 0, numbers[-1][0]) + 1
+    result = next(_numbers(text, at, at + 60), None) if at else None
+    if result is None or re.search(r"\w", text[at : result[0]]):
+        return []
+    value = read_number(text[slice(*result)])
+    same = [span for span in numbers if value and read_number(text[slice(*span)]) == value][-1:]
+    is_known = all(text[slice(*span)] in text[:at] for span in numbers[-9:] if span > max(same, default=span))
+    return same if is_known and same and not re.search(r"[.!?]\s", text[same[0][1] : numbers[-1][0]]) else []
