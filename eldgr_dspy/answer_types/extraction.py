@@ -45,6 +45,7 @@ _MARK = re.compile(
     re.VERBOSE,
 )
 _LEAD = re.compile(r"\A(?>(?:[\s:：*_`]|\\\[(?=\s)|\$\$(?=\s)|[-=]{3,}(?=[ \t]*+\n))+)")
+_ABOVE = re.compile(r"[^\n]*[:：][ \t\r*_`]*\n(?!\s*(?:[-*•+]\s|\d+[.)]\s|[#|`]))")  # "The total is:" above the answer
 _OPENER = re.compile(r"(?:\*{1,3}|_{1,3}|`)\Z")  # of an emphasis that the lead ends with
 # What follows "the answer is" where that is a remark on an answer and not one.
 _REMARK = re.compile(
@@ -236,6 +237,8 @@ def _payload(text: str, name: str, start: int, limit: int, ends: dict[int, int],
         line = text[start:limit].partition("\n")[0]
         return (line.rpartition("]")[0] if name == "finish" else line).strip()
     payload = _LEAD.sub("", text[start:limit])
+    if (above := _ABOVE.match(payload)) and (below := _LEAD.sub("", payload[above.end() :])):
+        payload = below
     opener = _OPENER.search(text, start, limit - len(payload))
     payload = payload.partition("\n")[0].rstrip(" \t\r\n*_`")
     if opener:
