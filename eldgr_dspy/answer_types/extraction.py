@@ -39,8 +39,10 @@ _MARK = re.compile(
     | (?P<phrase> \b(?i: (?:the|my)\s++ (?: (?:\w++\s++){{0,2}} answer (?:\s++choice)?
                          (?:\s++(?:to|for)\s++(?:the|this|your)\s++(?:question|problem))?
                        | (?:most\s++)?(?:correct|right|best|likely)\s++(?:option|choice) )
-                     \s++(?:is|(?:must|should|would|will)\s++be)\b
-                     (?>(?-i:\s++(?:(?:most\s++)?likely|probably|definitely|clearly|certainly)\b)?)
+                     (?>(?:,?\s++(?:therefore|thus|then|hence)\b,?)?)
+                     \s++(?:is|(?:must|should|would|will)\s++be|(?:appears|seems)\s++to\s++be)\b
+                     (?>(?-i:,?\s++(?:(?:most\s++)?likely|probably|definitely|clearly|certainly|therefore|thus|simply
+                        |indeed|actually|hence|then)\b,?)?)
                      | final\s++answer (?: \s++is\b | (?=[\s*_]*+:) | [\ \t*_\#]*+(?=\n|\Z) ) ) (?!\s++not\b) ) )""",
     re.VERBOSE,
 )
