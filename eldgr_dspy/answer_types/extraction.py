@@ -24,11 +24,13 @@ _MARKS |= {"heading": "a_line", "json": "tagged", "field": "tagged"}
 # begin with a line end, and what a match may begin with is looked at first, which is most of the speed.
 _ANSWER = r"(?i:(?:the\ |my\ )?(?:correct\ |short\ )?answer)"
 _NO_OPTION = r"(?![*_]*+\s?[:：][^\n]*+\n[\s>*_\#]*+B[*_]*+\s?[:：])"  # above a line "B:" it is an option
+_ITEM = r"(?>(?:(?:[-–•]|\d{1,2}[.)])[\ \t]++[*_]*+)?)"
 _KEY = r"""["'](?i:(?:(?:final|correct)[_ ]?)?answer)["']\s*+:\s*+"""  # in JSON, or as Python prints it
 _MARK = re.compile(
     rf"""(?=[\n\#\\F<\["'TtMmf]) (?:
-      (?P<a_line> \n[\ \t>*_\#✅✔☑➡👉🎯💡📌🏆\ufe0f]*+ (?: A {_NO_OPTION} | (?i:ans\.?) | {_ANSWER} | 정답
-        | (?:最终|最終)?答案 | 答え | Antwort | Réponse | Respuesta | Risposta | Resposta | Ответ ) [*_]*+ \s?[:：] )
+      (?P<a_line> \n[\ \t>*_\#✅✔☑➡👉🎯💡📌🏆\ufe0f]*+ (?: A {_NO_OPTION} | {_ITEM} (?: (?i:ans\.?)
+        | {_ANSWER} | 정답 | (?:最终|最終)?答案 | 答え | Antwort | Réponse | Respuesta | Risposta | Resposta | Ответ ) )
+        [*_]*+ \s?[:：] )
     | (?P<heading> \n[\ \t]*+ (?:\#{{1,6}}[^\w\n]*+|[*_]{{2,3}}) {_ANSWER} [\ \t*_\#]*+ (?=\n|\Z) )
     | (?P<hashes> (?<!\#)\#{{4}}(?!\#) )
     | (?P<boxed> \\boxed\s*+\{{ )
