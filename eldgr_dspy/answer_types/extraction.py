@@ -27,7 +27,7 @@ _NO_OPTION = r"(?![*_]*+\s?[:：][^\n]*+\n[\s>*_\#]*+B[*_]*+\s?[:：])"  # above
 _ITEM = r"(?>(?:(?:[-–•]|\d{1,2}[.)])[\ \t]++[*_]*+)?)"
 _KEY = r"""["'](?i:(?:(?:final|correct)[_ ]?)?answer)["']\s*+:\s*+"""  # in JSON, or as Python prints it
 _MARK = re.compile(
-    rf"""(?=[\n\#\\F<\["'TtMmf]) (?:
+    rf"""(?=[\n\#\\F<\["'TtMmfA]) (?:
       (?P<a_line> \n[\ \t>*_\#✅✔☑➡👉🎯💡📌🏆\ufe0f]*+ (?: A {_NO_OPTION} | {_ITEM} (?: (?i:ans\.?)
         | {_ANSWER} | 정답 | (?:最终|最終)?答案 | 答え | Antwort | Réponse | Respuesta | Risposta | Resposta | Ответ ) )
         [*_]*+ \s?[:：] )
@@ -45,6 +45,7 @@ _MARK = re.compile(
                      \s++(?:is|(?:must|should|would|will)\s++be|(?:appears|seems)\s++to\s++be)\b
                      (?>(?-i:,?\s++(?:(?:most\s++)?likely|probably|definitely|clearly|certainly|therefore|thus|simply
                         |indeed|actually|hence|then)\b,?)?)
+                     | (?-i:(?:(?<=[.!?]\ )|(?<=[.!?]\ \*\*))Answer)(?=[*_]*+:)
                      | final\s++answer (?: \s++is\b | (?=[\s*_]*+:) | [\ \t*_\#]*+(?=\n|\Z) ) ) (?!\s++not\b) ) )""",
     re.VERBOSE,
 )
