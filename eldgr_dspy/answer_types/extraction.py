@@ -25,7 +25,10 @@ _MARKS |= {"heading": "a_line", "json": "tagged", "field": "tagged"}
 _ANSWER = r"(?i:(?:the\ |my\ )?(?:correct\ |short\ )?answer)"
 _NO_OPTION = r"(?![*_]*+\s?[:：][^\n]*+\n[\s>*_\#]*+B[*_]*+\s?[:：])"  # above a line "B:" it is an option
 _ITEM = r"(?>(?:(?:[-–•]|\d{1,2}[.)])[\ \t]++[*_]*+)?)"
-_KEY = r"""["'](?i:(?:(?:final|correct)[_ ]?)?answer)["']\s*+:\s*+"""  # in JSON, or as Python prints it
+_OPTION_KEY = r"choice|(?:final|correct|selected|chosen)[_ ](?:choice|option)"
+_KEY = (  # in JSON, or as Python prints it
+    rf"""["'](?i:(?:(?:final|correct|short)[_ ]?)?answer(?:[_ ](?:choice|letter|option))?|{_OPTION_KEY})["']\s*+:\s*+"""
+)
 _MARK = re.compile(
     rf"""(?=[\n\#\\F<\["'TtMmfA]) (?:
       (?P<a_line> \n[\ \t>*_\#✅✔☑➡👉🎯💡📌🏆\ufe0f]*+ (?: A {_NO_OPTION} | {_ITEM} (?: (?i:ans\.?)
