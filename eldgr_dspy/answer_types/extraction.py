@@ -30,7 +30,7 @@ _KEY = (  # in JSON, or as Python prints it
     rf"""["'](?i:(?:(?:final|correct|short)[_ ]?)?answer(?:[_ ](?:choice|letter|option))?|{_OPTION_KEY})["']\s*+:\s*+"""
 )
 _MARK = re.compile(
-    rf"""(?=[\n\#\\F<\["'TtMmfA]) (?:
+    rf"""(?=[\n\#\\Ff<\["'TtMmA]) (?:
       (?P<a_line> \n[\ \t>*_\#✅✔☑➡👉🎯💡📌🏆\ufe0f]*+ (?: A {_NO_OPTION} | {_ITEM} (?: (?i:ans\.?)
         | {_ANSWER} | 정답 | (?:最终|最終)?答案 | 答え | Antwort | Réponse | Respuesta | Risposta | Resposta | Ответ ) )
         [*_]*+ \s?[:：] )
@@ -38,7 +38,7 @@ _MARK = re.compile(
     | (?P<hashes> (?<!\#)\#{{4}}(?!\#) )
     | (?P<boxed> \\boxed\s*+\{{ )
     | (?P<field> \n\[\[\ \#\#\ (?:final_)?answer\ \#\#\ \]\] )
-    | (?P<finish> \bFinish\[ )
+    | (?P<finish> \b[Ff]inish\[ )
     | (?P<tagged> (?i: < (?:answer|final|final_answer|solution|response) > | \[ANSWER\] ) )
     | (?P<json> {_KEY} )
     | (?P<phrase> \b(?i: (?:the|my)\s++ (?: (?:\w++\s++){{0,2}} answer (?:\s++choice)?
