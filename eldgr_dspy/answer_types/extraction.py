@@ -25,14 +25,17 @@ _MARKS |= {"heading": "a_line", "json": "tagged", "field": "tagged"}
 _ANSWER = r"(?i:(?:the\ |my\ )?(?:correct\ |short\ )?answer)"
 _NO_OPTION = r"(?![*_]*+\s?[:：][^\n]*+\n[\s>*_\#]*+B[*_]*+\s?[:：])"  # above a line "B:" it is an option
 _ITEM = r"(?>(?:(?:[-–•]|\d{1,2}[.)])[\ \t]++[*_]*+)?)"
+_FINAL = r"(?>(?:\ (?i:correct[ea]|corretta|correta|finale?|exacte))?)"
 _OPTION_KEY = r"choice|(?:final|correct|selected|chosen)[_ ](?:choice|option)"
 _KEY = (  # in JSON, or as Python prints it
     rf"""["'](?i:(?:(?:final|correct|short)[_ ]?)?answer(?:[_ ](?:choice|letter|option))?|{_OPTION_KEY})["']\s*+:\s*+"""
 )
 _MARK = re.compile(
-    rf"""(?=[\n\#\\Ff<\["'TtMmA]) (?:
+    rf"""(?=[\n\#\\Ff<\["'TtMmARr答]) (?:
       (?P<a_line> \n[\ \t>*_\#✅✔☑➡👉🎯💡📌🏆\ufe0f]*+ (?: A {_NO_OPTION} | {_ITEM} (?: (?i:ans\.?)
-        | {_ANSWER} | 정답 | (?:最终|最終)?答案 | 答え | Antwort | Réponse | Respuesta | Risposta | Resposta | Ответ ) )
+        | {_ANSWER} | 정답 | 답 | (?:最终|最終)?答案 | 答え | (?:Endgültige\ |Richtige\ )?Antwort | Ответ | उत्तर
+        | الإجابة
+        | (?:Réponse|Respuesta|Risposta|Resposta){_FINAL} | Odpowiedź | Antwoord | Svar | Cevap | Jawaban ) )
         [*_]*+ \s?[:：] )
     | (?P<heading> \n[\ \t]*+ (?:\#{{1,6}}[^\w\n]*+|[*_]{{2,3}}) {_ANSWER} [\ \t*_\#]*+ (?=\n|\Z) )
     | (?P<hashes> (?<!\#)\#{{4}}(?!\#) )
@@ -41,7 +44,7 @@ _MARK = re.compile(
     | (?P<finish> \b[Ff]inish\[ )
     | (?P<tagged> (?i: < (?:answer|final|final_answer|solution|response) > | \[ANSWER\] ) )
     | (?P<json> {_KEY} )
-    | (?P<phrase> \b(?i: (?:the|my)\s++ (?: (?:\w++\s++){{0,2}} answer (?:\s++choice)?
+    | (?P<phrase> (?:\b|(?=答))(?i: (?:the|my)\s++ (?: (?:\w++\s++){{0,2}} answer (?:\s++choice)?
                          (?:\s++(?:to|for)\s++(?:the|this|your)\s++(?:question|problem))?
                        | (?:most\s++)?(?:correct|right|best|likely)\s++(?:option|choice) )
                      (?>(?:,?\s++(?:therefore|thus|then|hence)\b,?)?)
@@ -49,6 +52,8 @@ _MARK = re.compile(
                      (?>(?-i:,?\s++(?:(?:most\s++)?likely|probably|definitely|clearly|certainly|therefore|thus|simply
                         |indeed|actually|hence|then)\b,?)?)
                      | (?-i:(?:(?<=[.!?]\ )|(?<=[.!?]\ \*\*))Answer)(?=[*_]*+:)
+                     | (?:réponse|respuesta|risposta|resposta) {_FINAL} \s++(?:est|es|è|é)\b
+                     | (?-i:Antwort)\s++(?:ist(?!\s++nicht)|lautet)\b | 答案是
                      | final\s++answer (?: \s++is\b | (?=[\s*_]*+:) | [\ \t*_\#]*+(?=\n|\Z) ) ) (?!\s++not\b) ) )""",
     re.VERBOSE,
 )
