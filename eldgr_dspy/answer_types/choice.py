@@ -26,22 +26,29 @@ _LETTER = re.compile(
     (?: [.:)]? \Z
       | [)\]]?[.:,]?\s(?i:because|since|as(?!\ well\b)|for(?!-)|due\ to|given\ (?:that|the)
         |(?<=[.:,)\]]\s)(?:due|given)|which|so(?!-|\ (?:far|many|much)\b)|is\ (?:the\ )?(?:correct|right|best|answer)
-        |based\ on|according\ to|\(because|(?:explanation|reason(?:ing)?|rationale|justification)(?=\s?:))\b
+        |based\ on|according\ to|\(because|rather\ than|instead\ of|(?:\(|(?<=,\s))not(?!-|\sonly)
+        |(?:explanation|reason(?:ing)?|rationale|justification)(?=\s?:))\b
       | (?: [)\]][.:]? | [.:,)] | \s[-–—] | (?=\s) ) \s*+ (?P<text>.+) )
     | (?P<before>.+?\S)(?:\s*[(\[](?:[Oo]ption\ )?|,?\s+(?:which\ is\ )?[Oo]ption\ [(\[]?)
         (?P<behind>[A-Z])[)\]]?\.?\Z""",
     re.VERBOSE | re.DOTALL,
 )
 # Where the reason begins behind an option in full.
-_REASON = re.compile(r",?\s(?:because|since|as\s(?:it|this|the))\b", re.IGNORECASE)
+_REASON = re.compile(
+    r",?\s(?:because|since|as\s(?:it|this|the)|rather\sthan|instead\sof|(?:(?<=,\s)|\()not(?!\sonly))\b", re.IGNORECASE
+)
 # What follows an option's text where a sentence about it goes on.
-_OWN_REASON = r"(?:[,;:(]|\s(?:is|because|since|as)\b)(?!\s*(?:not|wrong|incorrect|false)\b)"
+_OWN_REASON = (
+    r"(?:(?:[,;:(]|\s(?:is|because|since|as)\b)(?!\s*(?:not|wrong|incorrect|false)\b)"
+    r"|(?:\s(?:rather\sthan|instead\sof)|(?:,\s|\s\()not)\s(?!only\b|right\b|correct\b))"
+)
 # What says in a sentence which option is meant.
 _SENTENCE = re.compile(
     r"""\b(?: (?i:(?:option|choice|answer)\ [(\[*]*+) ([A-Z])\b [)\]*]*+
             (?i:\ (?:is|would\ be)\ (?:the\ )?(?:most\ )?(?:correct|right|best|appropriate|likely|answer))
       | (?<![A-Z],\ )(?<!\bto\ )(?<!\b[Ii]f\ )([A-Z])[)\]*]*+\ (?i:is\ (?:the\ )?(?:correct|right|best))\b(?!\ known)
       | (?i:I(?:\ would|'d|\ will|'ll)?\ (?:choose|pick|select|go\ with|answer|say)\ (?:option\ )?[(\[*]*+) ([A-Z])\b )
+      | (?i:not\ (?:option\ )?[(\[*]*+)[A-Z]\b[)\]*]*+,?(?i:\ but\ (?:option\ )?[(\[*]*+) ([A-Z])\b
       | (?i:my\ (?:choice|pick)\ is\ (?:option\ )?[(\[*]*+) ([A-Z])\b
       | (?:答案|选择?)\s?[是为选]?\s?[:：]?[\s*(（]*+([A-Z])(?![A-Za-z])""",
     re.VERBOSE,
