@@ -7,6 +7,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import chain, islice
 from typing import Any, TypeAlias
 
@@ -152,13 +153,11 @@ def check_scenes(selector: Selector, several: Sequence[Trial], laws: Sequence[La
 
     def reply(request: Request) -> ScriptedReply:
         text = text_of(request)
-        marks = ((scene, scene.question.text.partition(" ")[0]) for scene in several)
-        return reply_to(request, next((scene for scene, mark in marks if mark in text), several[0]))
-
-    def fresh() -> Any:
-        return with_lms(selector, lambda _: lm)
+        named = (scene for scene in several if scene.question.text.partition(" ")[0] in text)
+        return reply_to(request, next(named, several[0]))
 
     lm, results, breaches = scripted_lm(reply), list[Result](), list[LawBroken]()
+    fresh: Callable[[], Any] = partial(with_lms, selector, lambda _: lm)
     with dspy.context(lm=lm, callbacks=[], **ALONE):
         for scene in several:
             try:
@@ -267,12 +266,8 @@ def _trial_of(select: Selector, question: Question) -> Trial:
     """Return a question as a rule sees it: each role's reply, asked here apart from the selector."""
     case, replies = Case(question, select.settings), dict[Consulted, Heard]()
     roles = case.roles() if select.rule == "eldgr" else ROLES
-
-    def consult(name: Consulted) -> Heard:
-        replies[name] = _reply_apart(select, name, case, replies)
-        return replies[name]
-
-    drive(certifying(always(majority_vote, lambda _: roles))(case), consult)
+    steps = certifying(always(majority_vote, lambda _: roles))(case)
+    drive(steps, lambda name: replies.setdefault(name, _reply_apart(select, name, case, replies)))
     settings, own = case.settings, case.settings.own
     if own is not None and own.consulted:  # one that repeats what it said
         repeat = replace(own, function=lambda answer, evidence, question: case.certificate(answer), consulted=False)

@@ -93,7 +93,6 @@ class _Run(BaseCallback):
         self.program, self.plan = program, plan
         self.calls, self.replies = dict[str, tuple[Selector, Mapping[str, Any]]](), list[Any]()
         self.shipments, self.last = dict[str, Call](), list[Call]()
-        self.samplers = dict[str, tuple[Selector, Mapping[str, Any]]]()
         self._samples = count()
 
     def go(self, inputs: dict[str, Any], *, is_async: bool) -> Any:
@@ -109,22 +108,20 @@ class _Run(BaseCallback):
 
     def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
         arguments = {**inputs.get("kwargs", {})}
-        inside = any(isinstance(one, Selector) for one in dspy.settings.caller_modules or ())
+        callers = dspy.settings.caller_modules or ()
+        inside = any(isinstance(one, Selector) or type(one) is Sampled for one in callers)
+        select = instance.select if type(instance) is Sampled else instance  # it may ship consensus for a repair
         if isinstance(instance, dspy.Predict):
             _PREDICTOR.set((instance.signature, arguments))
-        elif type(instance) is Sampled and not inside:
-            self.samplers[call_id] = instance.select, arguments
-        elif isinstance(instance, Selector) and not inside and call_id not in self.calls:
-            self.calls[call_id] = instance, arguments
+        elif isinstance(select, Selector) and not inside and call_id not in self.calls:
+            self.calls[call_id] = select, arguments if select is instance else {}
             self.last.clear()
 
     def on_module_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
         """Note what a selector shipped: at once, since a program may write into what it gets."""
         if call_id in self.calls and exception is None and call_id not in self.shipments:
-            self.shipments[call_id] = (*self.calls[call_id], deepcopy(outputs.get("answer")))
+            self.shipments[call_id] = (*self.calls[call_id], deepcopy(as_candidate(outputs.get("answer"))))
             self.last.append(self.shipments[call_id])
-        elif call_id in self.samplers and exception is None:  # it ships consensus for a repair of another type
-            self.last.append((*self.samplers[call_id], deepcopy(as_candidate(outputs.get("answer")))))
 
     def _reply(self, request: Request) -> ScriptedReply:
         signature, inputs = _PREDICTOR.get()
