@@ -60,7 +60,8 @@ def rollout(
     # Bound: the program has its own LMs.
     target, originals, hand_back = view(program, number) if bound else (program, {}, lambda: None)
     trace: Trace = []
-    with dspy.context(lm=number(dspy.settings.lm), trace=trace, **_streaming(target, originals), **ANY_USAGE):
+    records = {"trace": trace, "max_trace_size": math.inf, **ANY_USAGE}  # all of it: it has the evidence
+    with dspy.context(lm=number(dspy.settings.lm), **records, **_streaming(target, originals)):
         yield target, trace
     hand_back()
     trace[:] = [(originals.get(id(predictor), predictor), *call) for predictor, *call in trace]
