@@ -43,8 +43,9 @@ _BLANK = re.compile(r"(?:(?>\r\n|\r|\n)[ \t]*+){2,}")
 _SIGN = re.compile(r"\S")
 _LINE = re.compile(r"[^\r\n]++(?:\r\n|\r|\n)?")
 _ANSWER = re.compile(
-    r"""[\ \t>*_]*+ (?: \#{4}(?!\#) | (?:A|(?i:(?:final\ )?answer)) [*_]*+ : | (?i:the\ )?(?i:final\ answer\ is)\b
-        | (?:Action(?:\ [0-9]+)?:\ )?Finish\[ | \$*+\\boxed\s*+\{ (?=[^\r\n]*\}[.$\s]*+\Z) ) (?=.*\w)""",
+    r"""[\ \t>*_]*+ (?:\#{1,6}[\ \t*_]++)? (?: \#{4}(?!\#) | (?:A|(?i:(?:the\ )?(?:final\ )?answer)) [*_]*+ [:：]
+        | (?i:the\ )?(?i:final\ answer\ is)\b | (?:Action(?:\ [0-9]+)?:\ )?Finish\[
+        | \$*+\\boxed\s*+\{ (?=[^\r\n]*\}[.$\s]*+\Z) ) (?=.*\w)""",
     re.VERBOSE,
 )
 
@@ -211,7 +212,7 @@ def _answer_line(text: str, whole: list[Span]) -> Span | None:
     starts = set(_outside_blocks([start for start, _ in lines], [span for span in whole if "\n" in text[slice(*span)]]))
     for start, end in reversed(lines):
         line = text[start:end]
-        if start in starts and len(line) <= _LONGEST_ANSWER and _ANSWER.match(line):
+        if start in starts and len(line.strip()) <= _LONGEST_ANSWER and _ANSWER.match(line):
             return start, end
     return None
 
