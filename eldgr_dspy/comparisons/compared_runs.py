@@ -200,12 +200,12 @@ def over_seeds(runs: Mapping[str, NamedRun], *, rule: str = "eldgr", against: st
     scores: dict[ScoreName, Any] = {
         score: np.array([[arm.percentages(score, ids) for arm in pair] for pair in pairs]) for score in names
     }
-    gaps = scores["em"][:, 0] - scores["em"][:, 1]
     means = {score: of.mean(axis=2).tolist() for score, of in scores.items()}
     # copies of a question are not independent: each text is one question, with their mean
     distinct: dict[ScoreName, Any] = {
         score: np.stack([of[:, :, own].mean(axis=2) for own in places.values()], axis=2) for score, of in scores.items()
     }
+    gaps = distinct["em"][:, 0] - distinct["em"][:, 1]
     return {
         "rule": rule,
         "against": against,
@@ -220,7 +220,7 @@ def over_seeds(runs: Mapping[str, NamedRun], *, rule: str = "eldgr", against: st
                 "sha256": arm.sha256,
                 "em": means["em"][seed],
                 "f1": means["f1"][seed] if "f1" in means else None,
-                "delta": means["em"][seed][0] - means["em"][seed][1],
+                "delta": float(gaps[seed].mean()),
                 "wins": int((gaps[seed] > 0).sum()),
                 "losses": int((gaps[seed] < 0).sum()),
             }
