@@ -36,7 +36,7 @@ def judge_in_style(judge: dspy.Module, style: JudgeStyle = "listwise", orders: i
         if not asks_lm:
             raise ArgumentError(f"judge_style={style!r} needs a judge with an LM; give it a model.")
         if orders != 1:
-            raise ArgumentError(f"orders must be 1 with judge_style={style!r} (one candidate a call); got {orders!r}.")
+            raise ArgumentError(f"orders must be 1 with judge_style={style!r} (it sees one at a time); got {orders!r}.")
         return cast(dspy.Module, _ALONE[style]())
     # Only the LM-backed `Judge` has a module for the smaller question; another judge is given two candidates at a time.
     whole = Comparer() if style == "pairwise" and asks_lm else judge

@@ -103,7 +103,7 @@ class EntryStore(AbstractContextManager["EntryStore"]):
         try:
             return self._entries.execute(statement, arguments)
         except sqlite3.OperationalError as error:
-            folder = os.environ.get("SQLITE_TMPDIR") or tempfile.gettempdir()
+            folder = os.environ.get("SQLITE_TMPDIR") or os.environ.get("TMPDIR") or tempfile.gettempdir()
             raise PoolError(
                 f"{folder}: the temporary index of the files could not be written ({error}). Free space on its disk, "
                 "or set SQLITE_TMPDIR to another folder."
