@@ -11,6 +11,7 @@ from string import ascii_uppercase
 from unicodedata import normalize
 
 from eldgr_dspy.answer_types.base import AnswerType, Certifying, QuestionView, require_gold, require_options
+from eldgr_dspy.answer_types.short import normalise
 from eldgr_dspy.certificates import Certificate, Evidence, Passage, certify
 from eldgr_dspy.matching.text_keys import AnswerClass, short_class, text_key
 from eldgr_dspy.text.stripping import strip_answer
@@ -28,7 +29,7 @@ _LETTER = re.compile(
         |(?<=[.:,)\]]\s)(?:due|given)|which|so(?!-|\ (?:far|many|much)\b)|is\ (?:the\ )?(?:correct|right|best|answer)
         |based\ on|according\ to|\(because|rather\ than|instead\ of|(?:\(|(?<=,\s))not(?!-|\sonly)
         |(?:explanation|reason(?:ing)?|rationale|justification)(?=\s?:))\b
-      | (?: [)\]][.:]? | [.:,)] | \s[-–—] | (?=\s) ) \s*+ (?P<text>.+) )
+      | (?: (?P<mark>[)\]][.:]? | [.:)]) | , | \s[-–—] | (?=\s) ) \s*+ (?P<text>.+) )
     | (?P<before>.+?\S)(?:\s*[(\[](?:[Oo]ption\ )?|,?\s+(?:which\ is\ )?[Oo]ption\ [(\[]?)
         (?P<behind>[A-Z])[)\]]?\.?\Z""",
     re.VERBOSE | re.DOTALL,
@@ -42,6 +43,8 @@ _OWN_REASON = (
     r"(?:(?:[,;:(]|\s(?:is|because|since|as)\b)(?!\s*(?:not|wrong|incorrect|false)\b)"
     r"|(?:\s(?:rather\sthan|instead\sof)|(?:,\s|\s\()not)\s(?!only\b|right\b|correct\b))"
 )
+_REMARK = re.compile(r"(?:I|This|My|We|Let|Here)(?:['’]\w+)?\s")  # as in "B. I hope it is correct."
+_DENIALS = frozenset("not no never neither nor wrong incorrect false isnt arent doesnt cant cannot".split())
 # What says in a sentence which option is meant.
 _SENTENCE = re.compile(
     r"""\b(?: (?i:(?:option|choice|answer)\ [(\[*]*+) ([A-Z])\b [)\]*]*+
@@ -114,7 +117,9 @@ class Choice(AnswerType):
             return None
         text = match["text"] or match["before"]
         own = re.match(rf"{re.escape(self.options[place])}{_OWN_REASON}", text or "", re.I)
-        return place if text is None or own or self._by_text(text) == place else None
+        if text is None or own or self._by_text(text) == place:
+            return place
+        return place if match["mark"] and self._speaks_of(place, text) else None
 
     def unmarked(self, text: str) -> tuple[str, Form]:
         """Return the letter that a sentence says is right, or a first or last line that begins with one; or all."""
@@ -148,9 +153,21 @@ class Choice(AnswerType):
     def evidence(self, passages: Sequence[Passage], policy: Policy) -> Certifying:
         return _OptionEvidence(self, passages, policy)
 
+    def _speaks_of(self, place: int, text: str) -> bool:
+        """Whether what follows a letter denies nothing, and is its option in fewer or more words, or a remark."""
+        words, options = _words(text), [*map(_words, self.options)]
+        if not words or not _DENIALS.isdisjoint(words - options[place]):
+            return False
+        alike = [index for index, option in enumerate(options) if option and (option <= words or words <= option)]
+        return alike == [place] or (not alike and _REMARK.match(text) is not None)
+
     def _by_text(self, text: str) -> int | None:
         class_ = short_class(text)
         return self._classes.index(class_) if class_ is not None and class_ in self._classes else None
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(normalise(text).split())
 
 
 class _OptionEvidence:
