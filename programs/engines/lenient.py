@@ -1,9 +1,10 @@
 """A JSON adapter that forgives a reply its form, and never its content.
 
-It reads what `StrictJSONAdapter` reads, and also one object with prose around it, a numeral in quotes where a number is
-asked for, and a reply without the fields that no rule needs. It still refuses whatever leaves open which verdict was
-meant: a draft in a thinking block, a second object, one of its fields again in the prose, the same key twice, an object
-that was cut. It does not understand the prose: if that speaks against the object, the object counts.
+It reads what `StrictJSONAdapter` reads, and also one object with prose around it or the end of a turn behind it, a
+numeral in quotes where a number is asked for, and a reply without the fields that no rule needs. It still refuses
+whatever leaves open which verdict was meant: a draft in a thinking block, a second object, one of its fields again in
+the prose, the same key twice, an object that was cut. It does not understand the prose: if that speaks against the
+object, the object counts.
 """
 
 import re
@@ -24,6 +25,8 @@ _NUMERAL = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?")
 _MOST_FIELDS, _LONGEST_NAME = 50, 40  # more, or a longer one, is refused anyway
 _TAG = re.compile(r"[<◁][/|]?[a-z]|\[/?think", re.IGNORECASE)
 """How a thinking block begins or ends, by whatever name."""
+_END = re.compile(r"(?:<\|(?:im_end|eot_id|end|return|endoftext|end_of_text)\|>|</s>|<end_of_turn>)\s*\Z")
+"""The token that ends a model's turn, which some servers send too."""
 
 
 class LenientJSONAdapter(StrictJSONAdapter):
@@ -33,7 +36,7 @@ class LenientJSONAdapter(StrictJSONAdapter):
         try:
             return read_object(reply)
         except UnreadableError as strict:
-            inner = _object_in_prose(without_thought(reply.strip()))
+            inner = _object_in_prose(without_thought(_END.sub("", reply).strip()))
             if inner is None:
                 raise strict
             return inner
