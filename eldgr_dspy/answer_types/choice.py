@@ -43,15 +43,22 @@ _OWN_REASON = (
     r"(?:(?:[,;:(]|\s(?:is|because|since|as)\b)(?!\s*(?:not|wrong|incorrect|false)\b)"
     r"|(?:\s(?:rather\sthan|instead\sof)|(?:,\s|\s\()not)\s(?!only\b|right\b|correct\b))"
 )
-_REMARK = re.compile(r"(?:I|This|My|We|Let|Here)(?:['’]\w+)?\s")  # as in "B. I hope it is correct."
-_DENIALS = frozenset("not no never neither nor wrong incorrect false isnt arent doesnt cant cannot".split())
+# As in "B. I hope it is correct.", without a letter of another option.
+_REMARK = re.compile(
+    r"(?:I hope|I(?:['’]m| am) (?:\w+ )?(?:sure|confident|certain)|This is (?:the )?(?:correct|right|best))\b[^A-Z]*\Z"
+)
+_DENIALS = frozenset(
+    "not no never neither nor wrong incorrect false isnt arent doesnt cant cannot excluded eliminated fails hardly"
+    " unlikely unsure uncertain".split()
+)
 # What says in a sentence which option is meant.
 _SENTENCE = re.compile(
     r"""\b(?: (?i:(?:option|choice|answer)\ [(\[*]*+) ([A-Z])\b [)\]*]*+
             (?i:\ (?:is|would\ be)\ (?:the\ )?(?:most\ )?(?:correct|right|best|appropriate|likely|answer))
       | (?<![A-Z],\ )(?<!\bto\ )(?<!\b[Ii]f\ )([A-Z])[)\]*]*+\ (?i:is\ (?:the\ )?(?:correct|right|best))\b(?!\ known)
       | (?i:I(?:\ would|'d|\ will|'ll)?\ (?:choose|pick|select|go\ with|answer|say)\ (?:option\ )?[(\[*]*+) ([A-Z])\b )
-      | (?i:not\ (?:option\ )?[(\[*]*+)[A-Z]\b[)\]*]*+,?(?i:\ but\ (?:option\ )?[(\[*]*+) ([A-Z])\b
+      | (?<!\b[Ww]hy\ )(?<!\b[Ii]f\ )(?<!\bor\ )
+        (?i:not\ (?:option\ )?[(\[*]*+)[A-Z]\b[)\]*]*+,?(?i:\ but\ (?:option\ )?[(\[*]*+) ([A-Z])\b
       | (?i:my\ (?:choice|pick)\ is\ (?:option\ )?[(\[*]*+) ([A-Z])\b
       | (?:答案|选择?)\s?[是为选]?\s?[:：]?[\s*(（]*+([A-Z])(?![A-Za-z])""",
     re.VERBOSE,
@@ -154,12 +161,11 @@ class Choice(AnswerType):
         return _OptionEvidence(self, passages, policy)
 
     def _speaks_of(self, place: int, text: str) -> bool:
-        """Whether what follows a letter denies nothing, and is its option in fewer or more words, or a remark."""
+        """Whether what follows a letter is a remark, or its option alone in fewer or more words that deny nothing."""
         words, options = _words(text), [*map(_words, self.options)]
-        if not words or not _DENIALS.isdisjoint(words - options[place]):
-            return False
         alike = [index for index, option in enumerate(options) if option and (option <= words or words <= option)]
-        return alike == [place] or (not alike and _REMARK.match(text) is not None)
+        is_option = words and alike == [place] and _DENIALS.isdisjoint(words ^ options[place])
+        return bool(is_option or (not alike and _REMARK.match(text)))
 
     def _by_text(self, text: str) -> int | None:
         class_ = short_class(text)

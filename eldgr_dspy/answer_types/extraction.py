@@ -18,7 +18,7 @@ from eldgr_dspy.text.thinking import find_thinking
 from eldgr_dspy.words import Form, Mark, Task
 
 _MARKS: dict[str, Mark] = {mark: mark for mark in get_args(Mark)}
-_MARKS |= {"heading": "a_line", "json": "tagged", "field": "tagged"}
+_MARKS |= {"heading": "a_line", "json": "tagged", "option": "tagged", "field": "tagged"}
 
 # Repetitions are possessive: no text, however adversarial, makes a search go back over what it has read. Here texts
 # begin with a line end, and what a match may begin with is looked at first, which is most of the speed.
@@ -26,10 +26,8 @@ _ANSWER = r"(?i:(?:the\ |my\ )?(?:correct\ |short\ )?answer)"
 _NO_OPTION = r"(?![*_]*+\s?[:：][^\n]*+\n[\s>*_\#]*+B[*_]*+\s?[:：])"  # above a line "B:" it is an option
 _ITEM = r"(?>(?:(?:[-–•]|\d{1,2}[.)])[\ \t]++[*_]*+)?)"
 _FINAL = r"(?>(?:\ (?i:correct[ea]|corretta|correta|finale?|exacte))?)"
-_OPTION_KEY = r"choice|(?:final|correct|selected|chosen)[_ ](?:choice|option)"
-_KEY = (  # in JSON, or as Python prints it
-    rf"""["'](?i:(?:(?:final|correct|short)[_ ]?)?answer(?:[_ ](?:choice|letter|option))?|{_OPTION_KEY})["']\s*+:\s*+"""
-)
+_KEY = r"""["'](?i:(?:(?:final|correct|short)[_ ]?)?answer)["']\s*+:\s*+"""  # in JSON, or as Python prints it
+_CHOICE = r"choice|(?:final|correct|selected|chosen)[_ ](?:choice|option)|answer[_ ](?:choice|letter|option)"
 _MARK = re.compile(
     rf"""(?=[\n\#\\Ff<\["'TtMmARr答]) (?:
       (?P<a_line> \n[\ \t>*_\#✅✔☑➡👉🎯💡📌🏆\ufe0f]*+ (?: A {_NO_OPTION} | {_ITEM} (?: (?i:ans\.?)
@@ -44,21 +42,23 @@ _MARK = re.compile(
     | (?P<finish> \b[Ff]inish\[ )
     | (?P<tagged> (?i: < (?:answer|final|final_answer|solution|response) > | \[ANSWER\] ) )
     | (?P<json> {_KEY} )
+    | (?P<option> ["'](?i:{_CHOICE})["']\s*+:\s*+ )
     | (?P<phrase> (?:\b|(?=答))(?i: (?:the|my)\s++ (?: (?:\w++\s++){{0,2}} answer (?:\s++choice)?
                          (?:\s++(?:to|for)\s++(?:the|this|your)\s++(?:question|problem))?
                        | (?:most\s++)?(?:correct|right|best|likely)\s++(?:option|choice) )
                      (?>(?:,?\s++(?:therefore|thus|then|hence)\b,?)?)
                      \s++(?:is|(?:must|should|would|will)\s++be|(?:appears|seems)\s++to\s++be)\b
                      (?>(?-i:,?\s++(?:(?:most\s++)?likely|probably|definitely|clearly|certainly|therefore|thus|simply
-                        |indeed|actually|hence|then)\b,?)?)
+                        |indeed|actually|hence|then)\b(?!-),?)?)
                      | (?-i:(?:(?<=[.!?]\ )|(?<=[.!?]\ \*\*))Answer)(?=[*_]*+:)
-                     | (?:réponse|respuesta|risposta|resposta) {_FINAL} \s++(?:est|es|è|é)\b
-                     | (?-i:Antwort)\s++(?:ist(?!\s++nicht)|lautet)\b | 答案是
+                     | (?:réponse|respuesta|risposta|resposta) {_FINAL} \s++(?:est(?>(?:\s++donc)?)|es|è|é)\b
+                     | (?-i:Antwort)\s++(?:ist|lautet)\b(?!:?\s++nicht\b) | 答案是
                      | final\s++answer (?: \s++is\b | (?=[\s*_]*+:) | [\ \t*_\#]*+(?=\n|\Z) ) ) (?!\s++not\b) ) )""",
     re.VERBOSE,
 )
 _LEAD = re.compile(r"\A(?>(?:[\s:：*_`]|\\\[(?=\s)|\$\$(?=\s)|[-=]{3,}(?=[ \t]*+\n))+)")
-_ABOVE = re.compile(r"[^\n]*[:：][ \t\r*_`]*\n(?!\s*(?:[-*•+]\s|\d+[.)]\s|[#|`]))")  # "The total is:" above the answer
+# "The total is:" above the answer.
+_ABOVE = re.compile(r"[^\n.!?,;]*\b(?:is|are|was|were|equals)[:：][ \t\r*_`]*\n(?!\s*(?:[-*•+]\s|\d+[.)]\s|[#|`]))")
 _OPENER = re.compile(r"(?:\*{1,3}|_{1,3}|`)\Z")  # of an emphasis that the lead ends with
 # What follows "the answer is" where that is a remark on an answer and not one.
 _REMARK = re.compile(
@@ -215,8 +215,10 @@ def _guess(text: str, kind: AnswerType) -> Extraction | None:
 
 
 def _marked_answer(text: str, kind: AnswerType) -> Extraction | None:
-    marks = [*_MARK.finditer(text)]
-    if jsons := [mark for mark in marks if mark.lastgroup == "json"]:  # what else is in its object explains it
+    marks = [mark for mark in _MARK.finditer(text) if mark.lastgroup != "option" or kind.needs_options]
+    if jsons := [
+        mark for mark in marks if mark.lastgroup in ("json", "option")
+    ]:  # what else is in its object explains it
         end = _object_end(text, jsons[-1].end())
         behind = [mark for mark in marks if mark.start() >= end]  # "the answer is based on" may begin a remark there
         marks = jsons + [mark for mark in behind if mark.lastgroup != "phrase" or "final" in mark[0].lower()]
@@ -240,7 +242,7 @@ def _payload(text: str, name: str, start: int, limit: int, ends: dict[int, int],
         payload = text[start : ends.get(start, start)].strip()
         wrapper = TEX_TEXT.fullmatch(payload)
         return wrapper[1].strip() if wrapper else payload
-    if name == "json":
+    if name in ("json", "option"):
         return _of_json(text, start)
     if name == "field":
         return text[start:limit].partition("\n[[ ## ")[0].strip()

@@ -44,7 +44,9 @@ def has_number(answer: str) -> bool:
 
 
 def other_spelling(answer: str, passages: Sequence[Passage]) -> str | None:
-    """Return how the evidence spells an answer that has a number in another class; no certificate is asked for."""
+    """Return how the evidence spells such an answer in another class; whether it is certified is not asked."""
+    if not has_number(answer):
+        return None
     key = _plain(strip_answer(answer))
     texts = [text for passage in passages for text in (passage.text, passage.title)]
     if (first := _FIRST_WORD(key)) and not any(first[0].removesuffix("s") in _plain(text) for text in texts):

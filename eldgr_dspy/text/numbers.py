@@ -149,7 +149,7 @@ def is_ambiguous(text: str) -> bool:
 # The body takes in every mark that may join digits, so that '10:30', '1.2.3' and '1_000' are refused whole, not cut.
 _CHUNK = re.compile(
     rf"""(?<![A-Za-z0-9_^{PAD}])(?<![0-9][.,/:])
-    (?: (?<=[=:(])-\ | (?<=[=:(]\ )-\  | (?<![\w)\]}}%])[-+–‑－﹣]
+    (?: (?<=[=:(])-\ | (?<=[=:(]\ )-\  | (?<![\w)\]}}%])(?:[-+]|(?<!\d\ )[–‑－﹣])
       | (?:\A|(?<=\b(?:is|to|of|be)\ )|(?<=\b(?:are|was|get)\ )|(?<=[=:]\ ))(?i:minus|negative)\  )?
     (?: \\?[{CURRENCY_SIGNS}]\ ?-? )? {PAD}*+
     (?: (?: [0-9](?<![\^_]\{{.)(?<![\^_]\{{[-+].)[0-9.,/:_{PAD}]*+ | \.[0-9][0-9.,/:_{PAD}]*+ )
@@ -194,7 +194,7 @@ _IN_WORDS = rf"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve
 _REST = r"(?:with\s)?(?:an?\s)?(?:remainder(?:\sof)?|rem\.?|r\.?)"
 # Two quantities that are one answer only together.
 _COMPOUND = re.compile(
-    rf"(?<![\w.,])(?<!\d/)(?:(?:(?!{_ONE}\s?in\b){_MEASURE}|{_IN_WORDS})(?:,?\s(?:and\s|&\s)?{_MEASURE})+"
+    rf"(?<![\w.,])(?<!\d/)(?:(?:{_MEASURE}|{_IN_WORDS})(?:,?\s(?:and\s|&\s)?{_MEASURE})+"
     rf"|{_ONE},?\s(?:{_REST}|or|out\sof)\s{_ONE}|[a-z]\s?=\s?{_ONE},?\s(?:and\s)?[a-z]\s?=\s?{_ONE}"
     rf"|{_ONE}(?:['′]\s?|[–-]|\s?±\s?|√|\s:\s){_ONE}[\"″]?|between\s{_ONE}\sand\s{_ONE})|√{_ONE}"
     rf"|[(\[]\s?{_ONE}(?>(?:\s?[,;]\s?{_ONE})+)\s?[)\]]"
@@ -308,4 +308,5 @@ def _restated(text: str, numbers: list[tuple[int, int]]) -> list[tuple[int, int]
     value = read_number(text[slice(*result)])
     same = [span for span in numbers if value and read_number(text[slice(*span)]) == value][-1:]
     is_known = all(text[slice(*span)] in text[:at] for span in numbers[-9:] if span > max(same, default=span))
-    return same if is_known and same and not re.search(r"[.!?]\s", text[same[0][1] : numbers[-1][0]]) else []
+    between = text[same[0][1] : numbers[-1][0]] if same else ""
+    return same if is_known and not re.search(r"[.!?]\s|\b(?:minus|plus|less)\b", between) else []

@@ -97,13 +97,19 @@ async def roomy_stream() -> AsyncIterator[None]:
     send, receive = anyio.create_memory_object_stream[Any](math.inf)
 
     async def pass_on() -> None:
-        async for item in receive:
-            await stream.send(item)
+        async with receive:  # so that a send fails once nobody takes what is passed on
+            async for item in receive:
+                await stream.send(item)
 
     task = asyncio.create_task(pass_on())
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())
     try:
         with send, dspy.context(send_stream=send):
             yield
+    except Exception:
+        await asyncio.wait([task])
+        raise
+    else:
         await task
     finally:
         task.cancel()  # without effect on one that is done
