@@ -162,8 +162,7 @@ def shipped_lawfully(pred: Any, question: Question, settings: Settings) -> None:
         assert pred.answer == pred.consensus
     elif question.task == "retrieval":
         policy = cast(Policy, settings.certificate)
-        result = certify(pred.answer, question.passages, policy, question.text)
-        assert result.certified is pred.certified is True
+        assert certify(pred.answer, question.passages, policy, question.text).certified is pred.certified is True
         assert certify(pred.consensus, question.passages, policy, question.text).certified is False
         assert (pred.preference if pred.branch == "judge" else pred.repair) is not None
     else:

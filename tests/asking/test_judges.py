@@ -130,8 +130,7 @@ def test_in_a_circle_who_enters_last_wins_by_the_texts_alone(call: Any, order: l
     winner = order[result["preferred"]]
     assert len(inner.values) == len(result["orders"]) == 2  # one less than there are answers
     assert {winner, through} == set(final) and (winner, through) in BEATS and (through, beaten) in BEATS
-    other = PairwiseJudge(in_a_circle())(candidates=order[::-1], **inputs).toDict()
-    assert order[::-1][other["preferred"]] == winner
+    assert order[::-1][PairwiseJudge(in_a_circle())(candidates=order[::-1], **inputs).toDict()["preferred"]] == winner
 
 
 def test_in_a_circle_of_preferences_each_answer_wins_for_some_question() -> None:

@@ -164,8 +164,7 @@ def test_a_freeze_with_another_formula_or_a_changed_function_is_refused(eldgr: E
 
 def test_a_recorded_judge_stands_beside_a_heuristic_one_and_recordings_may_name_all_judges(eldgr: Eldgr) -> None:
     options = ["--judges", "a", "--judges", "words=heuristic", "--replay", "a=a.jsonl", "--quiet"]
-    pool = result_of(eldgr, "evaluate", "capitals.jsonl", *options, "--out", "run")
-    assert list(pool["judges"]) == ["a", "words"]
+    assert list(result_of(eldgr, "evaluate", "capitals.jsonl", *options, "--out", "run")["judges"]) == ["a", "words"]
     for form in ("markdown", "latex", "text"):
         out = " ".join(eldgr("report", "run", "--format", form).out.split())
         assert "judges alone and under the lock" in out and "the run or the judge does not state it" in out

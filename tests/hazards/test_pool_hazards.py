@@ -90,8 +90,7 @@ def test_a_tie_goes_to_the_earliest_and_is_reported_in_any_order(tmp_path: Path)
 def test_as_many_and_as_long_candidates_as_the_caps_allow_are_decided(tmp_path: Path) -> None:  # hazard 10
     crowd = record(0, **with_answers(*["Nice"] * 999, "Lyon"), evidence=[])
     wordy = record(1, candidates=[{"text": "x" * 500_000, "answer": "Nice"}], evidence=[])
-    result = decisions(tmp_path, crowd, wordy)
-    assert [line["answer"] for line in result.values()] == ["Nice", "Nice"]
+    assert [line["answer"] for line in decisions(tmp_path, crowd, wordy).values()] == ["Nice", "Nice"]
 
 
 def test_identical_candidates_each_vote_and_the_judge_is_asked_once(tmp_path: Path) -> None:  # hazard 11

@@ -265,8 +265,7 @@ def test_a_decision_notes_what_one_should_know_beside_it() -> None:  # hazards 3
     assert "'1,5': ambiguous decimal comma" in notes
     assert "2 different answers are certified" in notes
     assert "consensus: does not occur in the evidence" in notes
-    mix = decide(retrieval(["Рaris"], "Paris"), SILENT)
-    assert any("script" in note for note in mix.notes)
+    assert any("script" in note for note in decide(retrieval(["Рaris"], "Paris"), SILENT).notes)
     wrong = Derivation((Step("2*2", "5"),), "5", "5-2=3")
     rejection = decide(Case(Question("Q", "arithmetic", ("4", "6"))), {"deriver": wrong})
     assert any(note.startswith("the derivation is not accepted: ") for note in rejection.notes)

@@ -60,8 +60,7 @@ def test_a_refusing_consensus_is_final_and_one_that_does_not_vote_leaves_the_ans
     assert (result.answer, result.branch, result.reason) == ("I don't know", "consensus", "consensus_inapplicable")
     assert (result.certified, roles) == (None, {})
     assert "consensus: the answer refuses, and an occurrence does not support a refusal" in result.notes
-    case = Case(replace(CAPITAL, answers=("None", "Dubai", "yes", "Doha", "None")))
-    assert case.ranking({}) == (2, 3, 0, 1, 4)
+    assert Case(replace(CAPITAL, answers=("None", "Dubai", "yes", "Doha", "None"))).ranking({}) == (2, 3, 0, 1, 4)
     decision, roles = decide_case(Case(CAPITAL, Settings(refusal="no_answer")), REPLIES)
     assert (decision.answer, decision.branch, decision.reason) == ("Doha", "consensus", "consensus_certified")
     assert (decision.notes, roles) == (("2 of 3 candidates refuse and do not vote",), {})

@@ -177,8 +177,7 @@ def test_the_lines_are_plain_json_without_nulls(tmp_path: Path) -> None:
 
 
 def test_late_comparisons_are_found_by_pool_and_question() -> None:
-    details: list[dict[str, Any]] = [{"id": id, "texts": [], "classes": [], "scores": []} for id in ("q1", "q1", "q2")]
-    heads = [{"kind": "comparisons", "name": "p", "details": of} for of in details]
-    other = {"kind": "pool", "name": "p", "details": {"id": "q1"}}
-    records = {("p", "q1"): details[:2], ("p", "q2"): details[2:]}
-    assert comparison_records([*heads, other]) == records
+    late: list[dict[str, Any]] = [{"id": id, "texts": [], "classes": [], "scores": []} for id in ("q1", "q1", "q2")]
+    heads = [{"kind": "comparisons", "name": "p", "details": of} for of in late]
+    records = comparison_records([*heads, {"kind": "pool", "name": "p"}])
+    assert records == {("p", "q1"): late[:2], ("p", "q2"): late[2:]}

@@ -67,8 +67,7 @@ def test_softmax_is_taken_once_and_labels_in_their_order(
     labels = {"0": "ENTAILMENT", "1": "NEUTRAL", "2": "CONTRADICTION"}  # where the model has con, ent, neu
     columns = {label: int(column) for column, label in labels.items()}
     folder = configure(tmp_path / "order", nli_folder, lambda config: config.update(id2label=labels, label2id=columns))
-    result = CrossEncoderNLI(folder).probabilities([FACT])
-    assert result[0] == pytest.approx(nli.probabilities([FACT])[0][[1, 2, 0]])
+    assert CrossEncoderNLI(folder).probabilities([FACT])[0] == pytest.approx(nli.probabilities([FACT])[0][[1, 2, 0]])
 
 
 def configure(folder: Path, source: Path, change: Callable[[dict[str, Any]], object]) -> Path:

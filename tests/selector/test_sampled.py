@@ -5,12 +5,14 @@ import itertools
 import json
 import logging
 from concurrent.futures import Future
+from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from operator import mul
 from threading import Barrier, Event
 from typing import Any
 
+import anyio
 import dspy
 import numpy as np
 import pytest
@@ -21,6 +23,7 @@ from eldgr_dspy import Sampled, Selector
 from eldgr_dspy.answer_types import comparing
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs import sampled
+from eldgr_dspy.programs.lms.rollouts import roomy_stream
 from eldgr_dspy.programs.samples import question_of
 from eldgr_dspy.programs.service.service_log import LOG
 from eldgr_dspy.programs.testing import ScriptedLM, role_of, scripted_lm, text_of
@@ -430,6 +433,20 @@ def test_a_program_that_streams_is_sampled(is_async: bool, is_own: bool) -> None
             pieces += stream(**QUESTION)
     assert "".join(getattr(piece, "chunk", "") for piece in pieces) == "DohaDubai"
     assert [getattr(piece, "message", "") for piece in pieces].count("Predict") == 20 and pieces[-1].answer == "Doha"
+
+
+def test_what_was_streamed_before_a_failure_is_passed_on() -> None:
+    async def stream() -> list[int]:
+        send, receive = anyio.create_memory_object_stream[int](64)
+        with suppress(KeyError), send, dspy.context(send_stream=send):
+            async with roomy_stream():
+                for n in range(40):
+                    dspy.settings.send_stream.send_nowait(n)
+                raise KeyError
+        with receive:
+            return [n async for n in receive]
+
+    assert asyncio.run(stream()) == [*range(40)]
 
 
 def test_what_is_evidence_and_what_is_not() -> None:

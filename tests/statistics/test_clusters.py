@@ -127,8 +127,7 @@ def test_the_components_are_unbiased() -> None:
 
 @pytest.mark.parametrize("components", [(0.3, 0.5, 1.0), (0.0, 0.5, 1.0), (0.5, 0.0, 1.0)], ids=str)
 def test_the_interval_covers_the_mean_of_all_seeds_and_questions(components: tuple[float, float, float]) -> None:
-    result = simulate(*components, n=1_000)
-    assert np.mean([one.interval.low <= 0.0 <= one.interval.high for one in result]) > 0.93
+    assert np.mean([one.interval.low <= 0.0 <= one.interval.high for one in simulate(*components, n=1_000)]) > 0.93
 
 
 def test_seeds_that_agree_add_nothing_and_identical_arms_have_a_point() -> None:  # hazards 107, and 109
